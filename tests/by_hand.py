@@ -57,7 +57,7 @@ CLIPS = {
     "vine-ppo": (0.2, 0.2, None),
     "spo-tree": (0.2, 0.2, None),
     "treepo": (0.2, 0.28, 10.0),
-    **dict.fromkeys(("rl-v", "rlmt", "dense-step-model"), (0.2, 0.2, None)),
+    **dict.fromkeys(("rl-v", "rlmt", "dense-step-model", "rl-tango"), (0.2, 0.2, None)),
 }
 ENIGMATA = ("enigmata", "enigmata-staged")
 DIVERGENCES = ("rpg-fkl", "rpg-ufkl", "rpg-rkl", "rpg-urkl")
@@ -167,8 +167,9 @@ def advantages(
     scales: dict[str, float] = dict.fromkeys(("dr-grpo", "seele", "ampo", "deepsearch"), 1.0)
     scales |= dict.fromkeys(trust.UNSCALED, 1.0)
     scales |= dict.fromkeys((*DIVERGENCES, "spo-tree", "treepo"), 1.0)
+    scales["rl-tango"] = 2 * (stdev(rewards) + 1e-6)  # no steps here, whose share at the start is a half
     scales["azr"] = (stdev(rewards) ** 2 + 1e-8) ** 0.5
-    scales["rfpp-baseline"] = 1.0
+    scales["rfpp-baseline"] = scales["k2-critic"] = 1.0
     if name == "liteppo":
         scales[name] = stdev([r for group in step for r in group]) + 1e-6
     if name == "gpg":
@@ -219,7 +220,8 @@ def token_weight(name: str, *, length: int, rows: int, tokens: int, max_new: int
         "grpo": 1 / (rows * max(length, 1)),
         "r3": 1 / (rows * max(length, 1)),
         "rlsp": 1 / (rows * max(length, 1)),
-        "rl-v": 1 / (rows * max(length, 1)),
+        **dict.fromkeys(("rl-v", "rl-tango"), 1 / (rows * max(length, 1))),
+        "k2-critic": 1 / rows,
         **dict.fromkeys(("rlmt", "dense-step-model"), 1 / tokens),
         "r3-staged": 1 / (rows * max(length, 1)),
         "dr-grpo": 1 / (rows * max_new),
@@ -303,6 +305,9 @@ def token_losses(name: str, logp: Tensor, known: Tokens) -> Tensor:
     advantage, ratio = known.advantage, (logp - known.old).exp()
     if name in unlabelled.ENTROPY:
         return known.entropy
+    if name == "k2-critic":  # the square is of the whole answer: an even part of it for each token
+        apart = (logp - known.old)[known.trained]
+        return -advantage * logp + 0.1 * apart.sum().square() / 2 / len(apart)
     if name not in CLIPS:
         return -advantage * logp
     loss = surrogate(ratio, advantage, *CLIPS[name])
@@ -329,6 +334,8 @@ def token_losses(name: str, logp: Tensor, known: Tokens) -> Tensor:
         loss = loss + 0.04 * k3(logp, known.ref)
     if name == "dense-step-model":
         loss = loss + 0.001 * k3(logp, known.ref)
+    if name == "rl-tango":  # weighted by the ratio, which the gradient goes through too
+        loss = loss + 0.001 * ratio * k3(logp, known.ref)
     if name == "vapo":
         loss = loss - 0.1 * known.liked * logp
     if name in ("vine-ppo", "spo-tree"):

@@ -18,7 +18,7 @@ CLIPS |= dict.fromkeys(("gfpo", "gfpo-efficiency", "gfpo-adaptive"), (0.2, 0.2, 
 CLIPS |= dict.fromkeys(
     ("temp-entropy", "temp-schedule", "acereason", "deepscaler-len", "self", "nurl", "meml-grpo"), PLAIN
 )
-CLIPS |= {"drive": (0.2, 0.28, None), "clpo": PLAIN, "clpo-rewriter": PLAIN}
+CLIPS |= {"drive": (0.2, 0.28, None), **dict.fromkeys(("clpo", "clpo-rewriter", "j1", "j1-pointwise"), PLAIN)}
 LIKE = dict.fromkeys(("len-dapo", "len-stop", "rlep"), "dapo")
 LIKE |= dict.fromkeys(("judge-prompts", "judge-single", "spec-verifier", "rubric-reward", "rubric-whole"), "grpo")
 LIKE |= dict.fromkeys(("vr-rule", "vr-gate"), "grpo")
@@ -35,7 +35,7 @@ CLIPS |= dict.fromkeys((*GENTLE, *PLAIN_MEANS), PLAIN)
 DUAL = ("simko", "archer")  # tokens go by how much the policy hesitates
 NAMES = (*CLIPS, *DUAL, *LIKE)
 REFERENCE: dict[str, float] = dict.fromkeys(("l1-exact", "l1-max", *GENTLE), 0.001)  # weight of k3
-REFERENCE |= dict.fromkeys(("deepscaler-len", "clpo", "clpo-rewriter"), 0.001) | {"wemath2": 0.01}
+REFERENCE |= dict.fromkeys(("deepscaler-len", "clpo", "clpo-rewriter", "j1", "j1-pointwise"), 0.001) | {"wemath2": 0.01}
 HESITATION: dict[str, float] = dict.fromkeys(
     ("gfpo", "gfpo-efficiency", "gfpo-adaptive", "deepscaler-len"), 0.001
 )  # weight of the entropy

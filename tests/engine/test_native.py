@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from engine_cases import FAMILIES, batch_of, engine_of, model_of, problem_of, requests_of, rows_of
+from engine_cases import FAMILIES, batch_of, collected, engine_of, model_of, problem_of, requests_of, rows_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_runs import ROOT
@@ -124,6 +124,20 @@ def test_gradients_are_the_same_bits_whatever_the_threads(family: str, threads: 
         grads = learn(core(family), batch, tokens=60)  # type: ignore[arg-type]
         found.append(torch.cat([g.flatten() for g in grads.values()]))
     assert all(torch.equal(found[0], other) for other in found[1:])
+
+
+def test_a_chunk_of_which_nothing_is_learnt_adds_nothing(threads: None) -> None:
+    """Whatever the chunk before it left behind, also where one thread is ahead of the others."""
+    torch.set_num_threads(2)
+    engine, batch = core(), batch_of(*rows_of([*LENGTHS, 40, 33], groups=3), temperature=0.8)
+    (chunk,) = engine.chunks(batch, tokens=10_000)
+    for turn in range(50):
+        for coefficient in (1.0, 0.0):
+            outputs = engine.forward(chunk, Want())
+            outputs.logp.grad = torch.full_like(outputs.logp, coefficient)
+            engine.backward(chunk, outputs)
+            grads = collected(engine)
+            assert any(bool(g.any()) for g in grads.values()) == bool(coefficient), turn
 
 
 def test_the_first_ratio_is_one() -> None:

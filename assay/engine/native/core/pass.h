@@ -152,6 +152,7 @@ class Pass {
         const Shape& s = w_.shape;
         size_t D = s.hidden;
         if (coefficients_.states) back_states(hand);
+        else if (live_.empty()) return;  // nothing to add
         else back_head(hand);
         each_piece(hand, [&](const Hand& hands, const Piece& piece, Scratch& scratch) {
             piece.by_blocks(hands, [&](int a, int b) {
@@ -392,7 +393,7 @@ class Pass {
         return to;
     }
 
-    // Computes d hidden, and adds the output layer's gradient to its weight.
+    // Computes d hidden of some live tokens, and adds the output layer's gradient to its weight.
     void back_head(const Hand& hand) {
         const Shape& s = w_.shape;
         size_t D = s.hidden, N = padded(s.hidden), V = s.vocab, Z = padded(s.vocab);
