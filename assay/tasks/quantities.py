@@ -14,16 +14,13 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from assay.rng import Key
-from assay.tasks.steps import TAKE_BACK, Ending, StepVerdict, drawn
+from assay.tasks.steps import TAKE_BACK, Ending, StepVerdict
+from assay.tasks.strategies import Strategies
 from assay.tasks.task import Solution, Spec, Task
 from assay.tasks.two_values import check_two, ending_of_two
 from assay.types import Verdict
 
 PRIME = 7
-STRATEGIES = {"direct": 0.15, "needed": 0.4, "all": 0.2, "corrected": 0.25}
-"""Worked solutions and their shares: the answer alone; steps for each quantity that the question needs; for each
-quantity that is told; and as `needed`, with a wrong step that is taken back.
-"""
 
 _NOUNS = [
     "apples", "bells", "coins", "drums", "eggs", "forks", "gloves", "hats", "inks", "jars", "kites", "lamps",
@@ -211,17 +208,10 @@ def _written(spec: Spec, strategy: str) -> Solution:
     return Solution(answer, ",".join(compact), "\n".join(natural))
 
 
-def _strategy(spec: Spec) -> str:
-    return drawn(STRATEGIES, "quantities", _canonical(spec))
-
-
-def _solve(spec: Spec) -> Solution:
-    return _written(spec, _strategy(spec))
-
-
-def _others(spec: Spec) -> list[Solution]:
-    own = _strategy(spec)
-    return [_written(spec, strategy) for strategy in STRATEGIES if strategy != own]
+WAYS = Strategies("quantities", {"direct": 0.15, "needed": 0.4, "all": 0.2, "corrected": 0.25}, _canonical, _written)
+"""Worked solutions and their shares: the answer alone; steps for each quantity that the question needs; for each
+quantity that is told; and as `needed`, with a wrong step that is taken back.
+"""
 
 
 def _check(spec: Spec, text: str) -> Verdict:
@@ -308,8 +298,8 @@ QUANTITIES = Task(
     canonical=_canonical,
     compact=_compact,
     natural=_natural,
-    solve=_solve,
+    solve=WAYS.solve,
     check=_check,
-    others=_others,
+    others=WAYS.others,
     steps=_read,
 )

@@ -21,14 +21,11 @@ import numpy as np
 
 from assay.rng import Key
 from assay.tasks.countdown import COUNTDOWN, evaluate, to_postfix
-from assay.tasks.steps import TAKE_BACK, Ending, StepVerdict, drawn
+from assay.tasks.steps import TAKE_BACK, Ending, StepVerdict
+from assay.tasks.strategies import Strategies
 from assay.tasks.task import Solution, Spec, Task
 
 GIVE_UP, RETURN = "!", "<"
-STRATEGIES = {"direct": 0.2, "nearest": 0.35, "blind": 0.2, "corrected": 0.25}
-"""Worked solutions and their shares: the answer alone; a search that tries first what comes nearest to the target; a
-search in random order; and as `nearest`, with a wrong step that is taken back.
-"""
 
 _EXCURSIONS = 2  # a worked search gives up at most so many first tries before it turns to a right one
 _LEAVES = 2  # tries of the last two numbers in an excursion
@@ -167,17 +164,12 @@ def _mistaken(step: str, by: int) -> str:
     return re.sub(r"(?<==)[0-9]+", lambda m: str(int(m[0]) + by), step)
 
 
-def _strategy(spec: Spec) -> str:
-    return drawn(STRATEGIES, "search-stream", COUNTDOWN.canonical(spec))
-
-
-def _solve(spec: Spec) -> Solution:
-    return _written(spec, _strategy(spec))
-
-
-def _others(spec: Spec) -> list[Solution]:
-    own = _strategy(spec)
-    return [_written(spec, strategy) for strategy in STRATEGIES if strategy != own]
+WAYS = Strategies(
+    "search-stream", {"direct": 0.2, "nearest": 0.35, "blind": 0.2, "corrected": 0.25}, COUNTDOWN.canonical, _written
+)
+"""Worked solutions and their shares: the answer alone; a search that tries first what comes nearest to the target; a
+search in random order; and as `nearest`, with a wrong step that is taken back.
+"""
 
 
 def _natural(spec: Spec) -> str:
@@ -283,8 +275,8 @@ SEARCH_STREAM = Task(
     canonical=COUNTDOWN.canonical,
     compact=lambda spec: f"c {' '.join(map(str, spec['numbers']))}={spec['target']}",
     natural=_natural,
-    solve=_solve,
+    solve=WAYS.solve,
     check=COUNTDOWN.check,
-    others=_others,
+    others=WAYS.others,
     steps=_read,
 )

@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from assay.rng import Key
 from assay.verifiers.answers import Wording, find_answer
 
 StepVerdict = Literal["valid", "useless", "wrong"]
@@ -114,13 +113,3 @@ def spans_of(body: str, wording: Wording) -> list[tuple[int, int]]:
             begin = match.start() + match[0].index(piece)
             found.append((begin, begin + len(piece)))
     return found
-
-
-def drawn(shares: Mapping[str, float], task: str, canonical: str) -> str:
-    """The strategy of a problem's worked solution, by shares that sum up to 1. Its content decides."""
-    left = Key("strategy", task, canonical).bits / 2**64
-    for name, share in shares.items():
-        left -= share
-        if left < 0:
-            return name
-    return list(shares)[-1]  # shares that sum up to a little less than 1, by rounding

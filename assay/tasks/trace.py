@@ -15,17 +15,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from assay.rng import Key
-from assay.tasks.steps import TAKE_BACK, Ending, StepVerdict, drawn
+from assay.tasks.steps import TAKE_BACK, Ending, StepVerdict
+from assay.tasks.strategies import Strategies
 from assay.tasks.task import Solution, Spec, Task
 from assay.tasks.two_values import check_two, ending_of_two
 from assay.types import Verdict
 
 PRIME = 7
 VARIABLES = "abcd"
-STRATEGIES = {"direct": 0.15, "sliced": 0.3, "forward": 0.3, "corrected": 0.25}
-"""Worked solutions and their shares: the answer alone; the executed lines on which the answer depends; all executed
-lines; and as `sliced`, with a wrong step that is taken back.
-"""
 
 _SHORTEST = 4  # lines of a program that has a loop
 _LINES = range(3, 10)  # their numbers are one digit
@@ -220,17 +217,10 @@ def _written(spec: Spec, strategy: str) -> Solution:
     return Solution(answer, ",".join(steps), "\n".join(lines))
 
 
-def _strategy(spec: Spec) -> str:
-    return drawn(STRATEGIES, "trace", _canonical(spec))
-
-
-def _solve(spec: Spec) -> Solution:
-    return _written(spec, _strategy(spec))
-
-
-def _others(spec: Spec) -> list[Solution]:
-    own = _strategy(spec)
-    return [_written(spec, strategy) for strategy in STRATEGIES if strategy != own]
+WAYS = Strategies("trace", {"direct": 0.15, "sliced": 0.3, "forward": 0.3, "corrected": 0.25}, _canonical, _written)
+"""Worked solutions and their shares: the answer alone; the executed lines on which the answer depends; all executed
+lines; and as `sliced`, with a wrong step that is taken back.
+"""
 
 
 def _check(spec: Spec, text: str) -> Verdict:
@@ -286,8 +276,8 @@ TRACE = Task(
     canonical=_canonical,
     compact=_compact,
     natural=_natural,
-    solve=_solve,
+    solve=WAYS.solve,
     check=_check,
-    others=_others,
+    others=WAYS.others,
     steps=_read,
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,7 +11,9 @@ from test_tasks import HOSTILE
 
 from assay.rng import Key
 from assay.tasks import TASKS, quantities, search_stream, task, trace
-from assay.tasks.steps import Chain, Step, chain, divided, drawn, spans_of
+from assay.tasks.steps import Chain, Step, chain, divided, spans_of
+from assay.tasks.strategies import Strategies
+from assay.tasks.task import Solution
 from assay.types import Problem
 from assay.verifiers.answers import Wording
 
@@ -72,9 +76,9 @@ def test_a_chain_has_the_verdicts_of_its_reading_at_the_places_of_the_steps() ->
 
 @pytest.mark.parametrize("name", JUDGED)
 def test_strategies_have_their_shares_and_follow_from_the_content(name: str) -> None:
-    shares = MODULES[name].STRATEGIES
+    shares = MODULES[name].WAYS.shares
     assert sum(shares.values()) == pytest.approx(1.0)
-    found = [drawn(shares, name, str(number)) for number in range(4000)]
+    found = drawn(shares, name, 4000)
     for strategy, share in shares.items():  # within five standard deviations
         assert abs(found.count(strategy) / 4000 - share) < 5 * (share * (1 - share) / 4000) ** 0.5
     first = posed(name, task(name).levels[0], 3)
@@ -82,9 +86,18 @@ def test_strategies_have_their_shares_and_follow_from_the_content(name: str) -> 
     assert again.solution == first.solution
 
 
+def drawn(shares: Mapping[str, float], name: str, count: int) -> list[str]:
+    """The strategies of so many problems."""
+    ways = Strategies(name, shares, lambda spec: spec["content"], lambda spec, strategy: Solution(strategy))
+    problems = [{"content": str(number)} for number in range(count)]
+    for one in problems[:5]:
+        assert sorted([ways.solve(one).answer, *(other.answer for other in ways.others(one))]) == sorted(shares)
+    return [ways.solve(one).answer for one in problems]
+
+
 def test_a_share_of_one_is_always_drawn() -> None:
-    assert {drawn({"no": 0.0, "yes": 1.0}, "a", str(number)) for number in range(50)} == {"yes"}
-    assert drawn({"rounded": 0.0}, "a", "b") == "rounded"  # shares that sum up to less by rounding
+    assert set(drawn({"no": 0.0, "yes": 1.0}, "a", 50)) == {"yes"}
+    assert drawn({"rounded": 0.0}, "a", 1) == ["rounded"]  # shares that sum up to less by rounding
 
 
 @pytest.mark.parametrize(("name", "level"), PLACES)
@@ -94,7 +107,7 @@ def test_worked_solutions_of_every_strategy_are_right_and_have_right_steps(name:
         for wording in WORDINGS:
             problem = posed(name, level, seed, wording)
             written = task(name).traces(problem)
-            assert len(written) == len(MODULES[name].STRATEGIES)
+            assert len(written) == len(MODULES[name].WAYS.shares)
             for text in written:
                 found = chain_of(problem, text)
                 assert task(name).verify(problem, text).status == "ok"
