@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from statistics import median
 
 import pytest
 from copies import contents, copy_of_the_repository, lint, python, touched
@@ -56,6 +57,29 @@ def count(text: str) -> int:
     return len(text.splitlines())
 
 
+def sizes() -> str:
+    """Of the methods that stand: files and lines, without tests and without parts of other rooms that they share."""
+    measured = {
+        group: {name: [count(path.read_text()) for path in code_of(name)] for name in names}
+        for group, names in METHODS.items()
+    }
+    rows = [[group, *spread(found)] for group, found in measured.items()]
+    rows.append(["all", *spread({name: lines for found in measured.values() for name, lines in found.items()})])
+    return table(["group", "methods", "median files", "median lines", "largest"], rows)
+
+
+def code_of(method: str) -> list[Path]:
+    """The file of a method, or those of its folder."""
+    folder = ROOT / "assay" / "methods" / method
+    return sorted(folder.rglob("*.py")) if folder.is_dir() else [folder.with_suffix(".py")]
+
+
+def spread(lines: Mapping[str, Sequence[int]]) -> list[str]:
+    largest = max(lines, key=lambda name: sum(lines[name]))
+    medians = (median(map(len, lines.values())), median(map(sum, lines.values())))
+    return [str(len(lines)), *(f"{m:g}" for m in medians), f"`{largest}`: {sum(lines[largest])}"]
+
+
 SET_UP = set.intersection(*(set(kind.offers) for kind in KINDS if len(kind.offers) > 5))  # what most kinds are offered
 
 
@@ -91,7 +115,7 @@ def asked() -> str:
     return table(["question", "of parts of", "what it asks"], rows)
 
 
-TABLES = {"cost": cost, "seams": seams, "names": names, "questions": asked}
+TABLES = {"cost": cost, "sizes": sizes, "seams": seams, "names": names, "questions": asked}
 
 
 @pytest.mark.parametrize("name", TABLES)
