@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import judged
+import numpy as np
 import pytest
 from judged import NAME, Signs, taught
 from tiny import recipe_of, require_resumable, run
@@ -58,3 +59,12 @@ def test_a_run_goes_on_with_the_same_bits() -> None:
     require_resumable(
         small(num_prompts=2), lambda: taught(NAME, f"compare:{NAME}", num_steps=5), after=2, pool=BOTH, codec=Signs()
     )
+
+
+@pytest.mark.slow
+def test_the_critic_learns_which_answer_is_better_where_that_can_be_verified() -> None:
+    recipe = small(num_prompts=8, group_size=8, num_steps=20, learning_rate=0.002)
+    notes, _ = run(recipe, taught(f"compare:{NAME}", f"{NAME}=0.06", num_steps=60), pool=BOTH, codec=Signs())
+    told = [[row.reward or 0.0 for row in step if row.role == "critic" and row.in_loss] for step in notes.rows]
+    before, after = sum(told[:2], []), sum(told[8:], [])
+    assert np.mean(after) > np.mean(before) + 0.05, told
