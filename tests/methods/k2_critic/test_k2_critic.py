@@ -66,5 +66,5 @@ def test_the_critic_learns_which_answer_is_better_where_that_can_be_verified() -
     recipe = small(num_prompts=8, group_size=8, num_steps=20, learning_rate=0.002)
     notes, _ = run(recipe, taught(f"compare:{NAME}", f"{NAME}=0.06", num_steps=60), pool=BOTH, codec=Signs())
     told = [[row.reward or 0.0 for row in step if row.role == "critic" and row.in_loss] for step in notes.rows]
-    before, after = sum(told[:2], []), sum(told[8:], [])
+    before, after = ([reward for step in part for reward in step] for part in (told[:2], told[8:]))
     assert np.mean(after) > np.mean(before) + 0.05, told
