@@ -118,6 +118,7 @@ METHODS = {
         "judge_prompts",
         "spec_verifier",
         "rubric_reward",
+        "rubric_anchors",
         "verif",
     ),
     "exploration": (

@@ -102,6 +102,12 @@ def chain_of(problem: Problem, text: str) -> Chain | None:
     return TASKS[problem.task].chain(problem, text) if problem.task in TASKS else None
 
 
+def num_rules(problem: Problem) -> int:
+    """How many rules the problem's task knows that an answer must keep; 0 if it knows none."""
+    rules = TASKS[problem.task].rules if problem.task in TASKS else None
+    return 0 if rules is None else len(rules(problem.spec, ""))
+
+
 def others() -> tuple[Offer, ...]:
     """Adds the tasks of other packages to `TASKS`, once in a process, and returns what these packages offer."""
     return offers.load("task", add)
