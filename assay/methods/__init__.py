@@ -119,6 +119,7 @@ METHODS = {
         "spec_verifier",
         "rubric_reward",
         "rubric_anchors",
+        "rgr_grpo",
         "verif",
     ),
     "exploration": (

@@ -26,6 +26,7 @@ class Anchors:
     stretch: float = 0.0  # by how much
     least: float = 1.0  # a criterion with a veto needs this score
     vetoed: float = 0.0  # at most this is left of the reward where one does not have it
+    facts: bool = False  # an answer that meets every factual criterion has the whole reward, whatever its way
 
     @property
     def fault(self) -> str | None:
@@ -39,8 +40,8 @@ class Anchors:
         return None if 0 < self.least <= 1 else f"least must be in (0, 1], not {self.least:g}"
 
 
-def anchored(scores: Sequence[float], weights: Sequence[float], vetoes: Sequence[bool], how: Anchors) -> float:
-    """h((1 - omega) S + omega P), and min(that, vetoed) if the score of a criterion with a veto is below `least`.
+def anchored(scores: Sequence[float], weights: Sequence[float], how: Anchors, *, veto: bool = False) -> float:
+    """h((1 - omega) S + omega P), and after a veto at most `vetoed`.
 
     S is the weighted mean of the saturated scores g(r) / g(1), P that of their products over all pairs of criteria,
     each pair with the product of its weights; of a single criterion P is S.
@@ -52,8 +53,7 @@ def anchored(scores: Sequence[float], weights: Sequence[float], vetoes: Sequence
     if weight := _in_pairs([w for _, w in known]):
         both = _in_pairs([w * g for g, w in known]) / (full**2 * weight)
     whole = stretched((1 - how.pairs) * mean + how.pairs * both, how.high, how.stretch)
-    missed = any(veto and r < how.least for r, veto in zip(scores, vetoes, strict=True))
-    return min(whole, how.vetoed) if missed else whole
+    return min(whole, how.vetoed) if veto else whole
 
 
 def _in_pairs(values: Sequence[float]) -> float:

@@ -38,12 +38,13 @@ class Criterion:
     tiers: tuple[
         str, ...
     ] = ()  # what the response is like, from the worst to the best; (): the criterion is met or not
+    factual: bool = False  # it is about what the answer says, not about the way to it; only `Anchors.facts` asks
     veto: bool = False  # an answer that does not meet it has no reward above `Anchors.vetoed`
 
 
 def rubric_of(problem: Problem) -> tuple[Criterion, ...] | None:
     """The criteria in the column `rubric` of a problem: texts, or mappings with `text`, and `weight` or `worth`,
-    `rule`, `tiers` and `veto`. () without the column, None if the column is wrong.
+    `rule`, `tiers`, `factual` and `veto`. () without the column, None if the column is wrong.
     """
     columns = problem.spec.get("columns")
     rows = (columns if isinstance(columns, Mapping) else problem.spec).get("rubric", ())
@@ -69,13 +70,28 @@ def _criterion(row: Any) -> Criterion | None:
     tiers = row.get("tiers", ())
     if not isinstance(tiers, (list, tuple)) or len(tiers) == 1 or not all(isinstance(t, str) and t for t in tiers):
         return None
-    return Criterion(row["text"], float(weight), tuple(rule), tuple(tiers), row.get("veto") is True)
+    return Criterion(
+        row["text"], float(weight), tuple(rule), tuple(tiers), row.get("factual") is True, row.get("veto") is True
+    )
 
 
 def of_vector(name: str, rubric: Sequence[Criterion], scores: Sequence[float], anchors: Anchors) -> Reward:
     """The reward of an answer whose criteria have these scores. They stay apart, as its parts."""
-    value = anchored(scores, [one.weight for one in rubric], [one.veto for one in rubric], anchors)
-    return whole(name, value, tuple(Reward(f"criterion-{n}", score) for n, score in enumerate(scores, 1)))
+    parts = [
+        Reward(f"criterion-{n}", score, about=one.text)
+        for n, (one, score) in enumerate(zip(rubric, scores, strict=True), 1)
+    ]
+    facts = [score for one, score in zip(rubric, scores, strict=True) if one.factual] if anchors.facts else []
+    settled = [1.0] * len(scores) if facts and min(facts) >= 1 else scores
+    veto = any(one.veto and score < anchors.least for one, score in zip(rubric, scores, strict=True))
+    value = anchored(settled, [one.weight for one in rubric], anchors, veto=veto)
+    return whole(name, value, tuple(parts))
+
+
+def unmet_in(episode: Episode) -> list[str] | None:
+    """The criteria that an answer does not meet in full, in words; None if no reward of it has criteria."""
+    scored = [part for reward in episode.rewards for _, part in reward.named() if part.about]
+    return [part.about for part in scored if part.value < 1] if scored else None
 
 
 def by_rubric(
@@ -140,7 +156,8 @@ class JudgedByRubric(Judged):
     """A judge decides for each criterion of the problem's rubric whether, or how well, the response meets it (RaR
     2507.17746, Rubicon 2508.12790).
 
-    The rubric is the column `rubric` of the data: a list of {"text", "weight" or "worth", "rule", "tiers", "veto"}.
+    The rubric is the column `rubric` of the data: a list of {"text", "weight" or "worth", "rule", "tiers", "factual",
+    "veto"}.
 
         reward=(JudgedByRubric(aggregation="implicit"),)
         --mechanism.reward judge-rubric --mechanism.reward.0.aggregation implicit

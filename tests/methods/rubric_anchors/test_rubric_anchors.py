@@ -21,7 +21,7 @@ from assay.part import Rewarding, bind
 from assay.recipe import Recipe
 from assay.reward import Anchors, FreeOf, JudgedByRubric, RubricBy, Veto
 from assay.reward.anchors import anchored
-from assay.reward.rubrics import rubric_of
+from assay.reward.rubrics import Criterion, of_vector, rubric_of
 from assay.types import Episode, Problem, Reward
 
 SCORES = st.lists(st.floats(0, 1), min_size=1, max_size=6)
@@ -57,10 +57,11 @@ def expected(scores: list[float], weights: list[float], how: Anchors) -> float:
     ],
 )
 def test_anchors_by_hand(how: Anchors, value: float) -> None:
-    assert anchored([0.8, 0.4], [3.0, 1.0], [False, False], how) == pytest.approx(value)
-    assert anchored([0.8, 0.4], [3.0, 1.0], [True, False], dataclasses.replace(how, least=0.8)) == pytest.approx(value)
-    vetoed = dataclasses.replace(how, least=0.81, vetoed=0.2)
-    assert anchored([0.8, 0.4], [3.0, 1.0], [True, False], vetoed) == 0.2
+    assert anchored([0.8, 0.4], [3.0, 1.0], how) == pytest.approx(value)
+    rubric = (Criterion("a", 3.0, veto=True), Criterion("b", 1.0))
+    for least, vetoed in ((0.8, value), (0.81, 0.2)):
+        found = of_vector("r", rubric, [0.8, 0.4], dataclasses.replace(how, least=least, vetoed=0.2))
+        assert found.value == pytest.approx(vetoed)
 
 
 @given(SCORES, st.data(), st.floats(0.1, 1), st.floats(0, 1), st.floats(-1, 1), st.floats(0, 1), st.floats(0, 3))
@@ -70,16 +71,14 @@ def test_the_formula_and_its_laws(
     """All ones are 1 and the stretch; weights have no unit; with weights alike and no antagonism nothing falls."""
     how = Anchors(above=above, slope=slope, pairs=pairs, high=high, stretch=stretch)
     weights = data.draw(st.lists(st.floats(0.1, 9), min_size=len(scores), max_size=len(scores)))
-    free = [False] * len(scores)
-    value = anchored(scores, weights, free, how)
+    value = anchored(scores, weights, how)
     assert value == pytest.approx(expected(scores, weights, how), abs=1e-9)
-    assert anchored([1.0] * len(scores), weights, free, how) == pytest.approx(1 + stretch * (1 - high) ** 2)
-    assert anchored(scores, [3 * w for w in weights], free, how) == pytest.approx(value, abs=1e-9)
+    assert anchored([1.0] * len(scores), weights, how) == pytest.approx(1 + stretch * (1 - high) ** 2)
+    assert anchored(scores, [3 * w for w in weights], how) == pytest.approx(value, abs=1e-9)
     better = [min(1.0, score + 0.1) for score in scores]
     if pairs >= 0:
-        assert anchored(better, weights, free, how) >= value - 1e-9
-    vetoes = data.draw(st.lists(st.booleans(), min_size=len(scores), max_size=len(scores)))
-    assert anchored(scores, weights, vetoes, how) <= value
+        assert anchored(better, weights, how) >= value - 1e-9
+    assert anchored(scores, weights, how, veto=True) == min(value, how.vetoed)
 
 
 @pytest.mark.parametrize(
