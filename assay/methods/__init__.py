@@ -131,6 +131,7 @@ METHODS = {
         "continual",
         "enigmata",
         "wemath2",
+        "hi_grpo",
         "erpo",
         "clpo",
         "questa",

@@ -54,6 +54,7 @@ TASKS = Table(
         "trace": "trace:TRACE",
         "quantities": "quantities:QUANTITIES",
         "grids": "coloured:GRIDS",
+        "drawing": "drawing:DRAWING",
     }
 )
 """Name -> task. A task stands as `module:NAME`, and its module is imported when somebody asks for the task."""
