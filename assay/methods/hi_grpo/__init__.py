@@ -23,7 +23,7 @@ HI_GRPO = Recipe(
     "turn that does not read the tokens of the first shape",
     tasks=("drawing",),
     mechanism=Mechanism(
-        reward=(InTurn(of=PLAN, turn=0), InTurn(of=DRAWN, turn=-1)),
+        reward=(InTurn(of=PLAN, turn=0), DRAWN),
         credit=TurnRelative(backflow=1.0, ddof=1, epsilon=1e-6),
         objective=Objective(gate=Clip(low=0.2, high=0.28), aggregate=TurnMean(), regularise=(KL(weight=0.001),)),
     ),

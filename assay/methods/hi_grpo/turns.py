@@ -33,19 +33,20 @@ def _placed(episode: Episode, found: Reward | None, turn: int) -> Reward | None:
     turns = turns_of(episode.stream("origin"))
     if not len(turns) or turn > turns[-1]:
         return None
-    at = np.flatnonzero(turns == (turns[-1] if turn < 0 else turn))[-1:].astype(np.int32)
+    at = np.flatnonzero(turns == turn)[-1:].astype(np.int32)
     where = Reward(found.name, found.value, "turn", np.array([found.value]), at)
-    return spread(f"turn-{turn}" if turn >= 0 else "last-turn", [found.value], where, (found,))
+    return spread(f"turn-{turn}", [found.value], where, (found,))
 
 
 class InTurn(Rewarding):
-    """A reward of the whole answer that one turn earns: the first is 0, and -1 is the last (Hi-GRPO 2512.10949).
+    """A reward that one turn of the answer earns (Hi-GRPO 2512.10949). What the last turn earns needs no such part: it
+    is the reward of the answer.
 
     Credit that knows turns gives it to this turn; other credit adds it up.
     """
 
-    of: Rewarding = Outcome()
-    turn: int = -1
+    of: Rewarding = Outcome()  # a reward of the whole answer
+    turn: int = 0  # the number of the turn, from 0
     does = in_turn
 
     @property
@@ -53,8 +54,8 @@ class InTurn(Rewarding):
         return "turn"
 
     def refusal(self, **_: Any) -> str | None:
-        if self.turn < -1:
-            return f"in-turn: turns are counted from 0, and -1 is the last; turn is {self.turn}."
+        if self.turn < 0:
+            return f"in-turn: turns are counted from 0; turn is {self.turn}."
         if self.of.gives != "episode":
             return f"in-turn: {type(self.of).__name__} has values within the answer. Take a reward of the whole answer."
         return None

@@ -54,13 +54,13 @@ def answer(
 
 def test_a_reward_stands_at_the_end_of_its_turn() -> None:
     two, one = answer([P, P, E, P], scores={"x": 0.5}), answer([P, P], scores={"x": 0.25}, sample=1)
-    for turn, at in ((0, [2, 1]), (1, [3, None]), (-1, [3, 1])):
+    for turn, at in ((0, [2, 1]), (1, [3, None])):
         found = bind(InTurn(of=Scored(name="x"), turn=turn))([two, one])
         assert [None if r is None else int(r.at[0]) for r in found] == at  # type: ignore[index]
-        assert [r.value for r in found if r is not None] == [0.5, 0.25][: 2 - at.count(None)]
+        assert [r.value for r in found if r is not None] == [0.5, 0.25][: 2 - turn]
         assert all(r.scope == "turn" for r in found if r is not None)
     assert bind(InTurn(of=Scored(name="y")))([two]) == [None]
-    assert InTurn(turn=-2).refusal() and InTurn(of=ValidSteps()).refusal() and InTurn(turn=1).refusal() is None
+    assert InTurn(turn=-1).refusal() and InTurn(of=ValidSteps()).refusal() and InTurn(turn=1).refusal() is None
 
 
 def row(origin: list[int], dense: list[float], *, group: str = "0:0", sample: int = 0) -> Row:
@@ -202,7 +202,7 @@ def test_both_turns_are_learnt(name: str) -> None:
     notes, _ = run(small(name), beginner(), pool=POOL, codec=Letters())
     scores = [[e.verdict.scores for e in step if e.verdict is not None] for step in notes.episodes]
     for score in ("plan-boxes", "cells"):
-        means = [np.mean([said.get(score, 0.0) for said in step]) for step in scores]
+        means = [np.mean([said.get(score) or 0.0 for said in step]) for step in scores]
         assert np.mean(means[-8:]) > np.mean(means[:8]) + 0.25
     lengths = {len(set(turns_of(r.episode.stream("origin")).tolist())) for r in notes.rows[-1]}
     assert 2 in lengths and END == 0
@@ -215,10 +215,10 @@ def test_a_run_goes_on_with_the_same_bits() -> None:
 
 
 def test_an_error_of_ours_leaves_the_answer_without_a_reward() -> None:
-    def lost(episodes: Any, **_: Any) -> list[Reward]:
+    def lost(episodes: Any, **_: Any) -> list[Reward | None]:
         return [Reward.unknown("judge", "judge_down") for _ in episodes]
 
-    (found,) = in_turn([answer([P])], of=lost, turn=-1)
+    (found,) = in_turn([answer([P])], of=lost, turn=0)
     assert found is not None and found.invalid == "judge_down"
     part = bind(InTurn(of=Sum(of=(Scored(name="x"), Outcome()))))
     (whole,) = part([answer([P], scores={"x": 0.5})], max_new=3, memory=Memory(0))

@@ -14,12 +14,14 @@ from tiny import policy, recipe_of, register, require_resumable, run
 from worked import Signs
 
 import assay.tasks
+from assay.engine.local import LocalEngine
 from assay.known import recipe
 from assay.memory import Memory
 from assay.methods.rgr_grpo.gate import Printed, printed
 from assay.methods.rgr_grpo.refine import REFINED, AllButOne, all_but_one, asking, refine, spoil, taught_refinement
 from assay.methods.rgr_grpo.rubric import MetSteps, met_steps, worked_rubric
 from assay.objective.gates import shaped
+from assay.recipe import Recipe
 from assay.reward import Anchors
 from assay.reward.rubrics import Criterion, of_vector, unmet_in
 from assay.tasks import task
@@ -29,6 +31,10 @@ CODEC = Signs()
 PROBLEM = Problem(
     "worked", "aba", {"letters": "aba"}, "aba", solution="a,b,a#a"
 )  # its rubric: steps a and b, and the answer
+
+
+def decoded(ids: np.ndarray) -> str:
+    return CODEC.decode(ids.tolist())
 
 
 @pytest.fixture(autouse=True)
@@ -103,11 +109,11 @@ def test_the_best_answer_is_refined_by_what_it_lacks() -> None:
     """Of rewards 1/4, 1/2 and 1/2 the first best; it lacks the answer alone."""
     group = rewarded(answer("b#b"), answer("a,b#b", sample=1), answer("b,a#b", sample=2))
     (request,) = refine(group, codec=CODEC)
-    assert CODEC.decode(request.context) == "aba [a,b#b] [#] "
+    assert decoded(request.context) == "aba [a,b#b] [#] "
     assert request.tag == REFINED and request.helped and request.group == "0:0" and request.sample == 3
-    assert request.train_context is not None and CODEC.decode(request.train_context) == "aba "
+    assert request.train_context is not None and decoded(request.train_context) == "aba "
     (request,) = refine(rewarded(answer("b#b")), codec=CODEC)
-    assert CODEC.decode(request.context) == "aba [b#b] [a,#] "
+    assert decoded(request.context) == "aba [b#b] [a,#] "
 
 
 def test_what_meets_everything_and_what_was_not_judged_is_not_refined() -> None:
@@ -166,32 +172,32 @@ def test_a_spoilt_solution_and_what_it_lacks() -> None:
     assert spoil(numbers, 0.0) == "2+3=4#0" and spoil(numbers, 0.5) == "1+2=4#0" and spoil(numbers, 1.0) == "1+2=3#9"
     asked = [answer("", sample=i).request for i in (0, 1)]
     plain, taught = taught_refinement(asked, Memory(0), codec=CODEC)
-    assert plain.context is asked[0].context and CODEC.decode(plain.prefix[0].ids[:-1]) == "a,b,a#a"
-    assert CODEC.decode(taught.context) == "aba [a,b,a#a] [#] ", "letters cannot be spoilt"
-    assert CODEC.decode(taught.prefix[0].ids[:-1]) == "a,b,a#a" and taught.max_new == 0
+    assert plain.context is asked[0].context and decoded(plain.prefix[0].ids[:-1]) == "a,b,a#a"
+    assert decoded(taught.context) == "aba [a,b,a#a] [#] ", "letters cannot be spoilt"
+    assert decoded(taught.prefix[0].ids[:-1]) == "a,b,a#a" and taught.max_new == 0
     assert (
         asking(task("worked").pose({"letters": "ab"}, level=2, wording="natural"), "x", ["p", "q"]).count("p\nq") == 1
     )
 
 
-def small(**changes: object) -> object:
+def small(**changes: object) -> Recipe:
     values = {"num_prompts": 8, "group_size": 4, "num_steps": 20, "warmup_steps": 0, "learning_rate": 0.006, **changes}
     return recipe_of("rgr-grpo-worked", max_new=8, **values)
 
 
-def beginner() -> object:
+def beginner() -> LocalEngine:
     return policy("fp32", vocab=Signs.vocab, hidden=16, ffn=16, context=64, init_std=0.3)
 
 
 def test_refined_answers_train_under_the_question() -> None:
-    notes, _ = run(small(), beginner(), pool=worked.POOL, codec=CODEC)  # type: ignore[arg-type]
+    notes, _ = run(small(), beginner(), pool=worked.POOL, codec=CODEC)
     taught, learnt = notes.rows[:4], notes.rows[4:]
     assert all(row.episode.right for step in taught for row in step)
     refined = [row for step in learnt for row in step if row.episode.request.tag == REFINED]
     assert refined and all(row.in_loss and row.in_group for row in refined)
     for row in refined:
         problem = row.episode.request.problem
-        assert CODEC.decode(row.episode.training_context) == f"{problem.prompt} "
+        assert decoded(row.episode.training_context) == f"{problem.prompt} "
         assert len(row.episode.request.context) > len(row.episode.training_context)
     sizes = {len([r for r in step if r.group == row.group]) for step in learnt for row in step}
     assert sizes == {4}
@@ -199,11 +205,11 @@ def test_refined_answers_train_under_the_question() -> None:
 
 @pytest.mark.slow
 def test_the_rubric_is_learnt() -> None:
-    notes, _ = run(small(num_prompts=16, num_steps=30), beginner(), pool=worked.POOL, codec=CODEC)  # type: ignore[arg-type]
+    notes, _ = run(small(num_prompts=16, num_steps=30), beginner(), pool=worked.POOL, codec=CODEC)
     earned = [np.mean([e.reward or 0.0 for e in step if e.request.tag != REFINED]) for step in notes.episodes[6:]]
     assert np.mean(earned[-5:]) > np.mean(earned[:5]) + 0.1
 
 
 @pytest.mark.slow
 def test_a_run_goes_on_with_the_same_bits() -> None:
-    require_resumable(small(num_steps=6, num_prompts=2), beginner, after=3, pool=worked.POOL, codec=CODEC)  # type: ignore[arg-type]
+    require_resumable(small(num_steps=6, num_prompts=2), beginner, after=3, pool=worked.POOL, codec=CODEC)
