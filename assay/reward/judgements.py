@@ -169,8 +169,8 @@ class RubricBy(Rewarding):
     judgement with another number of marks than there are rules does not count. What a judge says of an answer without
     any text is not believed.
 
-        reward=(RubricBy(role="judge", anchors=Anchors(pairs=0.5)),)
-        --mechanism.reward rubric-by --mechanism.reward.0.anchors.pairs 0.5
+        reward=(RubricBy(role="critic"),)
+        --mechanism.reward rubric-by --mechanism.reward.0.role critic
     """
 
     role: str = "judge"  # the role that `ask-judge` asks

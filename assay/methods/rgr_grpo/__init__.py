@@ -11,10 +11,17 @@ from assay.recipe import Like, Mechanism, Recipe, Stage
 from assay.reward import Anchors, JudgedByRubric, SoftOverlong
 from assay.scale import Scale
 
+FIXED = (
+    "The final answer is correct.",
+    "Each step follows from the steps before it.",
+    "The response states one final answer, in the form that the problem asks for.",
+)
+"""For problems without a rubric of their own."""
+
 REFINING = Mechanism(
     ask=(AllButOne(),),
     expand=(Refine(),),
-    reward=(JudgedByRubric(anchors=Anchors(facts=True)), SoftOverlong(buffer=819)),
+    reward=(JudgedByRubric(criteria=FIXED, anchors=Anchors(facts=True)), SoftOverlong(buffer=819)),
     credit=GroupRelative(scale="std", ddof=1, epsilon=1e-6),
     objective=Objective(
         gate=Plain(),
@@ -49,8 +56,8 @@ RGR_GRPO = Recipe(
     notes=(
         *NOTES,
         'The rubric is the column `rubric` of the data; `"factual": true` marks what the answer must say. Problems '
-        "without one have no such reward. What the judge can be made to believe of factual criteria is the whole "
-        "reward: give them a `rule` where code can check them.",
+        "without one have a fixed rubric of ours, none of it factual. What the judge can be made to believe of factual "
+        "criteria is the whole reward: give them a `rule` where code can check them.",
     ),
 )
 

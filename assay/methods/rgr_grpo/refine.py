@@ -11,8 +11,7 @@ from assay.ask.template import worded
 from assay.memory import Memory
 from assay.methods.rgr_grpo.rubric import steps_in, worked_rubric
 from assay.part import Asking, Expansion
-from assay.reward.rubrics import rubric_of, unmet_in
-from assay.tasks import TASKS
+from assay.reward.rubrics import unmet_in
 from assay.types import Episode, Problem, Request
 
 if TYPE_CHECKING:
@@ -30,6 +29,17 @@ BETWEEN = {"compact": ",", "natural": "\n"}
 def asking(problem: Problem, text: str, unmet: Sequence[str]) -> Any:
     """The prompt for a better answer than this one."""
     return worded(ASKING, problem, text, unmet=BETWEEN[problem.wording].join(unmet))
+
+
+def as_long_as(texts: Sequence[str], codec: Codec, tokens: int, between: str) -> list[str]:
+    """The first of these texts that have at most so many tokens together, each with what stands between them."""
+    found: list[str] = []
+    for text in texts:
+        tokens -= len(codec.encode(between + text))
+        if tokens < 0:
+            break
+        found.append(text)
+    return found
 
 
 def all_but_one(requests: Sequence[Request], *, group_size: int) -> list[Request]:
@@ -51,6 +61,7 @@ class AllButOne(Asking):
 def refine(episodes: Sequence[Episode], *, codec: Codec) -> list[Request]:
     """One more request for each group. y* is the answer with the highest reward. If it meets all criteria, or if no
     answer has criteria, an ordinary request; else a better answer than y* is asked for, and trained under the question.
+    The criteria that are shown have at most as many tokens as an answer.
     """
     groups: dict[str, list[Episode]] = {}
     for episode in episodes:
@@ -63,7 +74,7 @@ def _last(members: Sequence[Episode], codec: Codec) -> Request:
     last = max(members, key=lambda e: e.request.sample).request
     plain = dataclasses.replace(last, sample=last.sample + 1, round=1)
     best = max(judged, key=lambda e: e.reward or 0.0, default=None)
-    unmet = unmet_in(best) if best is not None else None
+    unmet = as_long_as((best and unmet_in(best)) or (), codec, plain.max_new, BETWEEN[plain.problem.wording])
     if best is None or not unmet:
         return plain
     again = dataclasses.replace(plain, tag=REFINED, train_context=plain.context)
@@ -73,15 +84,13 @@ def _last(members: Sequence[Episode], codec: Codec) -> Request:
 class Refine(Expansion):
     """The best answer of a group is shown to the policy with the criteria that it does not meet, and the policy writes
     a better one. It joins the group, tagged `refined`, and is trained under the question alone (RGR-GRPO 2511.12344).
+    Criteria are shown as far as they have no more tokens than an answer may have.
     """
 
     does = refine
 
     def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
-        given = [one.text for one in rubric_of(problem) or ()]
-        worked = [one.text for one in worked_rubric(problem)] if problem.solution and problem.task in TASKS else []
-        longest = max(lengthened(problem, asking(problem, "", texts), codec) for texts in (given, worked))
-        return longest + max_new
+        return lengthened(problem, asking(problem, "", ()), codec) + 2 * max_new
 
 
 def taught_refinement(requests: Sequence[Request], memory: Memory, *, codec: Codec) -> list[Request]:
@@ -96,7 +105,8 @@ def taught_refinement(requests: Sequence[Request], memory: Memory, *, codec: Cod
         spoilt = spoil(problem, float(generator.random()))
         written = set(steps_in(problem, spoilt))
         unmet = [one.text for one in worked_rubric(problem) if one.factual or one.text not in written]
-        reading = reworded(request, asking(problem, spoilt, unmet), codec, hinted=True)
+        shown = as_long_as(unmet, codec, request.max_new, BETWEEN[problem.wording])
+        reading = reworded(request, asking(problem, spoilt, shown), codec, hinted=True)
         result.append(answered(reading, problem.solution or "", codec))
     return result
 

@@ -59,9 +59,6 @@ def met_steps(episodes: Sequence[Episode], *, anchors: Anchors) -> list[Reward |
 class MetSteps(Rewarding):
     """The steps of the worked solution are the rubric of a problem, beside its answer (RGR-GRPO 2511.12344, where a
     model writes the rubric and a judge reads). With `facts` a right answer has the whole reward, whatever its steps.
-
-        reward=(MetSteps(anchors=Anchors(facts=True)),)
-        --mechanism.reward met-steps --mechanism.reward.0.anchors.facts true
     """
 
     solutions = "some"

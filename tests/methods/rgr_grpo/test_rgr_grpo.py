@@ -18,7 +18,16 @@ from assay.engine.local import LocalEngine
 from assay.known import recipe
 from assay.memory import Memory
 from assay.methods.rgr_grpo.gate import Printed, printed
-from assay.methods.rgr_grpo.refine import REFINED, AllButOne, all_but_one, asking, refine, spoil, taught_refinement
+from assay.methods.rgr_grpo.refine import (
+    REFINED,
+    AllButOne,
+    all_but_one,
+    as_long_as,
+    asking,
+    refine,
+    spoil,
+    taught_refinement,
+)
 from assay.methods.rgr_grpo.rubric import MetSteps, met_steps, worked_rubric
 from assay.objective.gates import shaped
 from assay.recipe import Recipe
@@ -125,6 +134,14 @@ def test_what_meets_everything_and_what_was_not_judged_is_not_refined() -> None:
     (shortened,) = refine(rewarded(answer("#a", right=True)), codec=CODEC)
     assert shortened.tag == REFINED, "the reward is 1, and two steps are missing"
     assert refine([*whole, answer("b#b", sample=2, round=1)], codec=CODEC) == [], "once"
+
+
+def test_criteria_are_shown_as_far_as_an_answer_may_go() -> None:
+    assert as_long_as(["a,b", "a", "b"], CODEC, 7, ",") == ["a,b", "a"] and as_long_as(["a,b"], CODEC, 3, ",") == []
+    group = rewarded(answer("b#b"))
+    short = [dataclasses.replace(e, request=dataclasses.replace(e.request, max_new=2)) for e in group]
+    (request,) = refine(short, codec=CODEC)
+    assert decoded(request.context) == "aba [b#b] [a] "
 
 
 @given(st.lists(st.sampled_from(["a,b#a", "b#b", "#a", ""]), min_size=1, max_size=5))
