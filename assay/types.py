@@ -261,6 +261,7 @@ class Reward:
     at: np.ndarray | None = None  # int32, the last token of each turn or span; of tokens: None where all have a value
     invalid: str = ""  # the kind of an error of ours: the value is NaN, and the answer has no reward at all
     parts: tuple[Reward, ...] = ()  # the rewards of which this one is made
+    about: str = ""  # the criterion that it scores, in words
 
     @classmethod
     def unknown(cls, name: str, kind: str, parts: tuple[Reward, ...] = ()) -> Reward:

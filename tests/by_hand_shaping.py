@@ -20,7 +20,18 @@ CLIPS |= dict.fromkeys(
 )
 CLIPS |= {"drive": (0.2, 0.28, None), **dict.fromkeys(("clpo", "clpo-rewriter", "j1", "j1-pointwise"), PLAIN)}
 LIKE = dict.fromkeys(("len-dapo", "len-stop", "rlep"), "dapo")
-LIKE |= dict.fromkeys(("judge-prompts", "judge-single", "spec-verifier", "rubric-reward", "rubric-whole"), "grpo")
+LIKE |= dict.fromkeys(
+    (
+        "judge-prompts",
+        "judge-single",
+        "spec-verifier",
+        "rubric-reward",
+        "rubric-whole",
+        "rubric-anchors",
+        "rubric-anchors-role",
+    ),
+    "grpo",
+)
 LIKE |= dict.fromkeys(("vr-rule", "vr-gate"), "grpo")
 GENTLE = ("rew-qwen", "logic-rl", "verif")  # a KL of 0.001
 PLAIN_MEANS = (

@@ -139,6 +139,11 @@ def plain(count: int, asked: dict[str, Any]) -> Act:
     if '{"met"' in text:
         lines = [line for line in found["criteria"].splitlines() if re.match(r"\d+\. ", line)]
         return Act(text=json.dumps({"met": [merit(found["problem"], found["candidate"], line) >= 5 for line in lines]}))
+    if '{"tiers"' in text:
+        lines = [line for line in found["criteria"].splitlines() if re.match(r"\d+\. ", line)]
+        most = [int(re.findall(r"[(;] ?(\d+): ", line)[-1]) for line in lines]
+        merits = [merit(found["problem"], found["candidate"], line) for line in lines]
+        return Act(text=json.dumps({"tiers": [1 + one * (n - 1) // 9 for one, n in zip(merits, most, strict=True)]}))
     return Act(text=json.dumps({"rating": 1 + merit(found["problem"], found["candidate"])}))
 
 

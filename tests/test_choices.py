@@ -33,6 +33,8 @@ FREE = {  # what a text may be that has no list of choices, by field
     "compact": "a template for prompts of small models",
     "natural": "a template for prompts of language models",
     "criteria": "of a rubric, for a judge to read",
+    "guards": "of a rubric, for a judge to read",
+    "texts": "that an answer may hold",
     "marks": "the characters that end a step",
     "tasks": "of the pool",
     "but": "tasks of the pool",

@@ -41,8 +41,9 @@ BY_CHANCE = ("spurious-random", "r-zero", "sqlm", "serl", "rlpr", "covo", "rpt")
 COLD = ("gepo", "vine-ppo", "spo-chain", "spo-tree", "rlmt", "dense-step-model")  # sampled below temperature 1
 PICKS = ("self",)  # works on what the greedy answer fails, and here that is right from the start
 # train judges of answers, which letters cannot spell; their own tests look at the judgements
-JUDGES = ("heimdall", *(name for name in RECIPES if METHOD_OF[name] in GROUPS["judges"]))
-TEACHES = ("meml-grpo",)  # its first stage imitates, and is always right; its own test looks at what follows
+JUDGES = ("heimdall", "rubric-anchors-role", *(name for name in RECIPES if METHOD_OF[name] in GROUPS["judges"]))
+# their first stages imitate, and are always right; their own tests look at what follows
+TEACHES = ("meml-grpo", "rgr-grpo-worked")
 OTHERS = (*JUDGES, *IMITATES, *PICKS, *TEACHES, *STAGED, *OFFLINE, *SOLVED, *BEGINS, *UNLABELLED)
 RL = tuple(name for name in RECIPES if name not in OTHERS)
 

@@ -118,6 +118,8 @@ METHODS = {
         "judge_prompts",
         "spec_verifier",
         "rubric_reward",
+        "rubric_anchors",
+        "rgr_grpo",
         "verif",
     ),
     "exploration": (
@@ -129,6 +131,7 @@ METHODS = {
         "continual",
         "enigmata",
         "wemath2",
+        "hi_grpo",
         "erpo",
         "clpo",
         "questa",

@@ -1,12 +1,14 @@
 """Rewards: what an answer is worth, from its verdict, its length, a function of the user, a judge, or other rewards."""
 
+from assay.reward.anchors import Anchors
 from assay.reward.certainty import Certainty
 from assay.reward.combinators import Cascade, Gated, OfTasks, Product, Sum, Veto
 from assay.reward.continued import SampledSteps
 from assay.reward.controls import Misjudged, Shuffled
-from assay.reward.formed import WellFormed
+from assay.reward.formed import FreeOf, WellFormed
 from assay.reward.judged import JudgedAlone, JudgedByReference, JudgedInPairs
-from assay.reward.judgements import Grounded, MarkedBy, PreferredBy, ScoredBy, WellMarked
+from assay.reward.judgements import Grounded, MarkedBy, PreferredBy, RubricBy, ScoredBy, WellMarked
+from assay.reward.kept import KeptRules
 from assay.reward.learnt import LearntScore, LearntSteps
 from assay.reward.lengths import SoftOverlong
 from assay.reward.partial import PartialOutcome
@@ -20,12 +22,14 @@ from assay.reward.within import FailedReplies, RepeatedNgrams, RepeatedSteps
 
 __all__ = [
     "Affine",
+    "Anchors",
     "Cascade",
     "Certainty",
     "Clipped",
     "CollectiveVote",
     "Delta",
     "FailedReplies",
+    "FreeOf",
     "Gated",
     "Graded",
     "Grounded",
@@ -34,6 +38,7 @@ __all__ = [
     "JudgedByReference",
     "JudgedByRubric",
     "JudgedInPairs",
+    "KeptRules",
     "LearntScore",
     "LearntSteps",
     "MarkedBy",
@@ -47,6 +52,7 @@ __all__ = [
     "Product",
     "RepeatedNgrams",
     "RepeatedSteps",
+    "RubricBy",
     "SampledSteps",
     "Saturated",
     "Scheduled",

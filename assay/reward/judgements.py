@@ -7,11 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from assay.part import Rewarding
+from assay.reward.anchors import Anchors
+from assay.reward.rubrics import Criterion, of_vector
 from assay.reward.stepped import ends_of
 from assay.reward.within import Decoder
-from assay.tasks import chain_of
+from assay.tasks import chain_of, num_rules
 from assay.tasks.judging import COMPARE, JUDGE, written
 from assay.types import Episode, Reward, RewardScope
+from assay.verifiers.judges.contentless import has_text
 
 
 def by_parent(everyone: Sequence[Episode], role: str, kind: str) -> dict[str, list[Episode]]:
@@ -138,6 +141,46 @@ class MarkedBy(Rewarding):
     @property
     def gives(self) -> RewardScope:
         return "span"
+
+
+def rubric_by(
+    episodes: Sequence[Episode], *, everyone: Sequence[Episode], role: str, anchors: Anchors
+) -> list[Reward | None]:
+    """`anchored` of r_k, the share of the judgements that mark rule k as kept; 0 for an answer that says nothing. None
+    without a judgement that can be read, and for answers to a task without rules.
+    """
+    judged = by_parent(everyone, role, JUDGE)
+
+    def of(episode: Episode) -> Reward | None:
+        rubric = [Criterion(f"rule {n}") for n in range(1, 1 + num_rules(episode.request.problem))]
+        said = [signs_of(one, len(rubric)) for one in judged.get(episode.request.id, ())]
+        rows = [signs for signs in said if signs is not None]
+        if rubric and not has_text(episode.text):
+            return Reward("rubric-by", 0.0)
+        if not rubric or not rows:
+            return None
+        return of_vector("rubric-by", rubric, [(1 + sign) / 2 for sign in np.mean(rows, axis=0).tolist()], anchors)
+
+    return [of(episode) for episode in episodes]
+
+
+class RubricBy(Rewarding):
+    """The rules of a problem are its rubric, and a role marks which of them an answer keeps (Rubicon 2508.12790). A
+    judgement with another number of marks than there are rules does not count. What a judge says of an answer without
+    any text is not believed.
+
+        reward=(RubricBy(role="critic"),)
+        --mechanism.reward rubric-by --mechanism.reward.0.role critic
+    """
+
+    role: str = "judge"  # the role that `ask-judge` asks
+    anchors: Anchors = Anchors()  # how the rules become one number; by default the share that is marked as kept
+    does = rubric_by
+    outcome = True
+
+    def refusal(self, **_: object) -> str | None:
+        fault = self.anchors.fault
+        return f"rubric-by.anchors: {fault}." if fault else None
 
 
 def well_marked(episodes: Sequence[Episode], *, worth: float) -> list[Reward | None]:

@@ -8,17 +8,22 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from assay.memory import Memory
+from assay.reward.anchors import Anchors, anchored
+from assay.reward.composed import whole
 from assay.reward.judged import Judged, graded, judgeable, question_of, response_of
 from assay.types import Episode, Problem, Reward
 from assay.verifiers.instructions import fault_of, meets
 from assay.verifiers.judges.contentless import has_text
 from assay.verifiers.judges.endpoint import Endpoint
-from assay.verifiers.judges.questions import Grade, Question, weighted
+from assay.verifiers.judges.questions import Grade, Question
 
 WORTH = {"essential": 1.0, "important": 0.7, "optional": 0.3, "pitfall": 0.8}
 """The weights of RaR 2507.17746. A pitfall is worded so that meeting it is good."""
 
 MOST = 40  # criteria of one problem
+
+NOT_OR_MET = ("not met", "met")
+"""The tiers of a criterion without tiers of its own, where others of the rubric have some."""
 
 Aggregation = Literal["explicit", "implicit"]
 
@@ -30,12 +35,16 @@ class Criterion:
     text: str
     weight: float = 1.0
     rule: tuple[Any, ...] = ()  # code checks it too (assay/verifiers/instructions.py), and counts one half
-    veto: bool = False  # an answer that does not meet it has no reward above `vetoed`
+    tiers: tuple[
+        str, ...
+    ] = ()  # what the response is like, from the worst to the best; (): the criterion is met or not
+    factual: bool = False  # it is about what the answer says, not about the way to it; only `Anchors.facts` asks
+    veto: bool = False  # an answer that does not meet it has no reward above `Anchors.vetoed`
 
 
 def rubric_of(problem: Problem) -> tuple[Criterion, ...] | None:
     """The criteria in the column `rubric` of a problem: texts, or mappings with `text`, and `weight` or `worth`,
-    `rule` and `veto`. () without the column, None if the column is wrong.
+    `rule`, `tiers`, `factual` and `veto`. () without the column, None if the column is wrong.
     """
     columns = problem.spec.get("columns")
     rows = (columns if isinstance(columns, Mapping) else problem.spec).get("rubric", ())
@@ -58,7 +67,31 @@ def _criterion(row: Any) -> Criterion | None:
     rule = row.get("rule", ())
     if rule and fault_of(rule):
         return None
-    return Criterion(row["text"], float(weight), tuple(rule), row.get("veto") is True)
+    tiers = row.get("tiers", ())
+    if not isinstance(tiers, (list, tuple)) or len(tiers) == 1 or not all(isinstance(t, str) and t for t in tiers):
+        return None
+    return Criterion(
+        row["text"], float(weight), tuple(rule), tuple(tiers), row.get("factual") is True, row.get("veto") is True
+    )
+
+
+def of_vector(name: str, rubric: Sequence[Criterion], scores: Sequence[float], anchors: Anchors) -> Reward:
+    """The reward of an answer whose criteria have these scores. They stay apart, as its parts."""
+    parts = [
+        Reward(f"criterion-{n}", score, about=one.text)
+        for n, (one, score) in enumerate(zip(rubric, scores, strict=True), 1)
+    ]
+    facts = [score for one, score in zip(rubric, scores, strict=True) if one.factual] if anchors.facts else []
+    settled = [1.0] * len(scores) if facts and min(facts) >= 1 else scores
+    veto = any(one.veto and score < anchors.least for one, score in zip(rubric, scores, strict=True))
+    value = anchored(settled, [one.weight for one in rubric], anchors, veto=veto)
+    return whole(name, value, tuple(parts))
+
+
+def unmet_in(episode: Episode) -> list[str] | None:
+    """The criteria that an answer does not meet in full, in words; None if no reward of it has criteria."""
+    scored = [part for reward in episode.rewards for _, part in reward.named() if part.about]
+    return [part.about for part in scored if part.value < 1] if scored else None
 
 
 def by_rubric(
@@ -67,25 +100,24 @@ def by_rubric(
     endpoint: Endpoint,
     aggregation: Aggregation,
     criteria: tuple[str, ...],
-    vetoed: float,
+    guards: tuple[str, ...],
+    anchors: Anchors,
     memory: Memory,
 ) -> list[Reward | None]:
-    """sum_k w_k s_k / sum_k w_k, or the judge's own rating; at most `vetoed` if a criterion with a veto is not met."""
+    """The judge's scores of the criteria as one reward (`anchored`), or the judge's own rating over all of them."""
     name = "judge-rubric"
     rubrics = [rubric_of(e.request.problem) for e in episodes]
-    used = [tuple(map(Criterion, criteria)) if rubric == () else rubric for rubric in rubrics]
+    fixed, guarding = tuple(map(Criterion, criteria)), tuple(Criterion(text, 0.0, veto=True) for text in guards)
+    own = [fixed if rubric == () else rubric for rubric in rubrics]
+    used = [(*rubric, *guarding) if rubric else () for rubric in own]
     questions = [_question(e, r, aggregation) for e, r in zip(episodes, used, strict=True)]
 
     def value(i: int, grade: Grade) -> Reward:
-        rubric = used[i] or ()
         if aggregation == "implicit":
             return Reward(name, grade.values[0])
         text = response_of(episodes[i])
-        met = [_checked(one, said, text) for one, said in zip(rubric, grade.values, strict=True)]
-        found = weighted(met, [one.weight for one in rubric])
-        missed = any(one.veto and share < 1 for one, share in zip(rubric, met, strict=True))
-        parts = tuple(Reward(f"criterion-{n}", share) for n, share in enumerate(met, 1))
-        return Reward(name, min(found, vetoed) if missed else found, parts=parts)
+        scores = [_checked(one, said, text) for one, said in zip(used[i], grade.values, strict=True)]
+        return of_vector(name, used[i], scores, anchors)
 
     found = graded(name, endpoint, questions, memory.key(name, memory.step), value)
     return [
@@ -98,23 +130,34 @@ def _checked(criterion: Criterion, said: float, text: str) -> float:
     return (said + meets(criterion.rule, text)) / 2 if criterion.rule else said
 
 
-def _question(
-    episode: Episode, rubric: Sequence[Criterion] | None, aggregation: Aggregation
-) -> Question | float | None:
+def _question(episode: Episode, rubric: Sequence[Criterion], aggregation: Aggregation) -> Question | float | None:
     text = response_of(episode)
     if not rubric or not judgeable(episode):
         return None
     if not has_text(text):
         return 0.0
-    listed = tuple(one.text if aggregation == "explicit" else f"(weight {one.weight:g}) {one.text}" for one in rubric)
-    form: Literal["checklist", "overall"] = "checklist" if aggregation == "explicit" else "overall"
-    return Question(form, question_of(episode.request.problem), (text,), criteria=listed)
+    problem = question_of(episode.request.problem)
+    if aggregation == "implicit":
+        weighted = tuple(f"(weight {one.weight:g}) {one.text}" for one in rubric)
+        return Question("overall", problem, (text,), criteria=weighted)
+    if not any(one.tiers for one in rubric):
+        return Question("checklist", problem, (text,), criteria=tuple(one.text for one in rubric))
+    tiers = [one.tiers or NOT_OR_MET for one in rubric]
+    return Question(
+        "tiers", problem, (text,), criteria=tuple(map(_tiered, rubric, tiers)), tiers=tuple(map(len, tiers))
+    )
+
+
+def _tiered(criterion: Criterion, tiers: Sequence[str]) -> str:
+    return f"{criterion.text} ({'; '.join(f'{n}: {tier}' for n, tier in enumerate(tiers, 1))})"
 
 
 class JudgedByRubric(Judged):
-    """A judge decides for each criterion of the problem's rubric whether the response meets it (RaR 2507.17746).
+    """A judge decides for each criterion of the problem's rubric whether, or how well, the response meets it (RaR
+    2507.17746, Rubicon 2508.12790).
 
-    The rubric is the column `rubric` of the data: a list of {"text", "weight" or "worth", "rule", "veto"}.
+    The rubric is the column `rubric` of the data: a list of {"text", "weight" or "worth", "rule", "tiers", "factual",
+    "veto"}.
 
         reward=(JudgedByRubric(aggregation="implicit"),)
         --mechanism.reward judge-rubric --mechanism.reward.0.aggregation implicit
@@ -122,8 +165,18 @@ class JudgedByRubric(Judged):
 
     known_as = "judge-rubric"
 
-    aggregation: Aggregation = "explicit"  # the weighted share of criteria that are met, or one rating by the judge
+    aggregation: Aggregation = "explicit"  # one answer for each criterion, or one rating by the judge
     criteria: tuple[str, ...] = ()  # for problems without a rubric of their own; (): these have no such reward
-    vetoed: float = 0.0  # at most this is left where a criterion with a veto is not met
+    guards: tuple[str, ...] = ()  # further criteria of every rubric, which earn nothing and have a veto
+    anchors: Anchors = Anchors()  # how the criteria become one number; by default the weighted share that is met
     does = by_rubric
     outcome = True
+
+    def refusal(self, **_: Any) -> str | None:
+        if self.aggregation == "implicit" and (self.guards or self.anchors != Anchors()):
+            return (
+                "judge-rubric: with aggregation=implicit the judge itself rates the whole rubric, and guards and "
+                "anchors have no effect. Set aggregation to explicit, or drop them."
+            )
+        fault = self.anchors.fault
+        return f"judge-rubric.anchors: {fault}." if fault else None

@@ -10,6 +10,7 @@ import numpy as np
 
 from assay.memory import Memory
 from assay.part import Rewarding
+from assay.reward.anchors import saturated as saturation
 from assay.reward.composed import Child, combined, spread
 from assay.reward.parts import Outcome
 from assay.reward.within import RepeatedSteps
@@ -73,10 +74,7 @@ class Clipped(OfOne):
 def saturated(episodes: Sequence[Episode], *, of: Child, name: str, above: float, slope: float) -> list[Reward | None]:
     """min(r, tau) + kappa log(1 + max(r - tau, 0))."""
 
-    def rule(value: float) -> float:
-        return min(value, above) + slope * math.log1p(max(value - above, 0.0))
-
-    return [combined(name or "saturate", [one], rule) for one in of(episodes)]
+    return [combined(name or "saturate", [one], lambda value: saturation(value, above, slope)) for one in of(episodes)]
 
 
 class Saturated(OfOne):

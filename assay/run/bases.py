@@ -141,6 +141,7 @@ _OF_TASKS = (
     _OfTask("constraints", "words that keep two rules", (2,), 100),
     _OfTask("binario", "squares of four rows with four empty cells", (1,), 60),
     _OfTask("kakurasu", "squares of three rows", (3,), 50),
+    _OfTask("drawing", "pictures of two boxes, planned and drawn", (2,), 60, 128),
     _OfTask("stack", "four letters through a stack", (4,), 170),
     # The chains of these go on for longer at levels that their bases have not read: their contexts have room for that.
     _OfTask(

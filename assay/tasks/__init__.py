@@ -54,6 +54,7 @@ TASKS = Table(
         "trace": "trace:TRACE",
         "quantities": "quantities:QUANTITIES",
         "grids": "coloured:GRIDS",
+        "drawing": "drawing:DRAWING",
     }
 )
 """Name -> task. A task stands as `module:NAME`, and its module is imported when somebody asks for the task."""
@@ -100,6 +101,12 @@ def task(name: str) -> Task:
 def chain_of(problem: Problem, text: str) -> Chain | None:
     """The steps of a response, each with a verdict; None if no task that is known judges the steps of this problem."""
     return TASKS[problem.task].chain(problem, text) if problem.task in TASKS else None
+
+
+def num_rules(problem: Problem) -> int:
+    """How many rules the problem's task knows that an answer must keep; 0 if it knows none."""
+    rules = TASKS[problem.task].rules if problem.task in TASKS else None
+    return 0 if rules is None else len(rules(problem.spec, ""))
 
 
 def others() -> tuple[Offer, ...]:

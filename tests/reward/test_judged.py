@@ -17,6 +17,7 @@ from tiny import episode
 from assay.memory import Memory
 from assay.part import Rewarding, bind
 from assay.reward import Cascade, JudgedAlone, JudgedByReference, JudgedByRubric, JudgedInPairs, Outcome, Saturated
+from assay.reward.anchors import Anchors
 from assay.reward.rubrics import rubric_of
 from assay.types import Episode, Problem, Reward, Verdict
 
@@ -164,7 +165,9 @@ RUBRIC = [
 def test_a_rubric_by_hand(met: list[bool], expected: float) -> None:
     problem = dataclasses.replace(PROBLEM, spec={"columns": {"rubric": RUBRIC}})
     with serving([said({"met": met})]) as server:
-        (found,) = rewards(JudgedByRubric(endpoint(server), vetoed=0.1), answers("Twelve.", problem=problem))
+        (found,) = rewards(
+            JudgedByRubric(endpoint(server), anchors=Anchors(vetoed=0.1)), answers("Twelve.", problem=problem)
+        )
         assert found is not None and found.value == pytest.approx(expected)
         assert [part.value for part in found.parts] == [float(one) for one in met]
         assert blocks(server.bodies[0])["criteria"].splitlines()[1] == "2. gives a reason"

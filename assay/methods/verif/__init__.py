@@ -1,9 +1,9 @@
 """Instruction following: the share of rules that code checks, times a judge's word on the rules that it cannot."""
 
-from assay.methods.verif.rules import JudgedRules, KeptRules
+from assay.methods.verif.rules import JudgedRules
 from assay.objective import KL
 from assay.recipe import Like
-from assay.reward import Product
+from assay.reward import KeptRules, Product
 
 VERIF = Like(
     "grpo",

@@ -1,4 +1,4 @@
-"""The two halves of VerIF's reward."""
+"""The soft half of VerIF's reward; the hard one is `kept-rules`."""
 
 from __future__ import annotations
 
@@ -6,34 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from assay.memory import Memory
-from assay.part import Rewarding
 from assay.reward.judged import Judged, graded, judgeable, question_of, response_of
 from assay.types import Episode, Problem, Reward
 from assay.verifiers.judges.contentless import has_text
 from assay.verifiers.judges.endpoint import Endpoint
 from assay.verifiers.judges.questions import Question
-
-
-def kept_rules(episodes: Sequence[Episode], *, score: str) -> list[Reward | None]:
-    """S_h: the share of rules that the answer keeps, by the verdict's score; without one 1 if it is right, else 0."""
-    result: list[Reward | None] = []
-    for episode in episodes:
-        said = (episode.verdict.scores if episode.verdict else {}).get(score)
-        plain = float(episode.right)
-        result.append(Reward("kept-rules", plain if said is None or episode.finish != "stop" else said))
-    return result
-
-
-class KeptRules(Rewarding):
-    """The share of rules that code finds kept (VerIF 2506.09942); 0 for an answer that was cut.
-
-    reward=(KeptRules(score="rules"),)
-    --mechanism.reward kept-rules --mechanism.reward.0.score rules
-    """
-
-    score: str = "rules"  # the score's name in the verdict
-    does = kept_rules
-    outcome = True
 
 
 def judged_rules(episodes: Sequence[Episode], *, endpoint: Endpoint, memory: Memory) -> list[Reward | None]:

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from tiny import episode
 
 from assay.memory import Memory
-from assay.methods.verif.rules import JudgedRules, KeptRules
+from assay.methods.verif.rules import JudgedRules
 from assay.part import Rewarding, bind
-from assay.reward import Product
+from assay.reward import KeptRules, Product
 from assay.rng import Key
 from assay.tasks import task
 from assay.types import Episode, Problem, Verdict
