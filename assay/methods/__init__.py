@@ -179,6 +179,7 @@ METHODS = {
     "judges": (
         "rl_tango",
         "j1",
+        "cloud",
         "self_rewarding",
         "meta_rewarding",
         "k2_critic",
