@@ -101,6 +101,7 @@ METHODS = {
         "len_dapo",
         "len_stop",
         "rew_qwen",
+        "rlmec",
         "math_shepherd",
         "clip_delta",
         "dense_step_model",
