@@ -48,9 +48,9 @@ RLMEC = Recipe(
     roles={"policy": "policy", "rewriter": "rewriter"},
     stages=(Stage("rewriter", share=0.4, mechanism=SHOWN), Stage("train", share=0.6)),
     notes=(
-        "Token rewards, the clip of 0.3 to the policy that sampled, the denominator of tokens with a reward, the weights "
-        "1 and 1/2 of edited and other tokens, equal weight of both losses and the rate are those of the published "
-        "code; in it the rewriter learns at 2e-5, in three epochs. Scale and stages are ours.",
+        "Token rewards, the clip of 0.3 to the policy that sampled, the denominator of tokens with a reward, weights 1 "
+        "and 1/2 of edited and other tokens, equal weight of both losses and the rate are those of the published code; "
+        "in it the rewriter learns at 2e-5, in three epochs. Scale and stages are ours.",
         "The frozen base writes all answers, as in the paper, whose answers are written once. The rewriter corrects "
         "each wrong one. Rewrites that the verifier accepts are imitated, and so are right answers as they are.",
         "In the paper another model writes the rewrites from which the rewriter learns. Here the right answer that is "
