@@ -42,7 +42,7 @@ COLD = ("gepo", "vine-ppo", "spo-chain", "spo-tree", "rlmt", "dense-step-model")
 PICKS = ("self",)  # works on what the greedy answer fails, and here that is right from the start
 # train judges of answers, which letters cannot spell; their own tests look at the judgements
 JUDGES = ("heimdall", *(name for name in RECIPES if METHOD_OF[name] in GROUPS["judges"]))
-TEACHES = ("meml-grpo",)  # its first stage imitates, and is always right; its own test looks at what follows
+TEACHES = ("meml-grpo", "x1")  # the first stage imitates, and is always right; their own tests look at what follows
 OTHERS = (*JUDGES, *IMITATES, *PICKS, *TEACHES, *STAGED, *OFFLINE, *SOLVED, *BEGINS, *UNLABELLED)
 RL = tuple(name for name in RECIPES if name not in OTHERS)
 

@@ -145,6 +145,7 @@ METHODS = {
         "treerl",
         "deepsearch",
         "rest_rl",
+        "x1",
         "spec_rl",
         "rorecomp",
         "rstar2",
