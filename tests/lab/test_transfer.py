@@ -91,6 +91,7 @@ def test_log_probs_are_those_of_the_sum_of_logits_of_each_network_alone(times: f
             said.append(torch.from_numpy(found.reshape(len(ids), vocab)).double())
         z = said[0] + times * (said[1] - said[2])
         wanted = torch.log_softmax(z / request.temperature, -1)[range(len(ids)), ids]
+        assert made.segment.old is not None
         np.testing.assert_allclose(made.segment.old, wanted, rtol=2e-5, atol=2e-5)
 
 
@@ -104,12 +105,11 @@ def test_the_recovered_share(plain: float, oracle: float, share: float) -> None:
 
 
 POOL = Pool((Share("countdown", (3,)),))
-FEW = {"problems": 4, "samples": 2, "max_new": 6}
 
 
 def test_arms_oracle_and_shares(tmp_path: Path) -> None:
     large, tuned = str(small_model(tmp_path / "large")), str(small_model(tmp_path / "tuned"))
-    found = transfer(large, tuned, tuned, POOL, times=(1.0, 2.0), oracle=large, **FEW)
+    found = transfer(large, tuned, tuned, POOL, times=(1.0, 2.0), oracle=large, problems=4, samples=2, max_new=6)
     assert [arm["times"] for arm in found["arms"]] == [0.0, 1.0, 2.0]
     assert found["of_oracle"]["pass"] == found["arms"][0]["pass"] == found["arms"][2]["pass"]
     assert all(arm["recovered"] is None for arm in found["arms"])  # the oracle gained nothing

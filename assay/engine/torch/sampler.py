@@ -85,9 +85,12 @@ class Slots(Protocol):
 class Voice(Protocol):
     """What says how likely the next tokens are: one network, or several whose logits are combined."""
 
-    vocab: int
-    dtype: torch.dtype
-    device: torch.device
+    @property
+    def vocab(self) -> int: ...
+    @property
+    def dtype(self) -> torch.dtype: ...
+    @property
+    def device(self) -> torch.device: ...
 
     def slots(self, length: int, count: int, memory_bytes: int) -> int:
         """How many rows it has in flight."""
