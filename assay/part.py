@@ -144,6 +144,11 @@ class Part(Record):
         """
         return ()
 
+    @property
+    def speakers(self) -> tuple[str, ...]:
+        """The models of the recipe whose tokens the part trains beside a value head (`output="both"`), by name."""
+        return ()
+
     def refusal(self, *, scale: Scale, mechanism: Mechanism) -> str | None:
         """Why the part cannot work at this scale or with the other parts of this mechanism, and what to change; None if
         it can. The program asks before it loads anything.

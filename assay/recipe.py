@@ -318,7 +318,7 @@ def _unfilled(part: Part, filled: Collection[Stream]) -> str | None:
 
 def _headless(part: Part, models: Mapping[str, Model]) -> str | None:
     """Which model of the part has no value head, and what to add; None if all have one."""
-    name = next((one for one in part.heads if one not in models or models[one].output != "value"), None)
+    name = next((one for one in part.heads if one not in models or not models[one].valued), None)
     if name is None:
         return None
     return (
@@ -326,6 +326,14 @@ def _headless(part: Part, models: Mapping[str, Model]) -> str | None:
         f"{'no such model' if name not in models else 'one without'}. Give the recipe a model of this name with "
         f"output='value'; its models are {', '.join(models)}."
     )
+
+
+def _speechless(part: Part, models: Mapping[str, Model]) -> str | None:
+    """Which model of the part has values alone where the part trains its tokens too, and what to change."""
+    name = next((one for one in part.speakers if one in models and models[one].output == "value"), None)
+    if name is None:
+        return None
+    return f"{type(part).__name__} trains tokens of the model '{name}', which has values alone. Give it output='both'."
 
 
 def check(recipe: Recipe) -> None:
@@ -357,7 +365,7 @@ def check(recipe: Recipe) -> None:
         filled = {stream for part in parts_of(one) for stream in part.fills}
         for part in parts_of(one):
             problem = part.refusal(scale=scale, mechanism=one) or _unfilled(part, filled)
-            if problem := problem or _headless(part, recipe.models):
+            if problem := problem or _headless(part, recipe.models) or _speechless(part, recipe.models):
                 raise ConfigError(f"{recipe.name}: {problem}")
         for goal in (one.objective, *(rule.objective for rule in one.rules)):
             if problem := contradiction(goal):
@@ -385,3 +393,9 @@ def check(recipe: Recipe) -> None:
         raise ConfigError(
             f"{recipe.name}: `roles` names the model '{missing[0]}', which is not in `models`. Add it there."
         )
+    for role, name in recipe.roles.items():
+        if recipe.models[name].output == "value":
+            raise ConfigError(
+                f"{recipe.name}: the model '{name}' plays the role '{role}' and has values alone, so that it cannot "
+                "answer. Give it output='both', or let another model play the role."
+            )

@@ -57,8 +57,13 @@ class Model:
     start: Literal["base", "policy"] = "base"  # policy: copies the policy's weights when a stage begins
     trained: bool = True
     learns_first: bool = False  # takes its optimiser steps in `forwards` before its outputs are used, not after
-    output: Literal["tokens", "value"] = "tokens"  # value: a critic, with one number a token and no distribution
+    output: Literal["tokens", "value", "both"] = "tokens"  # value: one number a token, as of a critic, and no text
     follows: str | None = None  # the model whose weights `follow` of `remember` copies or averages into this one
+
+    @property
+    def valued(self) -> bool:
+        """Whether it has a value head."""
+        return self.output != "tokens"
 
     @property
     def saved(self) -> bool:

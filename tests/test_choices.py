@@ -23,6 +23,7 @@ FREE = {  # what a text may be that has no list of choices, by field
     "roles": "of the recipe's role table",
     "voters": "of the recipe's role table",
     "verifier": "of the recipe's role table",
+    "critic": "of the recipe's role table",
     "model": "of the recipe's models",
     "reference": "of the recipe's models",
     "student": "of the recipe's models",

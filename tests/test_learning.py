@@ -43,7 +43,7 @@ PICKS = ("self",)  # works on what the greedy answer fails, and here that is rig
 # train judges of answers, which letters cannot spell; their own tests look at the judgements
 JUDGES = ("heimdall", "rubric-anchors-role", *(name for name in RECIPES if METHOD_OF[name] in GROUPS["judges"]))
 # their first stages imitate, and are always right; their own tests look at what follows
-TEACHES = ("meml-grpo", "rgr-grpo-worked")
+TEACHES = ("meml-grpo", "rgr-grpo-worked", "x1")
 OTHERS = (*JUDGES, *IMITATES, *PICKS, *TEACHES, *STAGED, *OFFLINE, *SOLVED, *BEGINS, *UNLABELLED)
 RL = tuple(name for name in RECIPES if name not in OTHERS)
 

@@ -435,7 +435,7 @@ def models_for(recipe: Recipe, engine: LocalEngine, reference: LocalEngine | Non
     engines = {"reference": reference or engine.copy(), "policy": engine}
     for name, spec in recipe.models.items():
         if name != "policy":
-            kind = critic_of(type(engine)) if spec.output == "value" else type(engine)
+            kind = critic_of(type(engine), speaks=spec.output == "both") if spec.valued else type(engine)
             engines[name] = kind(
                 copy.deepcopy(engine.model),
                 end_ids=engine.end_ids,

@@ -146,6 +146,32 @@ def run_extrapolate(arguments: argparse.Namespace) -> Any:
     return extrapolate.run_extrapolate(arguments)
 
 
+def run_transfer(arguments: argparse.Namespace) -> Any:
+    from assay.cli.problems import exam_of
+    from assay.cli.verify import judge_of
+    from assay.lab.transfer import table, transfer
+
+    arguments.model = arguments.tuned  # its run says which problems are asked, unless tasks are named
+    with judge_of(arguments) as judge:
+        found = transfer(
+            arguments.large,
+            arguments.tuned,
+            arguments.untuned,
+            exam_of(arguments),
+            times=arguments.by,
+            oracle=arguments.oracle,
+            problems=arguments.problems,
+            samples=arguments.n,
+            temperature=arguments.temperature,
+            max_new=arguments.max_new,
+            seed=arguments.seed,
+            judge=judge.exam,
+        )
+    if not arguments.json:
+        terminal.show(table(found))
+    return found
+
+
 def run_doctor(arguments: argparse.Namespace) -> Any:
     from assay.lab.doctor import examination, externals, text
 

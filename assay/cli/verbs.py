@@ -25,6 +25,7 @@ from assay.cli.looking import (
     run_sample,
     run_show,
     run_sweep,
+    run_transfer,
     run_verify,
 )
 from assay.cli.training import run_base, run_demo, run_resume, run_train
@@ -241,6 +242,48 @@ def of_export() -> list[Argument]:
     ]
 
 
+def of_transfer() -> list[Argument]:
+    from assay.cli.problems import TASKS
+    from assay.cli.verify import REWARD
+
+    help_of = {
+        "large": "the large model that answers: a folder, a Hub id, a base or a run",
+        "tuned": "a small model that was trained: a run, or a folder",
+        "untuned": "the small model from which that training started",
+    }
+    return [
+        *(((name,), {"metavar": name.upper(), "help": said}) for name, said in help_of.items()),
+        *TASKS,
+        *REWARD,
+        (
+            ("--by",),
+            {
+                "type": float,
+                "nargs": "+",
+                "default": [1.0],
+                "metavar": "TIMES",
+                "help": "how many times the difference of the small models' logits is added; default 1; 0 is always "
+                "examined too: the large model itself",
+            },
+        ),
+        (
+            ("--oracle",),
+            {"metavar": "MODEL|RUN", "help": "the large model, trained: the gain of which a share is told"},
+        ),
+        (("--problems",), {"type": int, "help": "number of problems; default 256, or all rows of --data"}),
+        (("--n",), {"type": int, "default": 16, "help": "number of answers to each problem; default 16"}),
+        (
+            ("--max-new",),
+            {"type": int, "help": "the most tokens of an answer; default: that of TUNED's run, or what the task needs"},
+        ),
+        (
+            ("--temperature",),
+            {"type": float, "default": 1.0, "help": "the sampling temperature, of the sum; 0 is greedy; default 1.0"},
+        ),
+        SEED,
+    ]
+
+
 def of_extrapolate() -> list[Argument]:
     return [
         (("start",), {"metavar": "START", "help": "the model from which the run started: a folder or a base"}),
@@ -355,6 +398,11 @@ VERBS: dict[str, Verb] = {
         "write a checkpoint further on the line on which the weights of a run move",
         of_extrapolate,
         run_extrapolate,
+    ),
+    "transfer": (
+        "let a large model answer with what training changed in the logits of a small one",
+        of_transfer,
+        run_transfer,
     ),
     "report": ("write the report of a run again", of_report, run_report),
     "verify": (

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from assay.ask import Codec, Sampling
+from assay.ask.demonstrate import demonstrate
 from assay.memory import Memory
 from assay.part import Expansion
 from assay.tasks import task
@@ -46,8 +47,11 @@ def ask_judge(
     role: str,
     judgements: int,
     limit: int,
+    shown: bool,
 ) -> list[Request]:
-    """`judgements` requests for each answer that was not judged before, which form a group; it is their parent."""
+    """`judgements` requests for each answer that was not judged before, which form a group; it is their parent. If they
+    are `shown`, each has the exact judgement as its answer.
+    """
     known, first = judged_before(episodes, role), _free(episodes)
     found = [e for e in episodes if open_to_judgement(e, of) and e.request.id not in known]
     asked = []
@@ -56,7 +60,7 @@ def ask_judge(
         posed = to_judge(task(problem.task), problem, episode.text, right=episode.right)
         about = {"role": role, "parent": episode.request.id, **_at_most(limit)}
         asked += _requests(posed, memory, draw, judgements, sampling, codec, **about)
-    return asked
+    return demonstrate(asked, memory, codec=codec) if shown else asked
 
 
 def _free(episodes: Sequence[Episode]) -> int:
@@ -89,6 +93,7 @@ class AskJudge(Expansion):
     of: str = "policy"  # the role whose answers are judged
     judgements: int = 1  # of each answer
     limit: int = 0  # tokens of a judgement; 0: as many as of an answer
+    shown: bool = False  # the role writes nothing: it is shown what the verifier says, to imitate
     does = ask_judge
 
     def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:

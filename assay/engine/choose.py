@@ -64,13 +64,15 @@ def engine_of(model: Transformer | Foreign, kind: Kind, device: str, precision: 
     return engine_for(kind, device, precision, parameters=parameters)
 
 
-def critic_of(engine: type[LocalEngine]) -> type[LocalEngine]:
-    """The class of the critics beside a policy on this class of engine."""
+def critic_of(engine: type[LocalEngine], *, speaks: bool = False) -> type[LocalEngine]:
+    """The class of the critics beside a policy on this class of engine; one that `speaks` also writes and is scored."""
     from assay.engine.native.engine import NativeEngine
-    from assay.engine.native.value_engine import NativeValueEngine
-    from assay.engine.torch.value_engine import ValueEngine
+    from assay.engine.native.value_engine import NativeSpeakingEngine, NativeValueEngine
+    from assay.engine.torch.value_engine import SpeakingEngine, ValueEngine
 
-    return NativeValueEngine if issubclass(engine, NativeEngine) else ValueEngine
+    if issubclass(engine, NativeEngine):
+        return NativeSpeakingEngine if speaks else NativeValueEngine
+    return SpeakingEngine if speaks else ValueEngine
 
 
 def engine_for(kind: Kind, device: str, precision: Precision, *, parameters: int = 0) -> Choice:

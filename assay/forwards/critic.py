@@ -12,6 +12,7 @@ import numpy as np
 from assay.credit.gae import gae
 from assay.credit.pack import pack
 from assay.engine.spans import laid
+from assay.forwards.fit import Goal
 from assay.forwards.fit import fit as steps
 from assay.memory import Memory
 from assay.models import Models
@@ -163,8 +164,8 @@ def fit(
         return (out.value.new_tensor(weight) * s["mask"] * each).sum()
 
     weigh = partial(bind(aggregate), max_new=scale.max_new)
-    settings = {"key": key, "scale": scale, "micro_tokens": micro_tokens, "want": Want(value=True)}
-    return steps(engine, batch, weigh=weigh, loss=loss, **settings)
+    (mean,) = steps(engine, batch, Goal(Want(value=True), weigh, loss), key=key, scale=scale, micro_tokens=micro_tokens)
+    return mean
 
 
 def _explained(batch: Batch) -> float:

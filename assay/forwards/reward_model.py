@@ -14,13 +14,13 @@ import numpy as np
 
 from assay.curate.continued import CONTINUATION
 from assay.engine.spans import laid
-from assay.forwards.fit import fit
+from assay.forwards.fit import Goal, fit
 from assay.memory import Memory
 from assay.models import Models
 from assay.part import Forward, Rewarding
 from assay.reward import Outcome
 from assay.reward.composed import Child
-from assay.reward.learnt import Sees, longer, read, scores_after
+from assay.reward.learnt import Sees, blind, longer, readings, scores_after
 from assay.reward.within import steps_of
 from assay.types import Batch, Reward, Row, Stats
 from assay.verifiers.answer_tokens import Decoding
@@ -85,25 +85,32 @@ def reward_model(
     loss: str,
     sees: Sees,
     marks: str,
+    critic: str,
+    critiques: float,
     role: str,
     rate: float,
     num_epochs: int,
 ) -> tuple[list[Row], Stats]:
     """The rows as they are. Takes `num_epochs` optimiser steps of the reward model on all of them that have a label."""
-    told = of([row.episode for row in rows])
-    asked = [(row.episode, label) for row, label in zip(rows, told, strict=True) if _teaches(row, label, role)]
-    spans = [read(episode, sees, codec) for episode, _ in asked]
-    labels = [placed(label, span, codec, marks) for span, (_, label) in zip(spans, asked, strict=True)]
-    batch = lessons(spans, labels, [episode.request.group for episode, _ in asked])
+    everyone = [row.episode for row in rows]
+    told = zip(rows, of(everyone), strict=True)
+    asked = [(row.episode, label) for row, label in told if _teaches(row, label, role)]
+    read = readings([episode for episode, _ in asked], everyone, sees, critic, codec)
+    taught = [(span, *one) for own, one in zip(read, asked, strict=True) for span in own]
+    spans = [span for span, _, _ in taught]
+    labels = [placed(label, span, codec, marks) for span, _, label in taught]
+    batch = lessons(spans, labels, [episode.request.group for _, episode, _ in taught])
     settings = dataclasses.replace(
         scale, learning_rate=rate * scale.learning_rate, num_minibatches=1, num_epochs=num_epochs
     )
     key = memory.key("reward-model", memory.step, model)
-    found = learn(models[model], batch, LOSSES[loss], key=key, scale=settings, micro_tokens=micro_tokens)
+    goals = (critiqued(critiques),) if critiques else ()
+    found, said = learn(models[model], batch, LOSSES[loss], *goals, key=key, scale=settings, micro_tokens=micro_tokens)
     if not found:
         return list(rows), {}
     before, right, _ = found[0]
-    return list(rows), {f"{model}/loss": before, f"{model}/accuracy": right}
+    stats = {f"{model}/loss": before, f"{model}/accuracy": right}
+    return list(rows), stats | ({f"{model}/critique_loss": said[0] / critiques} if critiques else {})
 
 
 def _teaches(row: Row, label: Reward | None, role: str) -> bool:
@@ -149,10 +156,33 @@ def lessons(spans: Sequence[Span], labels: Sequence[Places], groups: Sequence[st
     )
 
 
+def critiqued(weight: float) -> Goal:
+    """L = - weight times the mean over all critiques' tokens of log p(c_t | x, y, c_<t) (CLoud 2408.11791)."""
+    from assay.engine.interface import Want
+
+    def weigh(part: Batch) -> np.ndarray:
+        share = np.ones(len(part.ids))
+        share[part.at[1:] - 1] = 0.0  # the token behind what is read
+        return weight * share / max(1.0, share.sum())
+
+    def loss(out: Outputs, chunk: Chunk, share: np.ndarray) -> Tensor:
+        return -(out.logp.new_tensor(share) * out.logp).sum()
+
+    return Goal(Want(), weigh, loss)
+
+
 def learn(
-    engine: Engine, batch: Batch, loss: Callable[..., Fitted], *, key: Key, scale: Scale, micro_tokens: int
-) -> list[Fitted]:
-    """The optimiser steps on this batch. Returns what the loss was before each of them."""
+    engine: Engine,
+    batch: Batch,
+    loss: Callable[..., Fitted],
+    *beside: Goal,
+    key: Key,
+    scale: Scale,
+    micro_tokens: int,
+) -> tuple[list[Fitted], list[float]]:
+    """The optimiser steps on this batch, on the loss of the scores and the goals beside it. Returns what the loss was
+    before each step, and the mean loss of each goal.
+    """
     from assay.engine.interface import Span, Want
 
     found: list[Fitted] = []
@@ -174,8 +204,9 @@ def learn(
         assert out.value is not None
         return (out.value.new_tensor(weight) * out.value).sum()
 
-    fit(engine, batch, key=key, scale=scale, micro_tokens=micro_tokens, want=Want(value=True), weigh=weigh, loss=pull)
-    return found
+    goals = (Goal(Want(value=True), weigh, pull), *beside)
+    _, *said = fit(engine, batch, *goals, key=key, scale=scale, micro_tokens=micro_tokens)
+    return found, said
 
 
 class RewardModel(Forward):
@@ -194,6 +225,8 @@ class RewardModel(Forward):
     loss: Literal["pairs", "labels"] = "pairs"
     sees: Sees = "response"  # what it sees behind the question: all, or what follows the reasoning
     marks: str = "\n,|"  # the characters that end a step, where steps have labels
+    critic: str = ""  # the role whose critiques of the answer it reads too, asked by `ask-judge`; "": none
+    critiques: float = 0.0  # the weight of the likelihood of these critiques, beside the loss of the scores
     role: str = "policy"  # whose answers
     rate: float = 1.0  # its learning rate, as a multiple of the policy's
     num_epochs: int = 1  # its optimiser steps on the answers of a step
@@ -203,12 +236,23 @@ class RewardModel(Forward):
     def heads(self) -> tuple[str, ...]:
         return (self.model,)
 
+    @property
+    def speakers(self) -> tuple[str, ...]:
+        return (self.model,) if self.critiques else ()
+
     def refusal(self, **_: Any) -> str | None:
+        if problem := blind("reward-model", self.sees, self.critic):
+            return problem
+        if self.critiques < 0 or (self.critiques and not self.critic):
+            return (
+                f"reward-model: critiques, {self.critiques:g}, is the weight of what a critic wrote, and critic is "
+                f"'{self.critic}'. Name the critic's role, or set critiques to 0."
+            )
         if self.num_epochs < 1:
             return f"reward-model: num_epochs must be 1 or more, not {self.num_epochs}."
-        if self.of.gives != "episode" and (self.loss == "pairs" or self.sees == "answer"):
+        if self.of.gives != "episode" and (self.loss == "pairs" or self.sees == "answer" or self.critic):
             return (
                 f"reward-model: {type(self.of).__name__} has a value for each {self.of.gives} of an answer. Set loss "
-                "to labels and sees to response, or take labels of whole answers."
+                "to labels, sees to response and no critic, or take labels of whole answers."
             )
         return None

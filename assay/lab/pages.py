@@ -1,4 +1,5 @@
-"""The tables in docs/ that are generated from the records: of the recipes of a group of methods, of papers, of tasks.
+"""The tables in docs/ that are generated from the records: of the recipes of a group of methods, of the components of
+these recipes, of papers, of tasks.
 
 In a page a table stands between two comments, `<!-- recipes: gates -->` and `<!-- end -->`. `make docs`, which runs
 `python -m assay.lab.pages docs/*.md`, writes the tables; a test fails if a page differs from what `make docs` would
@@ -17,6 +18,7 @@ from typing import Any
 
 from assay.errors import unknown
 from assay.known import GROUPS, METHOD_OF, RECIPES, SLOTS
+from assay.lab import blueprint
 from assay.lab.papers import Paper, papers
 from assay.part import Part, name_of
 from assay.tasks import TASKS
@@ -31,8 +33,8 @@ def filled(page: str) -> str:
 
 
 def table(what: str, of: str) -> str:
-    """A table as Markdown. `what` is recipes, papers or tasks; `of` is a group of methods, or a kind of papers
-    or tasks.
+    """A table as Markdown. `what` is recipes, blueprint, papers or tasks; `of` is a group of methods, or a kind of
+    papers or tasks.
 
     table("recipes", "gates")
     """
@@ -62,6 +64,13 @@ def in_one_line(method: str) -> str:
     """What a method is: the first paragraph of the docstring of its module, without the full stop at the end."""
     first = (importlib.import_module(method).__doc__ or "").strip().split("\n\n")[0]
     return " ".join(first.split()).removesuffix(".")
+
+
+def _blueprint(group: str) -> Iterator[Sequence[str]]:
+    """The rows for a group of methods: the components of each of their recipes."""
+    if group not in GROUPS:
+        raise unknown("group of methods", group, GROUPS, "assay/methods/__init__.py")
+    return blueprint.rows([RECIPES[name] for name in RECIPES if METHOD_OF[name] in GROUPS[group]])
 
 
 def _parts(name: str) -> list[tuple[str, str]]:
@@ -124,7 +133,7 @@ def _tasks(which: str) -> Iterator[Sequence[str]]:
             yield f"`{task.name}`", task.summary, levels, first, judges, "yes" if task.second else "no"
 
 
-TABLES = {"recipes": _recipes, "papers": _papers, "tasks": _tasks}
+TABLES = {"recipes": _recipes, "blueprint": _blueprint, "papers": _papers, "tasks": _tasks}
 
 
 def main(pages: Sequence[Path]) -> None:

@@ -101,6 +101,7 @@ METHODS = {
         "len_dapo",
         "len_stop",
         "rew_qwen",
+        "rlmec",
         "math_shepherd",
         "clip_delta",
         "dense_step_model",
@@ -147,6 +148,7 @@ METHODS = {
         "treerl",
         "deepsearch",
         "rest_rl",
+        "x1",
         "spec_rl",
         "rorecomp",
         "rstar2",
@@ -182,6 +184,7 @@ METHODS = {
     "judges": (
         "rl_tango",
         "j1",
+        "cloud",
         "self_rewarding",
         "meta_rewarding",
         "k2_critic",

@@ -6,14 +6,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from assay.models import Models
 from assay.part import Rewarding
 from assay.reward.composed import whole
+from assay.reward.judgements import by_parent
 from assay.reward.within import steps_of
+from assay.tasks.judging import JUDGE
 from assay.tasks.steps import behind_thought
 from assay.types import Episode, Reward, RewardScope
 from assay.verifiers.answer_tokens import Decoding, token_with
@@ -35,6 +37,19 @@ def read(episode: Episode, sees: Sees, codec: Decoding) -> Span:
 
     ids = episode.stream("ids").astype(np.int32)
     return Span(episode.training_context, ids if sees == "response" else ids[_reasoned(episode, ids.tolist(), codec) :])
+
+
+def readings(
+    episodes: Sequence[Episode], everyone: Sequence[Episode], sees: Sees, critic: str, codec: Decoding
+) -> list[list[Span]]:
+    """What a reward model reads of each answer: the answer itself, or each critique of it that the critic wrote.
+
+    A critique stands behind the question and the answer, so that the model reads all three.
+    """
+    if not critic:
+        return [[read(episode, sees, codec)] for episode in episodes]
+    written = by_parent([e for e in everyone if e.finish != "error"], critic, JUDGE)
+    return [[read(one, "response", codec) for one in written.get(e.request.id, ())] for e in episodes]
 
 
 def _reasoned(episode: Episode, ids: Sequence[int], codec: Decoding) -> int:
@@ -65,11 +80,23 @@ def longer(span: Span) -> Span:
 
 
 def learnt_score(
-    episodes: Sequence[Episode], *, models: Models, codec: Decoding, micro_tokens: int, model: str, sees: Sees
+    episodes: Sequence[Episode],
+    *,
+    everyone: Sequence[Episode],
+    models: Models,
+    codec: Decoding,
+    micro_tokens: int,
+    model: str,
+    sees: Sees,
+    critic: str,
 ) -> list[Reward | None]:
-    """s(x, y): the score after the last token."""
-    found = scores_after(models[model], [read(e, sees, codec) for e in episodes], tokens=micro_tokens)
-    return [whole("learnt-score", float(scores[-1])) for scores in found]
+    """s(x, y): the score after the last token. With a critic the mean of s(x, y, c) over its critiques c; None without
+    one.
+    """
+    spans = readings(episodes, everyone, sees, critic, codec)
+    found = iter(scores_after(models[model], [span for own in spans for span in own], tokens=micro_tokens))
+    scores = [[float(next(found)[-1]) for _ in own] for own in spans]
+    return [whole("learnt-score", float(np.mean(own))) if own else None for own in scores]
 
 
 class LearntScore(Rewarding):
@@ -81,11 +108,22 @@ class LearntScore(Rewarding):
 
     model: str = "reward-model"  # the name of the reward model in the recipe's `models`
     sees: Sees = "response"  # what it sees behind the question: all, or what follows the reasoning
+    critic: str = ""  # the role whose critiques of the answer it reads too, asked by `ask-judge`; "": none
     does = learnt_score
 
     @property
     def heads(self) -> tuple[str, ...]:
         return (self.model,)
+
+    def refusal(self, **_: Any) -> str | None:
+        return blind("learnt-score", self.sees, self.critic)
+
+
+def blind(name: str, sees: Sees, critic: str) -> str | None:
+    """Why a part cannot hide the reasoning of an answer from a model that reads critiques of it."""
+    if not critic or sees == "response":
+        return None
+    return f"{name}: a critique is about the whole response. Set sees to response, or critic to ''."
 
 
 def learnt_steps(

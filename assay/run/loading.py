@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -118,15 +119,22 @@ def _wanted(experiment: Experiment, policy: Policy) -> dict[str, bool]:
 def _refuse_critics(experiment: Experiment, policy: Policy) -> None:
     from assay.policy.transformer import Transformer
 
-    if _values(experiment) and not isinstance(policy.transformer, Transformer):
+    if _valued(experiment) and not isinstance(policy.transformer, Transformer):
         raise ConfigError(
             f"{experiment.recipe.name} has a critic, which needs a model of the families llama, qwen2 or qwen3; "
             f"{experiment.model} is of the family {policy.config.family}. Take a recipe without a critic."
         )
 
 
-def _values(experiment: Experiment) -> set[str]:
-    return {name for name, model in experiment.recipe.models.items() if model.output == "value"}
+def _valued(experiment: Experiment) -> set[str]:
+    """The parameter sets that have a value head."""
+    return {name for name, model in experiment.recipe.models.items() if model.valued}
+
+
+def _speaks(experiment: Experiment, name: str) -> bool:
+    """Whether a parameter set has a distribution of tokens; the references of a run are in no recipe."""
+    models = experiment.recipe.models
+    return name not in models or models[name].output != "value"
 
 
 def _marked(experiment: Experiment, engines: Mapping[str, Engine]) -> Models:
@@ -171,12 +179,12 @@ def _here(experiment: Experiment, policy: Policy) -> dict[str, LocalEngine]:
     if machine.engine == "auto" and device == "cpu" and choice.reason:
         slower = ", which takes 1.5 times as long as the compiled core" if choice.refused else ""
         say(f"this run computes with torch{slower}: {choice.reason}")
-    settings, optimiser, values = _settings(experiment, policy), _optimiser(experiment), _values(experiment)
+    settings, optimiser, valued = _settings(experiment, policy), _optimiser(experiment), _valued(experiment)
     wanted = _wanted(experiment, policy)
     *others, last = wanted  # the last set takes the loaded network itself; all others take copies of it
     networks = {name: twin(policy.transformer) for name in others} | {last: policy.transformer}
     return {
-        name: (critic_of(choice.engine) if name in values else choice.engine)(
+        name: (critic_of(choice.engine, speaks=_speaks(experiment, name)) if name in valued else choice.engine)(
             networks.pop(name), optimiser=optimiser if trained else None, **settings
         )
         for name, trained in wanted.items()
@@ -193,14 +201,18 @@ def _over(ranks: Ranks, experiment: Experiment, policy: Policy) -> dict[str, Pai
 
     machine, device = experiment.machine, device_of(experiment.machine.device)
     choice = engine_of(policy.transformer, "auto", device, machine.precision)
-    settings, optimiser, values = _settings(experiment, policy), _optimiser(experiment), _values(experiment)
+    settings, optimiser, valued = _settings(experiment, policy), _optimiser(experiment), _valued(experiment)
 
-    def samplers() -> list[LocalEngine]:
-        return [choice.engine(twin(policy.transformer), optimiser=None, **settings)]
+    def network_of(name: str) -> Any:
+        copied = twin(policy.transformer)
+        return with_value_head(copied) if name in valued else copied
+
+    def samplers(name: str) -> list[LocalEngine]:
+        return [choice.engine(network_of(name), optimiser=None, **settings)]
 
     engines: dict[str, Paired] = {}
     for name, trained in _wanted(experiment, policy).items():
-        network = with_value_head(twin(policy.transformer)) if name in values else policy.transformer
+        network = network_of(name) if name in valued else policy.transformer
         learner = ShardedLearner(
             ranks,
             name,
@@ -209,9 +221,10 @@ def _over(ranks: Ranks, experiment: Experiment, policy: Policy) -> dict[str, Pai
             precision=machine.precision,
             optimiser=optimiser if trained else None,
             checkpointing=machine.checkpointing,
+            speaks=_speaks(experiment, name),
         )
         about = {"context": learner.context, "vocab": learner.vocab, "end_ids": policy.end_ids}
-        engines[name] = Paired(learner, samplers, **about, has_threads=choice.engine.has_threads)
+        engines[name] = Paired(learner, partial(samplers, name), **about, has_threads=choice.engine.has_threads)
     return engines
 
 

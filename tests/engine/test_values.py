@@ -11,16 +11,17 @@ from engine_cases import FAMILIES, batch_of, model_of, rows_of
 from torch import Tensor
 
 from assay.engine.choose import critic_of
-from assay.engine.interface import Want
+from assay.engine.interface import Span, Want
 from assay.engine.local import LocalEngine
 from assay.engine.native import build
 from assay.engine.native.engine import NativeEngine
-from assay.engine.native.value_engine import NativeValueEngine
+from assay.engine.native.value_engine import NativeSpeakingEngine, NativeValueEngine
 from assay.engine.precision import Precision
 from assay.engine.torch.engine import TorchEngine
-from assay.engine.torch.value_engine import ValueEngine
+from assay.engine.torch.value_engine import SpeakingEngine, ValueEngine
 from assay.errors import UsageError
-from assay.types import Batch
+from assay.rng import Key
+from assay.types import Batch, Problem, Request
 
 LENGTHS = [7, 1, 12, 5, 9, 3]
 VALUE = Want(value=True)
@@ -132,3 +133,42 @@ def test_every_variant_that_runs_here(variant: str, monkeypatch: pytest.MonkeyPa
 
 def test_critics_run_where_their_policies_do() -> None:
     assert critic_of(NativeEngine) is NativeValueEngine and critic_of(TorchEngine) is ValueEngine
+    assert critic_of(NativeEngine, speaks=True) is NativeSpeakingEngine
+    assert critic_of(TorchEngine, speaks=True) is SpeakingEngine
+
+
+@pytest.mark.parametrize(
+    ("plain", "valued", "both"),
+    [(NativeEngine, NativeValueEngine, NativeSpeakingEngine), (TorchEngine, ValueEngine, SpeakingEngine)],
+)
+def test_a_body_with_both_outputs_is_a_policy_and_a_critic(
+    plain: type[LocalEngine], valued: type[LocalEngine], both: type[LocalEngine]
+) -> None:
+    """Bit for bit in values, log-probs and answers; the gradients of two passes add up."""
+    batch, engine = batch_of(*rows_of(LENGTHS)), critic(both)
+    policy = plain(model_of("qwen2"), end_ids=frozenset({0}), precision="fp32")
+    values, wanted = learnt(critic(valued), batch)
+    of_words = said(policy, batch)
+    policy.hand_out()
+    mine = said(engine, batch)
+    found_values, found = learnt(engine, batch)
+    assert np.array_equal(values, found_values) and torch.equal(of_words, mine)
+    words = {name: p.grad.double() for name, p in policy.model.named_parameters() if p.grad is not None}
+    scale = max(float(grad.abs().max()) for grad in found.values())
+    for name, grad in found.items():
+        zero = torch.zeros_like(grad)
+        assert (grad - wanted.get(name, zero) - words.get(name, zero)).abs().max() <= 1e-6 * scale, name
+    spans = [Span(np.array([1, 2], np.int32), np.array([3, 1, 0], np.int32))]
+    assert np.array_equal(engine.score(spans)[0].logp, policy.score(spans)[0].logp)
+    request = Request(Problem("countdown", "?", {}, "?"), np.array([1, 2], np.int32), "0:0", 8)
+    one, other = (made.generate([request], Key(3))[0].segment.ids for made in (engine, policy))
+    assert np.array_equal(one, other)
+
+
+def said(engine: LocalEngine, batch: Batch) -> Tensor:
+    """The log-probs, after a backward pass of their sum."""
+    (chunk,) = engine.chunks(batch, tokens=10_000)
+    out = engine.forward(chunk, Want())
+    out.logp.sum().backward()
+    engine.backward(chunk, out)
+    return out.logp.detach().clone()

@@ -80,7 +80,7 @@ def test_the_score_after_a_token_reads_nothing_behind_it(ids: list[int]) -> None
 def test_scores_of_answers_and_of_steps() -> None:
     """`c` ends a step: the answer a c b c d and its end has steps that end at tokens 1, 3 and 5."""
     found, answer = models(), episode([1, 3, 2, 3, 4, END])
-    given = {"models": found, "codec": Letters(), "micro_tokens": 99}
+    given = {"models": found, "codec": Letters(), "micro_tokens": 99, "everyone": ()}
     (after,) = scores_after(found["reward-model"], [read(answer, "response", Letters())], tokens=99)
     (score,) = bind(LearntScore())([answer], **given)
     assert score.value == after[-1] and score.scope == "episode"
@@ -91,7 +91,7 @@ def test_scores_of_answers_and_of_steps() -> None:
 
 
 def test_equal_answers_have_equal_scores_to_the_last_bit() -> None:
-    given = {"models": models(), "codec": Letters(), "micro_tokens": 7}
+    given = {"models": models(), "codec": Letters(), "micro_tokens": 7, "everyone": ()}
     answers = [episode([1, 2, END], sample=i) for i in range(5)] + [episode([2, END], sample=9)]
     found = [reward.value for reward in bind(LearntScore())(answers, **given)]
     assert len(set(found[:5])) == 1 and found[5] != found[0]

@@ -1,9 +1,9 @@
-"""Critics whose network the compiled core computes."""
+"""Critics, and reward models that write, whose network the compiled core computes."""
 
 from __future__ import annotations
 
 from assay.engine.native.engine import NativeEngine
-from assay.engine.torch.value_engine import Values
+from assay.engine.torch.value_engine import Speaking, Values
 
 
 class NativeValueEngine(Values, NativeEngine):
@@ -12,4 +12,13 @@ class NativeValueEngine(Values, NativeEngine):
     Example:
         critic = NativeValueEngine(policy.transformer, end_ids=policy.end_ids)
         critic.forward(chunk, Want(value=True)).value  # [M]
+    """
+
+
+class NativeSpeakingEngine(Speaking, NativeEngine):
+    """Tokens and values on the compiled core, as `SpeakingEngine`.
+
+    Example:
+        critic = NativeSpeakingEngine(policy.transformer, end_ids=policy.end_ids)
+        critic.generate(requests, key), critic.forward(chunk, Want(value=True)).value
     """

@@ -62,7 +62,9 @@ class ShardedLearner:
         precision: Precision = "auto",
         optimiser: AdamW | None = AdamW(),
         checkpointing: str = "auto",
+        speaks: bool = True,
     ) -> None:
+        """`speaks` says whether a network with a value head is also asked for tokens."""
         if optimiser is not None and optimiser.bits == 8:
             raise ConfigError("machine.optimiser_bits is 8, which one learner alone can have: with more it must be 32.")
         self.ranks, self.name, self.lora = ranks, name, model.lora
@@ -73,6 +75,7 @@ class ShardedLearner:
         self.vocab = min(model.config.vocab, vocab or model.config.vocab)
         self.trains, self.version = optimiser is not None, 0
         self.values = "value_head" in dict(model.named_children())
+        self.speaks = speaks or not self.values
         self._cut = cut_rectangles if isinstance(model, Foreign) else cut
         self._numbers = itertools.count()
         self._held: weakref.WeakKeyDictionary[Outputs, int] = weakref.WeakKeyDictionary()
@@ -172,8 +175,10 @@ class ShardedLearner:
         return outputs
 
     def _refuse(self, chunk: Chunk, want: Want) -> None:
-        if want.value != self.values:
-            raise ConfigError("this parameter set has no value head" if want.value else "a critic gives values alone")
+        if want.value and not self.values:
+            raise ConfigError("this parameter set has no value head")
+        if not want.value and not self.speaks:
+            raise ConfigError("a critic gives values alone")
         if want.likeliest > self.vocab:
             raise UsageError(f"the {want.likeliest} likeliest of a vocabulary of {self.vocab} tokens were asked for")
         if want.top_ids and chunk.streams.get("top_ids") is None:

@@ -71,7 +71,7 @@ class TorchEngine(NetworkEngine):
     def generate(self, requests: Sequence[Request], key: Key, *, done: Done | None = None) -> list[Generation]:
         limits = Limits(self.context, self.end_ids, self.memory_bytes, self.decode)
         about = {"limits": limits, "version": self.version, "kept": self.kept, "done": done}
-        made, prefilled = sampler.generate(self.network, requests, key, **about)
+        made, prefilled = sampler.generate(sampler.Alone(self.network), requests, key, **about)
         self.prefilled += prefilled
         return made
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -21,11 +22,14 @@ from assay.engine.layout import hosted, offsets
 from assay.engine.prefix_cache import PrefixCache
 from assay.engine.sampling_call import Limits, SamplingCall, check, prompt_of
 from assay.engine.torch.decode import Decoder
-from assay.engine.torch.graphs import stepper
+from assay.engine.torch.graphs import Step, stepper
 from assay.engine.torch.network import Network
 from assay.engine.torch.packing import Onward, pack_onward
 from assay.rng import Key
 from assay.types import Request
+
+Caches = list[tuple[Tensor, Tensor]]
+"""Keys and values [N, kv_heads, d] of each layer."""
 
 
 @dataclass(eq=False)
@@ -35,7 +39,7 @@ class _Prefilled:
     prompts: list[int]
     where: list[np.ndarray]  # for each prompt, which of the N tokens of `cache` are its tokens
     ends: list[dict[int, int]]  # for each prompt: length of the part that a row continues -> index into `hidden`
-    cache: list[tuple[Tensor, Tensor]]  # keys and values [N, kv_heads, d] of each layer
+    cache: Caches
     hidden: Tensor
 
     def alone(self, j: int) -> _Prefilled:
@@ -70,9 +74,81 @@ def slots_for(network: Network, length: int, count: int, memory_bytes: int) -> i
     )
 
 
+class Slots(Protocol):
+    """The key-value caches of the rows in flight, as `Decoder` has them."""
+
+    def admit(self, slot: int, index: np.ndarray, prefilled: Caches) -> None: ...
+    def move(self, source: np.ndarray, target: np.ndarray, tokens: int) -> None: ...
+    def held(self, slot: int, low: int, high: int) -> Tensor: ...
+
+
+class Voice(Protocol):
+    """What says how likely the next tokens are: one network, or several whose logits are combined."""
+
+    @property
+    def vocab(self) -> int: ...
+    @property
+    def dtype(self) -> torch.dtype: ...
+    @property
+    def device(self) -> torch.device: ...
+
+    def slots(self, length: int, count: int, memory_bytes: int) -> int:
+        """How many rows it has in flight."""
+        ...
+
+    def decoding(self, slots: int, length: int) -> tuple[Slots, Step]:
+        """Caches for so many rows of so many tokens, and the step that feeds them."""
+        ...
+
+    def prefill(self, onward: Onward, known: Caches) -> tuple[Tensor, Caches]:
+        """The hidden states [N, D] of prompts, and their keys and values; `known` are those of cached prefixes."""
+        ...
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        """[n, V] for these hidden states."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Alone:
+    """One network."""
+
+    network: Network
+
+    @property
+    def vocab(self) -> int:
+        return self.network.vocab
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.network.dtype
+
+    @property
+    def device(self) -> torch.device:
+        return self.network.device
+
+    def slots(self, length: int, count: int, memory_bytes: int) -> int:
+        return slots_for(self.network, length, count, memory_bytes)
+
+    def decoding(self, slots: int, length: int) -> tuple[Decoder, Step]:
+        decoder = Decoder(self.network, slots=slots, length=length)
+        return decoder, stepper(decoder)
+
+    def prefill(self, onward: Onward, known: Caches) -> tuple[Tensor, Caches]:
+        c, cache = self.network.config, []
+        packed = pack_onward(onward, heads=c.heads, kv_heads=c.kv_heads, device=self.device)
+        if not known:
+            return self.network.forward(packed, cache=cache)[0], cache
+        hidden, _ = self.network.forward(packed, cache=cache, known=known)
+        return hidden, [(torch.cat([k, a]), torch.cat([v, b])) for (k, v), (a, b) in zip(cache, known)]
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        return hidden @ self.network.head.t()
+
+
 @torch.inference_mode()
 def generate(
-    network: Network,
+    voice: Voice,
     requests: Sequence[Request],
     key: Key,
     *,
@@ -91,10 +167,10 @@ def generate(
     check(requests, limits)
     if not requests:
         return [], 0
-    wide = torch.promote_types(network.dtype, torch.float32)
-    run = _Run(network, SamplingCall(requests, key, limits, version, network.vocab, wide, done), kept)
+    wide = torch.promote_types(voice.dtype, torch.float32)
+    run = _Run(voice, SamplingCall(requests, key, limits, version, voice.vocab, wide, done), kept)
     made, prefilled = run.all(), run.prefilled
-    if network.device.type == "cuda":
+    if voice.device.type == "cuda":
         del run  # frees the cache and the CUDA graphs, so that the learner can use their memory
         torch.cuda.empty_cache()
     return made, prefilled
@@ -104,7 +180,7 @@ def generate(
 class _Run:
     """One call of the sampler: requests wait in `queue`, and the rows in flight have the slots 0 .. active - 1."""
 
-    network: Network
+    voice: Voice
     flight: SamplingCall
     kept: PrefixCache[Tensor]
     active: int = 0
@@ -125,9 +201,8 @@ class _Run:
             self.kept.known(prompt)  # marks the prompt's runs as used, so that `make_room` drops others first
         self.kept.make_room(sum(map(len, self.prompts)) + int(flight.limit.sum()))
         length = int((self.size + flight.limit).max())
-        self.slots = slots_for(self.network, length, len(requests), flight.limits.memory_bytes)
-        self.decoder = Decoder(self.network, slots=self.slots, length=length)
-        self.step = stepper(self.decoder)
+        self.slots = self.voice.slots(length, len(requests), flight.limits.memory_bytes)
+        self.decoder, self.step = self.voice.decoding(self.slots, length)
         flight.reserve(self.slots)
         self.rows = flight.rows
         self.carry: _Prefilled | None = None
@@ -192,7 +267,6 @@ class _Run:
         """Run the tokens of prompts that the prefix cache does not know, and
         known tokens whose hidden states are needed.
         """
-        c, device = self.network.config, self.decoder.device
         pieces = [self.kept.known(self.prompts[i]) for i in prompts]
         known = np.array([sum(piece.count for piece in some) for some in pieces])
         known_at, total = offsets(known)[:-1], int(known.sum())
@@ -203,15 +277,8 @@ class _Run:
         which, lows, highs = np.array(stretches).T
         ids = np.concatenate([self.prompts[prompts[j]][low:high] for j, low, high in stretches]).astype(np.int64)
         onward = Onward(ids, highs - lows, known_at[which], lows, total)
-        packed = pack_onward(onward, heads=c.heads, kv_heads=c.kv_heads, device=device)
-        cache: list[tuple[Tensor, Tensor]] = []
-        if total:
-            parts = [p.rows[:, :, p.skip : p.skip + p.count] for some in pieces for p in some]
-            before = [(k, v) for k, v in torch.cat(parts, 2)]
-            hidden, _ = self.network.forward(packed, cache=cache, known=before)
-            cache = [(torch.cat([k, a]), torch.cat([v, b])) for (k, v), (a, b) in zip(cache, before)]
-        else:
-            hidden, _ = self.network.forward(packed, cache=cache)
+        parts = [p.rows[:, :, p.skip : p.skip + p.count] for some in pieces for p in some]
+        hidden, cache = self.voice.prefill(onward, [(k, v) for k, v in torch.cat(parts, 2)] if total else [])
         self.prefilled += len(ids)
         where = [len(ids) + known_at[j] + np.arange(known[j]) for j in range(len(prompts))]
         ends: list[dict[int, int]] = [{} for _ in prompts]
@@ -222,7 +289,7 @@ class _Run:
             ends[j] |= {size: int(at) + size - 1 - low for size in self.begins[prompts[j]] if low < size <= high}
         return _Prefilled(prompts, where, ends, cache, hidden)
 
-    def _keep_prompt(self, prompt: int, low: int, cache: list[tuple[Tensor, Tensor]], at: int) -> None:
+    def _keep_prompt(self, prompt: int, low: int, cache: Caches, at: int) -> None:
         """Put a prompt's tokens from `low` on into the prefix cache; their keys and values begin at `at` in `cache`."""
         if self.kept.most:
             cut = slice(at, at + len(self.prompts[prompt]) - low)
@@ -238,13 +305,13 @@ class _Run:
             self.kept.add(ids, size, self.decoder.held(slot, size, position))
 
     def _logits(self, hidden: Tensor) -> Tensor:
-        return (hidden @ self.network.head.t()).to(self.flight.wide)
+        return self.voice.logits(hidden).to(self.flight.wide)
 
     def _step(self) -> None:
         """Feed one token to every row in flight, and draw its next token."""
         n, state = self.active, self.rows
         position = state.position[:n]
-        device = self.decoder.device
+        device = self.voice.device
         top = int(position.max())
         hidden = self.step(
             torch.from_numpy(state.token[:n]).to(device),

@@ -1,10 +1,12 @@
-"""Critics: a policy's network with a value head, one number for each token, in place of its output layer."""
+"""Networks with a value head, one number for each token: critics, which have it in place of the output layer, and
+reward models that write before they judge, which have both.
+"""
 
 from __future__ import annotations
 
 import weakref
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
@@ -58,11 +60,17 @@ class Values(_Base):
     def value_head(self) -> nn.Linear:
         return self.model.get_submodule(HEAD)  # type: ignore[return-value]
 
+    speaks: ClassVar[bool] = False  # it also has the distribution of tokens
+
     def _score(self, layout: Layout, ids: np.ndarray, tau: Tensor, entropy: bool) -> tuple[Tensor, Tensor | None]:
+        if self.speaks:
+            return super()._score(layout, ids, tau, entropy)
         raise UsageError("a parameter set with a value head gives values, no log-probs: ask for Want(value=True)")
 
     def forward(self, chunk: Chunk, want: Want) -> Outputs:
         assert isinstance(chunk, LaidChunk)
+        if self.speaks and not want.value:
+            return super().forward(chunk, want)
         if want != Want(value=True):
             raise UsageError(f"a parameter set with a value head gives values alone: ask Want(value=True), not {want}")
         learns = torch.is_grad_enabled() and self.optimiser is not None
@@ -77,14 +85,26 @@ class Values(_Base):
     @torch.no_grad()
     def backward(self, chunk: Chunk, outputs: Outputs) -> None:
         assert isinstance(chunk, LaidChunk)
+        if self.speaks and outputs.value is None:
+            return super().backward(chunk, outputs)
         held = self._values.pop(outputs, None)
         if held is None or outputs.value is None:
             raise UsageError("backward needs the outputs of a forward with gradients, once")
         if (grad := outputs.value.grad) is None:
-            return
+            return None
         gradient_of(self.value_head.weight).add_((grad @ held.states.to(self.wide))[None])
         gradient_of(self.value_head.bias).add_(grad.sum())
         self.pull_states(chunk, held.kept, (grad[:, None] * self.value_head.weight).to(held.states.dtype))
+        return None
+
+
+class Speaking(Values):
+    """The value head beside the output layer: one body gives values, or the distribution of tokens, and learns both.
+
+    A pass asks for one of the two. Gradients of several passes add up until the next step.
+    """
+
+    speaks = True
 
 
 class ValueEngine(Values, TorchEngine):
@@ -93,4 +113,13 @@ class ValueEngine(Values, TorchEngine):
     Example:
         critic = ValueEngine(policy.transformer, end_ids=policy.end_ids)
         critic.forward(chunk, Want(value=True)).value  # [M]
+    """
+
+
+class SpeakingEngine(Speaking, TorchEngine):
+    """Tokens and values on any torch device.
+
+    Example:
+        critic = SpeakingEngine(policy.transformer, end_ids=policy.end_ids)
+        critic.generate(requests, key), critic.forward(chunk, Want(value=True)).value
     """

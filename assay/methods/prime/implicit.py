@@ -11,7 +11,7 @@ import numpy as np
 
 from assay.credit.pack import pack, trains
 from assay.errors import ConfigError
-from assay.forwards.fit import fit
+from assay.forwards.fit import Goal, fit
 from assay.memory import Memory
 from assay.models import Models
 from assay.objective.aggregate import sequence_mean
@@ -110,7 +110,8 @@ def learn(
 
     settings = {"key": memory.key("process", memory.step), "scale": scale, "micro_tokens": micro_tokens}
     weigh = partial(sequence_mean, max_new=scale.max_new)
-    return fit(models[model], pack(rows), want=Want(), weigh=weigh, loss=loss, **settings)
+    (mean,) = fit(models[model], pack(rows), Goal(Want(), weigh, loss), **settings)
+    return mean
 
 
 def scaled(rewards: Sequence[np.ndarray], rows: Sequence[Row]) -> list[np.ndarray]:

@@ -45,7 +45,7 @@ def test_answers_are_worth_the_same_whatever_reasoning_stands_before_them(one: l
         head.weight.copy_(torch.linspace(-1, 1, head.weight.numel()).reshape(head.weight.shape))
     (part,) = RECIPES["rlmt"].mechanism.reward
     answers = [episode([*thought, 1, *one, END], sample=i) for i, thought in enumerate(([], other, [2, 2]))]
-    found = bind(part, codec=Signs(), micro_tokens=99)(answers, models=models)
+    found = bind(part, codec=Signs(), micro_tokens=99)(answers, models=models, everyone=answers)
     assert len({reward.value for reward in found}) == 1
 
 

@@ -1,0 +1,4 @@
+"""What the tests over all parts have to know of these; `tests/of_methods.py` says what it means."""
+
+BUSY = ("expand:ask-rewrites", "expand:show-rewrites", "forwards:rewriter-tokens")
+ALONG = {"curate:weigh-edits": ("expand:ask-rewrites",)}
