@@ -16,7 +16,7 @@ CLIPS = dict.fromkeys(("passk", "psr", "nsr", "w-reinforce", "otb", "maxrl", "gd
 CLIPS |= dict.fromkeys(("len-kimi", "rew-qwen"), PLAIN) | {"ngrpo": (0.16, 0.24, None), "rl-zvp": (0.2, 0.28, None)}
 CLIPS |= dict.fromkeys(("gfpo", "gfpo-efficiency", "gfpo-adaptive"), (0.2, 0.2, 10.0)) | {"spo": (0.2, 0.28, 10.0)}
 CLIPS |= dict.fromkeys(
-    ("temp-entropy", "temp-schedule", "acereason", "deepscaler-len", "self", "nurl", "meml-grpo"), PLAIN
+    ("temp-entropy", "temp-schedule", "acereason", "deepscaler-len", "self", "nurl", "meml-grpo", "synthrl"), PLAIN
 )
 CLIPS |= {"drive": (0.2, 0.28, None), "clpo": PLAIN, "clpo-rewriter": PLAIN}
 LIKE = dict.fromkeys(("len-dapo", "len-stop", "rlep"), "dapo")

@@ -129,6 +129,7 @@ METHODS = {
         "continual",
         "enigmata",
         "wemath2",
+        "synthrl",
         "erpo",
         "clpo",
         "questa",

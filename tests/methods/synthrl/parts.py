@@ -1,0 +1,5 @@
+"""What the tests over all parts have to know of these; `tests/of_methods.py` says what it means."""
+
+SMALL = {"source:with-evolved": {"size": 1}, "expand:evolve": {"checks": 2, "sure": 0, "least": 1, "attempts": 1}}
+
+IDLE = {"expand:evolve": {"checks": 4, "sure": 5}, "remember:keep-evolved": {}}
