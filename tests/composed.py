@@ -30,7 +30,7 @@ from assay.tasks import TASKS
 from assay.types import Batch, Episode, Request, Row, Segment, Stats
 
 PROMPTS, GROUP, STEPS, MAX_NEW = 3, 4, 3, 4
-ROLES = ("policy", "abstraction", "student", "proposer", "rewriter", "hinter", "verifier", "judge", "meta")
+ROLES = ("policy", "abstraction", "student", "proposer", "rewriter", "hinter", "verifier", "judge", "meta", "evolver")
 SLOTS = {
     name: known.SLOTS[name]
     for name in ("source", "ask", "expand", "curate", "forwards", "reward", "credit", "shape", "remember")

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from assay.policy.messages import retold, text_of
-from assay.tasks.task import EVOLVED, Solution, Spec, Task
+from assay.tasks.task import EVOLVED, Solution, Spec, Task, compact_text, natural_text
 from assay.types import Problem, Verdict
-from assay.verifiers.answers import Wording
+from assay.verifiers.answers import Wording, find_answer
 
 HARDER = "harder:"
 ASKING: Mapping[Wording, str] = {
@@ -50,12 +50,16 @@ def request_for_variant(problem: Problem) -> Any:
 
 
 def variant_of(seed: Problem, text: str) -> Problem:
-    """The problem that this text asks, to which the answer of the seed is right. Nobody has worked it out."""
+    """The problem that this text asks, to which the answer of the seed is right. Of its solution the answer alone is
+    known.
+    """
+    answer = find_answer(seed.solution or "", seed.wording)
+    write = compact_text if seed.wording == "compact" else natural_text
     return dataclasses.replace(
         seed,
         prompt=_with_text(seed, lambda _: text),
         canonical=f"{seed.canonical} as {text}",
-        solution=None,
+        solution=write(Solution(answer)) if answer else None,
         hints=(),
         parents=(seed.id,),
         provenance=EVOLVED,

@@ -50,7 +50,7 @@ def evolve(
         elif state.waiting is not None:
             asked += _replies(state, state.waiting, checks, codec, sampling)
         elif state.attempts < attempts:
-            asked.append(_writing(request, state, codec, longest))
+            asked.append(_writing(request, state, codec, sampling, longest))
     return asked
 
 
@@ -84,10 +84,10 @@ def _again(request: Request, *, sample: int) -> Request:
     return dataclasses.replace(request, sample=sample, round=request.round + 1)
 
 
-def _writing(request: Request, state: Evolution, codec: Codec, longest: int) -> Request:
-    place = {"group": f"{request.group}/{ROLE}", "role": ROLE, "sample": state.attempts, "round": request.round + 1}
-    context = codec.render(request_for_variant(state.current))
-    return dataclasses.replace(request, context=context, max_new=min(longest, request.max_new), **place)
+def _writing(request: Request, state: Evolution, codec: Codec, sampling: Sampling, longest: int) -> Request:
+    place = {"draw": request.draw, "sample": state.attempts, "round": request.round + 1, "role": ROLE}
+    values = sampling.of(state.seed) | place | {"max_new": min(longest, sampling.max_new)}
+    return Request(state.seed, codec.render(request_for_variant(state.current)), f"{request.group}/{ROLE}", **values)
 
 
 def _replies(state: Evolution, written: Episode, checks: int, codec: Codec, sampling: Sampling) -> list[Request]:

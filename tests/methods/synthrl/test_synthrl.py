@@ -179,7 +179,8 @@ def test_a_variant_keeps_pictures_and_the_answer_of_its_seed() -> None:
     variant = variant_of(seed, "how many?")
     asked, before = shown(variant.prompt), shown(seed.prompt)
     assert asked[0] == before[0] and asked[1]["text"] == "how many?"
-    assert variant.spec == seed.spec and variant.solution is None and variant.parents == (seed.id,)
+    assert variant.spec == seed.spec and variant.parents == (seed.id,)
+    assert variant.solution == (seed.solution or "").rpartition("#")[2]
     assert variant.id != seed.id and task("grids").chain(variant, "a") is None
     writing = shown(request_for_variant(seed))
     assert writing[0] == before[0] and writing[1]["text"].endswith(" ^")
