@@ -30,6 +30,8 @@ PLAIN_MEANS = (
     "g2rpo-a",
     "continual",
     "wemath2",
+    "sws",
+    "sws-uniform",
 )  # a mean over each answer, without a KL
 CLIPS |= dict.fromkeys((*GENTLE, *PLAIN_MEANS), PLAIN)
 DUAL = ("simko", "archer")  # tokens go by how much the policy hesitates

@@ -130,6 +130,7 @@ METHODS = {
         "enigmata",
         "wemath2",
         "synthrl",
+        "sws",
         "erpo",
         "clpo",
         "questa",

@@ -98,6 +98,7 @@ class Task:
     reworded: Callable[[Spec, np.random.Generator], Spec] | None = None  # the same problem, asked in another way
     picture: Callable[[Spec], np.ndarray] | None = None  # what an instance shows, as uint8[H, W, 3]
     variant: Callable[[Spec, int], Spec] | None = None  # the same problem at another level
+    concepts: Callable[[Spec], Sequence[str]] | None = None  # what an instance asks one to know; None: its level
     hardening: Hardening | None = None  # how its problems become harder, for `harder:NAME`
     externals: tuple[str, ...] = ()  # the foreign programs that judge its answers: names of `assay.externals.EXTERNALS`
 
@@ -152,6 +153,11 @@ class Task:
             solution=worked,
             wording=wording,
         )
+
+    def concepts_of(self, problem: Problem) -> tuple[str, ...]:
+        """What a problem asks one to know, each thing once: the concepts of its instance, or else its level."""
+        named = [f"level {problem.level}"] if self.concepts is None else self.concepts(problem.spec)
+        return tuple(sorted(set(named)))
 
     def traces(self, problem: Problem) -> list[str]:
         """All worked solutions of a problem, the one that `solve` gives first."""

@@ -125,10 +125,10 @@ class KeepEvolved(Remembering):
 
     keeps = STORE
 
-    checks: int = 16
-    sure: int = 12
-    least: int = 4
-    margin: int = 1
+    checks: int = 16  # answers that measure a problem or a variant
+    sure: int = 12  # right answers of a problem that gets variants
+    least: int = 4  # right answers of a variant that is accepted
+    margin: int = 1  # by how much more than this its count must be below that of the old problem
     does = keep_evolved
 
     def refusal(self, *, scale: Scale, mechanism: Mechanism) -> str | None:
