@@ -87,6 +87,9 @@ class Dice:
         known = [np.full(len(span.ids), -np.log(self.vocab), np.float32) for span in spans]
         return [Scores(logp, -logp if entropy else None) for logp in known]
 
+    def influence(self, spans: Sequence[Span], ends: Sequence[Sequence[int]], *, gap: int) -> list[np.ndarray]:
+        return [np.zeros(len(at)) for at in ends]
+
     def keeping(self) -> Any:
         return nullcontext()
 

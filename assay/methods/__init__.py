@@ -144,6 +144,7 @@ METHODS = {
         "cure",
         "arpo",
         "treerl",
+        "attnrl",
         "deepsearch",
         "rest_rl",
         "spec_rl",
