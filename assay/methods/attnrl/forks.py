@@ -35,13 +35,16 @@ def fork_attended(
     A group of right answers forks if its mean score is above the mean of such groups of the step.
     """
     waiting: list[tuple[list[Episode], list[int]]] = []
+    last: dict[str, int] = {}
     for members in by_group(episodes):
         if any(e.request.parent for e in members) or places == 0:
             continue
-        judged = [e for e in members if e.verdict is not None and e.verdict.status != "invalid" and len(e)]
-        if judged:
-            key = memory.key("fork-attended", memory.step, judged[0].request.group)
-            waiting.append((members, [members.index(judged[i]) for i in forked([e.right for e in judged], key)]))
+        judged = [e for e in members if e.verdict is not None and e.verdict.status != "invalid"]
+        written = [e for e in judged if len(e) > e.request.given]
+        if written:
+            key = memory.key("fork-attended", memory.step, written[0].request.group)
+            waiting.append((written, forked([e.right for e in written], key)))
+            last[written[0].request.group] = max(e.request.sample for e in members)
     solved = [members for members, _ in waiting if all(e.right for e in members)]
     asked_of = {id(e): e for members in solved for e in members}
     asked_of |= {id(members[i]): members[i] for members, chosen in waiting for i in chosen}
@@ -52,7 +55,7 @@ def fork_attended(
     for members, chosen in waiting:
         if id(members) in means and means[id(members)] <= usual:
             continue
-        sample = 1 + max(e.request.sample for e in members)
+        sample = 1 + last[members[0].request.group]
         for i in chosen:
             scores, starts, usable = known[id(members[i])]
             for step in fork_steps(scores, starts, usable, share=share, apart=apart, count=places):
