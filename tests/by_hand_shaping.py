@@ -18,7 +18,7 @@ CLIPS |= dict.fromkeys(("gfpo", "gfpo-efficiency", "gfpo-adaptive"), (0.2, 0.2, 
 CLIPS |= dict.fromkeys(
     ("temp-entropy", "temp-schedule", "acereason", "deepscaler-len", "self", "nurl", "meml-grpo", "synthrl"), PLAIN
 )
-CLIPS |= {"drive": (0.2, 0.28, None), "clpo": PLAIN, "clpo-rewriter": PLAIN}
+CLIPS |= {"attnrl": (0.2, 0.28, None), "drive": (0.2, 0.28, None), "clpo": PLAIN, "clpo-rewriter": PLAIN}
 LIKE = dict.fromkeys(("len-dapo", "len-stop", "rlep"), "dapo")
 LIKE |= dict.fromkeys(("judge-prompts", "judge-single", "spec-verifier", "rubric-reward", "rubric-whole"), "grpo")
 LIKE |= dict.fromkeys(("vr-rule", "vr-gate"), "grpo")
@@ -37,7 +37,7 @@ CLIPS |= dict.fromkeys((*GENTLE, *PLAIN_MEANS), PLAIN)
 DUAL = ("simko", "archer")  # tokens go by how much the policy hesitates
 NAMES = (*CLIPS, *DUAL, *LIKE)
 REFERENCE: dict[str, float] = dict.fromkeys(("l1-exact", "l1-max", *GENTLE), 0.001)  # weight of k3
-REFERENCE |= dict.fromkeys(("deepscaler-len", "clpo", "clpo-rewriter"), 0.001) | {"wemath2": 0.01}
+REFERENCE |= dict.fromkeys(("deepscaler-len", "clpo", "clpo-rewriter", "attnrl"), 0.001) | {"wemath2": 0.01}
 HESITATION: dict[str, float] = dict.fromkeys(
     ("gfpo", "gfpo-efficiency", "gfpo-adaptive", "deepscaler-len"), 0.001
 )  # weight of the entropy
@@ -58,6 +58,8 @@ def advantages(name: str, rewards: Sequence[float]) -> list[float]:
         return pass_at(2, right)
     if len(set(rewards)) == 1:
         return [0.0] * len(rewards)
+    if name == "attnrl":  # every leaf a piece of its own below the root
+        return [2 * (r - mean(rewards)) for r in rewards]
     if name == "maxrl":
         return [(r - mean(rewards)) / mean(rewards) for r in rewards]
     scale = {"len-kimi": 1.0, "g2rpo-a": stdev(rewards) + 1e-4}.get(

@@ -37,6 +37,7 @@ ATTNRL = Recipe(
         "The number of problems never falls below num_prompts nor rises above four times that: both bounds are ours.",
         "Steps end at blank lines, in compact wording at commas. An answer with fewer than `gap` + 2 steps has no step "
         "that counts, and forks at its earliest steps: set `gap` to 1 for small models.",
+        "Forks that fill up to two keep the distance too; in the published code those may lie anywhere.",
         "A branch has the tokens that its answer left of the limit, and joins the group of that answer.",
     ),
 )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from assay.credit.pack import earned
 from assay.credit.pieces import Piece, pieces
 from assay.curate.grouping import groups, spread
 from assay.part import Credit
@@ -20,7 +21,7 @@ def subtree_relative(rows: Sequence[Row]) -> list[Row]:
     result = list(rows)
     for members in groups(rows).values():
         some = [rows[i] for i in members]
-        reward = np.array([row.reward or 0.0 for row in some], np.float64)
+        reward = np.array([earned(row) for row in some], np.float64)
         alive = spread(reward.tolist())
         for i, path in zip(members, pieces(some), strict=True):
             advantage = np.zeros(len(rows[i].episode))
@@ -31,12 +32,18 @@ def subtree_relative(rows: Sequence[Row]) -> list[Row]:
 
 
 def _write(advantage: np.ndarray, path: Sequence[Piece], reward: np.ndarray) -> None:
-    """The advantages along one answer, from its root on."""
-    root = before = float(reward.mean())
+    """The advantages along one answer, from its root on. Pieces that the same leaves share, on both sides of a reply of
+    an environment, are one.
+    """
+    root = value = float(reward.mean())
+    leaves: tuple[int, ...] = ()
+    own = 0.0
     for piece in path:
-        value = float(reward[list(piece.leaves)].mean())
-        advantage[piece.start : piece.end] = (value - root + value - before) / np.sqrt(len(piece.leaves))
-        before = value
+        if piece.leaves != leaves:
+            leaves, before = piece.leaves, value
+            value = float(reward[list(leaves)].mean())
+            own = (value - root + value - before) / np.sqrt(len(leaves))
+        advantage[piece.start : piece.end] = own
 
 
 class SubtreeRelative(Credit):

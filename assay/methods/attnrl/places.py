@@ -72,7 +72,7 @@ def forked(rights: Sequence[bool], key: Key) -> list[int]:
     number = number_forked(sum(rights) / len(rights), len(rights))
     if all(rights) or not any(rights):
         return list(range(number))
-    fewer = sum(rights) * 2 <= len(rights)
+    fewer = sum(rights) * 2 < len(rights)  # at half the wrong ones
     minority = [i for i, right in enumerate(rights) if right == fewer]
     others = [i for i, right in enumerate(rights) if right != fewer]
     more = max(0, min(number - len(minority), len(others)))
