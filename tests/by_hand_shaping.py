@@ -16,9 +16,10 @@ CLIPS = dict.fromkeys(("passk", "psr", "nsr", "w-reinforce", "otb", "maxrl", "gd
 CLIPS |= dict.fromkeys(("len-kimi", "rew-qwen"), PLAIN) | {"ngrpo": (0.16, 0.24, None), "rl-zvp": (0.2, 0.28, None)}
 CLIPS |= dict.fromkeys(("gfpo", "gfpo-efficiency", "gfpo-adaptive"), (0.2, 0.2, 10.0)) | {"spo": (0.2, 0.28, 10.0)}
 CLIPS |= dict.fromkeys(
-    ("temp-entropy", "temp-schedule", "acereason", "deepscaler-len", "self", "nurl", "meml-grpo"), PLAIN
+    ("temp-entropy", "temp-schedule", "acereason", "deepscaler-len", "self", "nurl", "meml-grpo", "synthrl"), PLAIN
 )
-CLIPS |= {"drive": (0.2, 0.28, None), **dict.fromkeys(("clpo", "clpo-rewriter", "j1", "j1-pointwise"), PLAIN)}
+CLIPS |= {"drive": (0.2, 0.28, None), "attnrl": (0.2, 0.28, None)}
+CLIPS |= dict.fromkeys(("clpo", "clpo-rewriter", "j1", "j1-pointwise"), PLAIN)
 LIKE = dict.fromkeys(("len-dapo", "len-stop", "rlep"), "dapo")
 LIKE |= dict.fromkeys(
     (
@@ -41,12 +42,15 @@ PLAIN_MEANS = (
     "g2rpo-a",
     "continual",
     "wemath2",
+    "sws",
+    "sws-uniform",
 )  # a mean over each answer, without a KL
 CLIPS |= dict.fromkeys((*GENTLE, *PLAIN_MEANS), PLAIN)
 DUAL = ("simko", "archer")  # tokens go by how much the policy hesitates
 NAMES = (*CLIPS, *DUAL, *LIKE)
 REFERENCE: dict[str, float] = dict.fromkeys(("l1-exact", "l1-max", *GENTLE), 0.001)  # weight of k3
-REFERENCE |= dict.fromkeys(("deepscaler-len", "clpo", "clpo-rewriter", "j1", "j1-pointwise"), 0.001) | {"wemath2": 0.01}
+REFERENCE |= dict.fromkeys(("deepscaler-len", "clpo", "clpo-rewriter", "attnrl", "j1", "j1-pointwise"), 0.001)
+REFERENCE |= {"wemath2": 0.01}
 HESITATION: dict[str, float] = dict.fromkeys(
     ("gfpo", "gfpo-efficiency", "gfpo-adaptive", "deepscaler-len"), 0.001
 )  # weight of the entropy
@@ -67,6 +71,8 @@ def advantages(name: str, rewards: Sequence[float]) -> list[float]:
         return pass_at(2, right)
     if len(set(rewards)) == 1:
         return [0.0] * len(rewards)
+    if name == "attnrl":  # every leaf a piece of its own below the root
+        return [2 * (r - mean(rewards)) for r in rewards]
     if name == "maxrl":
         return [(r - mean(rewards)) / mean(rewards) for r in rewards]
     scale = {"len-kimi": 1.0, "g2rpo-a": stdev(rewards) + 1e-4}.get(

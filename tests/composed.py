@@ -30,7 +30,7 @@ from assay.tasks import TASKS
 from assay.types import Batch, Episode, Request, Row, Segment, Stats
 
 PROMPTS, GROUP, STEPS, MAX_NEW = 3, 4, 3, 4
-ROLES = ("policy", "abstraction", "student", "proposer", "rewriter", "hinter", "verifier", "judge", "meta")
+ROLES = ("policy", "abstraction", "student", "proposer", "rewriter", "hinter", "verifier", "judge", "meta", "evolver")
 SLOTS = {
     name: known.SLOTS[name]
     for name in ("source", "ask", "expand", "curate", "forwards", "reward", "credit", "shape", "remember")
@@ -86,6 +86,9 @@ class Dice:
     def score(self, spans: Sequence[Span], *, entropy: bool = False) -> list[Scores]:
         known = [np.full(len(span.ids), -np.log(self.vocab), np.float32) for span in spans]
         return [Scores(logp, -logp if entropy else None) for logp in known]
+
+    def influence(self, spans: Sequence[Span], ends: Sequence[Sequence[int]], *, gap: int) -> list[np.ndarray]:
+        return [np.zeros(len(at)) for at in ends]
 
     def keeping(self) -> Any:
         return nullcontext()

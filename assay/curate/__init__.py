@@ -1,6 +1,7 @@
 """Curation: which rows train."""
 
 from assay.curate.agreed import Agreed, MostAgreed
+from assay.curate.band import Band
 from assay.curate.idle import NoTraining
 from assay.curate.own_tokens import OwnTokens
 from assay.curate.pairs import Pairs, TrainAt
@@ -12,6 +13,7 @@ from assay.curate.unsure_tokens import UnsureTokens
 
 __all__ = [
     "Agreed",
+    "Band",
     "BandFirst",
     "FirstGroups",
     "MixedGroups",

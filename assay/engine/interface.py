@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 
+from assay.errors import ConfigError
 from assay.rng import Key
 from assay.streams import Floats, Stream
 from assay.types import Batch, Finish, Ids, Request, Segment, Stats, light
@@ -242,6 +243,12 @@ class Learner(Protocol):
         ...
 
     def score(self, spans: Sequence[Span], *, entropy: bool = False) -> list[Scores]: ...
+    def influence(self, spans: Sequence[Span], ends: Sequence[Sequence[int]], *, gap: int) -> list[np.ndarray]:
+        """For each step of each continuation, how much the steps `gap` or more behind it attend to it
+        (`assay.engine.torch.influence`); `ends` are the ends of the steps. An engine that cannot tell raises an error.
+        """
+        ...
+
     def chunks(self, batch: Batch, *, tokens: int) -> Iterator[Chunk]: ...
     def forward(self, chunk: Chunk, want: Want) -> Outputs:
         """Where the batch has `blend_ids`, response token m is read as (1 - share) e(ids) + share e(blend_ids), e the
@@ -300,3 +307,11 @@ class Engine(Sampler, Learner, Protocol):
             engine.backward(chunk, outputs)
         engine.step(lr=1e-6, clip=1.0)
     """
+
+
+def without_attention(engine: str) -> ConfigError:
+    """The error of an engine that cannot say which tokens attend to which."""
+    return ConfigError(
+        f"the {engine} engine gives no scores of attention, which the recipe reads: it has kernels that never hold "
+        "them. Take a model of a family that Assay runs itself, with --machine.engine torch or native and one learner."
+    )

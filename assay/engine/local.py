@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from assay.engine.cutting import cut, score_parts, tensors_of
-from assay.engine.interface import Chunk, Done, Generation, Outputs, Scores, Span, Want
+from assay.engine.interface import Chunk, Done, Generation, Outputs, Scores, Span, Want, without_attention
 from assay.engine.layout import Layout, lay
 from assay.engine.optimiser import AdamW, Optimiser
 from assay.engine.precision import Precision, choose, name_of
@@ -179,6 +179,9 @@ class LocalEngine(ABC):
                 cut_ = slice(int(at[j]), int(at[j + 1]))
                 results[i] = Scores(logp[cut_], None if about is None else about[cut_])
         return [results[i] for i in range(len(spans))]
+
+    def influence(self, spans: Sequence[Span], ends: Sequence[Sequence[int]], *, gap: int) -> list[np.ndarray]:
+        raise without_attention(self.name)
 
     def laid(self, spans: Sequence[Span]) -> Iterator[tuple[list[int], Layout, np.ndarray, np.ndarray]]:
         """The spans in parts that are read at once: their indices, their layout, their answers' tokens as int64[M], and

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self
 
+import numpy as np
+
 from assay.engine.interface import (
     Chunk,
     Done,
@@ -168,6 +170,9 @@ class Paired:
 
     def score(self, spans: Sequence[Span], *, entropy: bool = False) -> list[Scores]:
         return self.learner.score(spans, entropy=entropy)
+
+    def influence(self, spans: Sequence[Span], ends: Sequence[Sequence[int]], *, gap: int) -> list[np.ndarray]:
+        return self.learner.influence(spans, ends, gap=gap)
 
     def chunks(self, batch: Batch, *, tokens: int) -> Iterator[Chunk]:
         return self.learner.chunks(batch, tokens=tokens)

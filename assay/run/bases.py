@@ -175,6 +175,13 @@ BASES = {
             scale=imitation(num_steps=900),
         ),
         Base(
+            name="variants",
+            summary="chains of up to five operations modulo 7, and harder variants of them, of which some are wrong",
+            shape=small_shape(hidden=128, layers=4, heads=4, ffn=384, context=192),
+            pool=Pool((Share("mod-chain-7", (1, 2, 3, 4, 5)), Share("harder:mod-chain-7", (1, 2, 3)))),
+            scale=imitation(num_steps=300),
+        ),
+        Base(
             name="grids",
             summary="questions about pictures of coloured cells with digits, in their plain variants; it sees",
             shape=small_shape(hidden=96, layers=3, heads=4, ffn=256, context=128),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from assay.memory import Memory
 from assay.part import Source, scales_with
@@ -13,6 +13,8 @@ from assay.types import Problem
 
 if TYPE_CHECKING:
     from assay.source import Pool
+
+Item = TypeVar("Item")
 
 
 def epochs(memory: Memory, first: int, count: int, *, pool: Pool, drawn: int, size: int) -> list[Problem]:
@@ -34,8 +36,8 @@ class Epochs(Source):
     does = epochs
 
 
-def in_epochs(problems: Sequence[Problem], key: Key, begin: int, count: int) -> list[Problem]:
-    """The problems at the places `begin` to `begin + count - 1` of a sequence of epochs without end."""
+def in_epochs(problems: Sequence[Item], key: Key, begin: int, count: int) -> list[Item]:
+    """The items at the places `begin` to `begin + count - 1` of a sequence of epochs without end."""
     size = len(problems)
     touched = range(begin // size, (begin + count) // size + 1)
     orders = {epoch: key("order", epoch).generator().permutation(size) for epoch in touched}

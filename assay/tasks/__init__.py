@@ -8,6 +8,7 @@ from assay.errors import ConfigError, unknown
 from assay.host import offers
 from assay.host.offers import Offer
 from assay.tasks.data import is_data
+from assay.tasks.harder import HARDER, harder
 from assay.tasks.judging import COMPARE, JUDGE, judging
 from assay.tasks.pose import PREFIX, pose
 from assay.tasks.steps import Chain
@@ -60,7 +61,7 @@ TASKS = Table(
 """Name -> task. A task stands as `module:NAME`, and its module is imported when somebody asks for the task."""
 
 _GYM = "gym:"
-MADE_ON_DEMAND = (_GYM, JUDGE, COMPARE)
+MADE_ON_DEMAND = (_GYM, JUDGE, COMPARE, HARDER)
 """How names of tasks begin that are made of other names, and not listed."""
 
 
@@ -68,8 +69,8 @@ def task(name: str) -> Task:
     """The task of this name.
 
     A name is that of a built-in task or of another package's task, `pose:NAME` (posing problems of a task),
-    `judge:NAME` or `compare:NAME` (judging answers to a task), `gym:NAME` (a generator of reasoning-gym) or
-    `data:PATH` (the rows of a file).
+    `judge:NAME` or `compare:NAME` (judging answers to a task), `harder:NAME` (writing harder variants of its problems),
+    `gym:NAME` (a generator of reasoning-gym) or `data:PATH` (the rows of a file).
 
         task("countdown").problem(Key(0), level=3)
     """
@@ -89,6 +90,12 @@ def task(name: str) -> Task:
             able = ", ".join(n for n, t in TASKS.items() if t.posing is not None)
             raise ConfigError(f"problems of '{posed.name}' cannot be posed by a policy; problems of {able} can.")
         return pose(posed)
+    if name.startswith(HARDER):
+        varied = task(name.removeprefix(HARDER))
+        if varied.hardening is None:
+            able = ", ".join(n for n, t in TASKS.items() if t.hardening is not None)
+            raise ConfigError(f"nobody has said how problems of '{varied.name}' become harder; of {able} they can.")
+        return harder(varied, varied.hardening)
     for kind in (JUDGE, COMPARE):
         if name.startswith(kind):
             return judging(task(name.removeprefix(kind)), kind)

@@ -145,4 +145,5 @@ COMPOSE = Task(
     solve=_solve,
     check=_check,
     split=_split,
+    concepts=lambda spec: spec["functions"],
 )

@@ -170,4 +170,5 @@ LIST_FN = Task(
     natural=_natural,
     solve=_solve,
     check=_check,
+    concepts=lambda spec: [function[0] for function in spec["functions"]],
 )

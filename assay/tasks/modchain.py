@@ -11,12 +11,17 @@ from functools import partial
 
 import numpy as np
 
+from assay.tasks.harder import Hardening
 from assay.tasks.task import Solution, Spec, Task
 from assay.types import Verdict
 
 _OPERATORS = "+-*"
 _MAX_DIGITS = 9
 _ANSWER = re.compile(r"[0-9]+")
+_QUESTION = re.compile(r"M([0-9]{1,3}) ([0-9]{1,3})((?:[-+*][0-9]{1,3})+)")
+_STEP = re.compile(r"([-+*])([0-9]+)")
+_LONGEST = 12  # operations
+_SPOILT = 0.3  # the share of variants in which something else than a pair was inserted
 
 
 def _instance(generator: np.random.Generator, level: int, *, prime: int) -> Spec:
@@ -98,12 +103,37 @@ def _check(spec: Spec, text: str) -> Verdict:
     return Verdict.fail("wrong", answer=str(answer))
 
 
+def _vary(generator: np.random.Generator, spec: Spec, *, prime: int) -> Spec:
+    """The chain with two operations more that undo each other, at any place; with probability `_SPOILT` with a single
+    operation more, which mostly changes the answer. A chain that is too long already stays as it is.
+    """
+    steps, operand = list(spec["steps"]), 2 + int(generator.integers(prime - 2))
+    place, first = int(generator.integers(len(steps) + 1)), "+-"[int(generator.integers(2))]
+    new = [[first, operand], ["-" if first == "+" else "+", operand]]
+    if generator.random() < _SPOILT:
+        new = [[_OPERATORS[int(generator.integers(3))], operand]]
+    longer = [*steps[:place], *new, *steps[place:]]
+    return {**spec, "steps": longer if len(longer) <= _LONGEST else steps}
+
+
+def _read(text: str, *, prime: int) -> Spec | None:
+    """The chain that a question in compact wording asks; None if it asks none."""
+    found = _QUESTION.fullmatch(text.strip())
+    if found is None or int(found[1]) != prime or int(found[2]) >= prime:
+        return None
+    steps = [[operator, int(operand)] for operator, operand in _STEP.findall(found[3])]
+    if len(steps) > _LONGEST or not all(2 <= operand < prime for _, operand in steps):
+        return None
+    spec = {"p": prime, "start": int(found[2]), "steps": steps}
+    return spec if _compact(spec) == text.strip() else None
+
+
 def _modulo(prime: int, name: str, *, first: int) -> Task:
     return Task(
         name=name,
         domain="arithmetic",
         summary=f"Evaluate a chain of + - * modulo {prime} from left to right; the level is the number of operations.",
-        levels=range(1, 13),
+        levels=range(1, _LONGEST + 1),
         first=first,
         instance=partial(_instance, prime=prime),
         canonical=_canonical,
@@ -112,6 +142,7 @@ def _modulo(prime: int, name: str, *, first: int) -> Task:
         solve=_solve,
         check=_check,
         others=_others,
+        hardening=Hardening(vary=partial(_vary, prime=prime), read=partial(_read, prime=prime)),
     )
 
 

@@ -21,6 +21,7 @@ from assay.types import Problem, Verdict
 from assay.verifiers.answers import Wording, find_answer
 
 if TYPE_CHECKING:
+    from assay.tasks.harder import Hardening
     from assay.tasks.pose import Posing
 
 Spec = Mapping[str, Any]
@@ -28,6 +29,8 @@ Judge = Callable[[Sequence[tuple[Problem, str]]], list[Verdict]]
 Split = Literal["train", "valid", "test"]
 
 SPLITS: dict[Split, range] = {"train": range(80), "valid": range(80, 90), "test": range(90, 100)}
+EVOLVED = "evolved"
+"""The provenance of a variant that somebody wrote. Its spec is that of its seed, and knows the answer alone."""
 _MAX_REDRAWS = 2000
 _COMPACT_STEP = re.compile(r"[^,|]*[,|]|[^,|]+$")
 
@@ -95,6 +98,8 @@ class Task:
     reworded: Callable[[Spec, np.random.Generator], Spec] | None = None  # the same problem, asked in another way
     picture: Callable[[Spec], np.ndarray] | None = None  # what an instance shows, as uint8[H, W, 3]
     variant: Callable[[Spec, int], Spec] | None = None  # the same problem at another level
+    concepts: Callable[[Spec], Sequence[str]] | None = None  # what an instance asks one to know; None: its level
+    hardening: Hardening | None = None  # how its problems become harder, for `harder:NAME`
     externals: tuple[str, ...] = ()  # the foreign programs that judge its answers: names of `assay.externals.EXTERNALS`
 
     def split_of(self, spec: Spec) -> Split:
@@ -149,6 +154,11 @@ class Task:
             wording=wording,
         )
 
+    def concepts_of(self, problem: Problem) -> tuple[str, ...]:
+        """What a problem asks one to know, each thing once: the concepts of its instance, or else its level."""
+        named = [f"level {problem.level}"] if self.concepts is None else self.concepts(problem.spec)
+        return tuple(sorted(set(named)))
+
     def traces(self, problem: Problem) -> list[str]:
         """All worked solutions of a problem, the one that `solve` gives first."""
         write = compact_text if problem.wording == "compact" else natural_text
@@ -156,8 +166,12 @@ class Task:
         return own + [write(other) for other in (self.others(problem.spec) if self.others else ())]
 
     def chain(self, problem: Problem, text: str) -> Chain | None:
-        """The steps of a whole response, each with a verdict; None for a task whose steps cannot be judged."""
-        return None if self.steps is None else chain(self.steps, problem.spec, text, problem.wording)
+        """The steps of a whole response, each with a verdict; None for a task whose steps cannot be judged. A variant
+        that somebody wrote has the answer of its seed, whose spec it carries, and other steps.
+        """
+        if self.steps is None or problem.provenance == EVOLVED:
+            return None
+        return chain(self.steps, problem.spec, text, problem.wording)
 
     def verify(self, problem: Problem, text: str) -> Verdict:
         """The verdict on a whole response: finds the answer in it, then checks the answer."""

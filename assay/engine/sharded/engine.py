@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from assay.engine.cutting import cut, evenly, score_parts, tensors_of
-from assay.engine.interface import Chunk, Outputs, Scores, Span, Want, WriteFile
+from assay.engine.interface import Chunk, Outputs, Scores, Span, Want, WriteFile, without_attention
 from assay.engine.optimiser import AdamW
 from assay.engine.precision import Precision, choose, name_of
 from assay.engine.sharded.ranks import Ranks
@@ -97,6 +97,9 @@ class ShardedLearner:
         return name_of(self.compute)
 
     # Scoring
+
+    def influence(self, spans: Sequence[Span], ends: Sequence[Sequence[int]], *, gap: int) -> list[np.ndarray]:
+        raise without_attention("sharded")
 
     def score(self, spans: Sequence[Span], *, entropy: bool = False) -> list[Scores]:
         results: dict[int, Scores] = {}

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from torch import Tensor
 
 from assay.engine.footprint import kept_tokens
+from assay.engine.interface import Span
 from assay.engine.local import LaidChunk, LocalEngine
+from assay.engine.torch.influence import influence
 
 
 class NetworkEngine(LocalEngine):
@@ -16,6 +20,10 @@ class NetworkEngine(LocalEngine):
 
     def _prepare(self) -> None:
         self.model.fit(self.context)  # one set of rotary angles for all rows: decoding, training and scoring must agree
+
+    def influence(self, spans: Sequence[Span], ends: Sequence[Sequence[int]], *, gap: int) -> list[np.ndarray]:
+        pairs = zip(spans, ends, strict=True)
+        return [influence(self.model, span.context, span.ids, at, gap) for span, at in pairs]
 
     @abstractmethod
     def states(self, chunk: LaidChunk, *, keep: bool) -> tuple[Tensor, Any]:

@@ -4,9 +4,8 @@ import dataclasses
 
 from assay.collect import Lagged, Refill
 from assay.credit import Score, Whiten
-from assay.curate import FirstGroups
+from assay.curate import Band, FirstGroups
 from assay.memory import Follow
-from assay.methods.questa.band import Band
 from assay.methods.questa.partial_solution import PartialSolution
 from assay.objective import Clip, Drop, Objective, TokenMean
 from assay.recipe import Mechanism, Recipe, Stage

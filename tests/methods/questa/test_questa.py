@@ -30,10 +30,10 @@ from assay.ask.hints import holds_answer, with_hint
 from assay.collect import Lagged
 from assay.credit import pack
 from assay.credit.whiten import whiten
+from assay.curate.band import band
 from assay.errors import ConfigError
 from assay.memory import Memory
 from assay.memory.follow import Follow
-from assay.methods.questa.band import band
 from assay.methods.questa.partial_solution import hint, partial_solution
 from assay.objective.improve import accumulate
 from assay.recipe import Recipe, Stage
