@@ -74,8 +74,10 @@ def _last(members: Sequence[Episode], codec: Codec) -> Request:
     last = max(members, key=lambda e: e.request.sample).request
     plain = dataclasses.replace(last, sample=last.sample + 1, round=1)
     best = max(judged, key=lambda e: e.reward or 0.0, default=None)
-    unmet = as_long_as((best and unmet_in(best)) or (), codec, plain.max_new, BETWEEN[plain.problem.wording])
-    if best is None or not unmet:
+    if best is None:
+        return plain
+    unmet = as_long_as(unmet_in(best) or (), codec, plain.max_new, BETWEEN[plain.problem.wording])
+    if not unmet:
         return plain
     again = dataclasses.replace(plain, tag=REFINED, train_context=plain.context)
     return reworded(again, asking(plain.problem, best.text, unmet), codec, hinted=True)
