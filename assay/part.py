@@ -195,6 +195,7 @@ class Expansion(Part):
     given = ("episodes",)
     offers = (*_RUN, "memory", "models", "more", "paused")
     continues: ClassVar[bool] = False  # its requests have prefixes of answers of the same step
+    attends: ClassVar[bool] = False  # it reads which tokens of an answer the policy attends to
 
 
 class Collecting(Part):

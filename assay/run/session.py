@@ -24,7 +24,7 @@ from assay.record.panel import Panel, panel
 from assay.record.signals import StopFlag
 from assay.record.sinks import require as require_packages
 from assay.record.sinks import series_of, tracking
-from assay.run import data_needs, external_needs, picture_needs, settings
+from assay.run import attention_needs, data_needs, external_needs, picture_needs, settings
 from assay.run.configure import from_data, override, to_data
 from assay.run.context_fit import check_lengths
 from assay.run.experiment import Experiment, check
@@ -80,6 +80,7 @@ def plan(
     experiment = dataclasses.replace(experiment, chat=resolved(experiment.chat))
     check(experiment)
     picture_needs.require_sight(experiment)
+    attention_needs.require_attention(experiment)
     data_needs.require_solutions(experiment.recipe, experiment.pool)
     if not experiment.rewards:
         data_needs.require_answers(experiment.pool)
@@ -112,6 +113,7 @@ def start(
 
     check(experiment)
     picture_needs.require_sight(experiment)
+    attention_needs.require_attention(experiment)
     if isinstance(place, Path):
         require_vacant(place)
     require_packages(experiment.tracking.sinks)
@@ -192,6 +194,7 @@ def resume(
             experiment = override(experiment, "machine.learners", learners)
         check(experiment)
         picture_needs.require_sight(experiment)
+        attention_needs.require_attention(experiment)
         device_of(experiment.machine.device)
         for sentence in folder.noticed:
             say(f"warning: {sentence}. Training does not read these records; curves and reports of this run do.")

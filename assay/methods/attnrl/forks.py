@@ -96,6 +96,7 @@ class ForkAttended(Expansion):
     """
 
     continues = True
+    attends = True
 
     places: int = 2  # forks of an answer, each with one branch
     gap: int = 4  # the attention of a step counts from this many steps behind

@@ -86,7 +86,8 @@ def _again(request: Request, *, sample: int) -> Request:
 
 def _writing(request: Request, state: Evolution, codec: Codec, sampling: Sampling, longest: int) -> Request:
     place = {"draw": request.draw, "sample": state.attempts, "round": request.round + 1, "role": ROLE}
-    values = sampling.of(state.seed) | place | {"max_new": min(longest, sampling.max_new)}
+    limit = min(longest, sampling.max_new)
+    values: dict[str, Any] = {**sampling.of(state.seed), **place, "max_new": limit}
     return Request(state.seed, codec.render(request_for_variant(state.current)), f"{request.group}/{ROLE}", **values)
 
 

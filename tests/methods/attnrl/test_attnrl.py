@@ -13,7 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny import Letters, episode, group_of, policy, recipe_of, register, require_resumable, run, segment
 
-from assay.engine.interface import Span, without_attention
+from assay.engine.interface import Span
+from assay.engine.local import LocalEngine
+from assay.errors import ConfigError
+from assay.known import RECIPES
 from assay.memory import Memory
 from assay.methods.attnrl.batch import STORE, adapt_batch, draw_more, next_batch
 from assay.methods.attnrl.credit import subtree_relative
@@ -22,6 +25,9 @@ from assay.methods.attnrl.places import MARKS, candidates, fork_steps, forked, n
 from assay.models import Models
 from assay.recipe import Recipe
 from assay.rng import Key
+from assay.run.attention_needs import require_attention
+from assay.run.experiment import Experiment, Machine
+from assay.source import Pool, Share
 from assay.types import Episode, Request, Row
 
 
@@ -85,7 +91,26 @@ def test_influence_is_that_of_the_weights(lengths: list[int], gap: int, seed: in
 
 
 def test_an_engine_without_scores_says_so() -> None:
-    assert "gives no scores of attention" in str(without_attention("transformers"))
+    with pytest.raises(ConfigError, match="gives no scores of attention"):
+        LocalEngine.influence(policy("fp64"), [], [], gap=1)
+
+
+@pytest.mark.parametrize(
+    ("model", "machine", "said"),
+    [
+        ("grids", Machine(), "of the family llava runs through transformers"),
+        ("mod-chain-7", Machine(learners=2), "machine.learners is 2"),
+    ],
+)
+def test_a_run_that_cannot_tell_attention_is_refused_before_a_model_is_loaded(
+    model: str, machine: Machine, said: str
+) -> None:
+    pool = Pool((Share("mod-chain-7", (3,)),))
+    experiment = Experiment(recipe=RECIPES["attnrl"], model=model, pool=pool, machine=machine)
+    with pytest.raises(ConfigError, match=said):
+        require_attention(experiment)
+    require_attention(dataclasses.replace(experiment, recipe=RECIPES["grpo"]))
+    require_attention(dataclasses.replace(experiment, model="mod-chain-7", machine=Machine()))
 
 
 def test_steps_by_hand() -> None:
