@@ -41,6 +41,7 @@ WRITES = {"own-tokens", "backed-up", "label-steps", "pairs", "mismatch", "train-
     "edges",
     "own-verdicts",
     "ranked-pairs",
+    "weigh-edits",
 }
 # problems without a worked solution, and parts that cannot do without
 UNSOLVABLE = {"pose", "pose-seeds", "solve-posed", "answer-posed", "answer-unlike", "admit-posed"}

@@ -29,7 +29,8 @@ STAGED = (
 )  # several players, or stages in which nobody learns
 # without a mean of the group, or a bound on the ratio: slowly enough for the first quarter to be seen
 FALLS_AT_ONCE = ("remax", "cispo", "clip-cov", "kl-cov")
-OFFLINE = ("dpo", "ipo", "kto")  # what they learn does not show in the answers of the frozen policy that they read
+# what they learn does not show in the answers of the frozen policy that they read
+OFFLINE = ("dpo", "ipo", "kto", "rlmec")
 SOLVED = ("sirl-vote",)  # what a solver says of an answer is its label, and no solver reads letters
 GROW = ("acereason", "deepscaler-len")  # the longer answers of later stages are right more often by chance
 IMITATES = ("sft", "dft", "ift", "expert-iteration", "rcrl", "cft-1")  # answers of others, or of rounds before

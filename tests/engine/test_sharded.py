@@ -185,6 +185,12 @@ def test_a_critic_has_values_and_learns_them(ranks: Ranks) -> None:
     assert gap(learner, engine) < 1e-12
     with pytest.raises(ConfigError, match="values alone"):
         learner.forward(next(iter(learner.chunks(given, tokens=30))), Want())
+    both = ShardedLearner(ranks, "speaking critic", engine.model, precision="fp64", speaks=True)
+    plain = engine_of("grouped", precision="fp64")
+    for chunk, other in zip(both.chunks(given, tokens=9999), plain.chunks(given, tokens=9999), strict=True):
+        said, wanted = both.forward(chunk, Want()), plain.forward(other, Want())
+        assert said.value is None and both.forward(chunk, Want(value=True)).value is not None
+        torch.testing.assert_close(said.logp.sort().values, wanted.logp.sort().values, rtol=1e-9, atol=1e-9)
 
 
 def test_further_log_probs_and_blended_inputs_cross_the_border(two: Ranks) -> None:

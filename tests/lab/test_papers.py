@@ -221,7 +221,8 @@ def test_every_group_and_every_kind_has_a_table() -> None:
     tables = [(what, of) for _, what, of, _ in pages.BLOCK.findall(text)]
     kinds = {"cited", *(paper.kind for paper in papers.others())}
     of_tasks = [("tasks", "own"), ("tasks", "external")]
-    wanted = [*(("recipes", group) for group in GROUPS), *(("papers", kind) for kind in kinds), *of_tasks]
+    of_groups = [(what, group) for what in ("recipes", "blueprint") for group in GROUPS]
+    wanted = [*of_groups, *(("papers", kind) for kind in kinds), *of_tasks]
     assert sorted(tables) == sorted(wanted)
     rows = [line for of in GROUPS for line in pages.table("recipes", of).splitlines()[2:]]
     assert sorted(re.findall(r"`([^`]+)`", "".join(row.split("|")[1] for row in rows))) == sorted(RECIPES)

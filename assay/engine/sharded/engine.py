@@ -62,7 +62,7 @@ class ShardedLearner:
         precision: Precision = "auto",
         optimiser: AdamW | None = AdamW(),
         checkpointing: str = "auto",
-        speaks: bool = True,
+        speaks: bool = False,
     ) -> None:
         """`speaks` says whether a network with a value head is also asked for tokens."""
         if optimiser is not None and optimiser.bits == 8:

@@ -2,3 +2,4 @@
 
 BUSY = ("expand:ask-rewrites", "expand:show-rewrites", "forwards:rewriter-tokens")
 ALONG = {"curate:weigh-edits": ("expand:ask-rewrites",)}
+IDLE = {"curate:weigh-edits": {"same": 0.5}}  # where nothing was rewritten
