@@ -57,7 +57,7 @@ CLIPS = {
     "vine-ppo": (0.2, 0.2, None),
     "spo-tree": (0.2, 0.2, None),
     "treepo": (0.2, 0.28, 10.0),
-    **dict.fromkeys(("rl-v", "rlmt", "dense-step-model", "rl-tango"), (0.2, 0.2, None)),
+    **dict.fromkeys(("rl-v", "rlmt", "dense-step-model", "rl-tango", "remix"), (0.2, 0.2, None)),
 }
 ENIGMATA = ("enigmata", "enigmata-staged")
 DIVERGENCES = ("rpg-fkl", "rpg-ufkl", "rpg-rkl", "rpg-urkl")
@@ -222,7 +222,7 @@ def token_weight(name: str, *, length: int, rows: int, tokens: int, max_new: int
         "rlsp": 1 / (rows * max(length, 1)),
         **dict.fromkeys(("rl-v", "rl-tango"), 1 / (rows * max(length, 1))),
         "k2-critic": 1 / rows,
-        **dict.fromkeys(("rlmt", "dense-step-model"), 1 / tokens),
+        **dict.fromkeys(("rlmt", "dense-step-model", "remix"), 1 / tokens),
         "r3-staged": 1 / (rows * max(length, 1)),
         "dr-grpo": 1 / (rows * max_new),
         "dapo": 1 / tokens,
@@ -334,7 +334,7 @@ def token_losses(name: str, logp: Tensor, known: Tokens) -> Tensor:
         loss = loss + 0.04 * k3(logp, known.ref)
     if name == "dense-step-model":
         loss = loss + 0.001 * k3(logp, known.ref)
-    if name == "rl-tango":  # weighted by the ratio, which the gradient goes through too
+    if name in ("rl-tango", "remix"):  # weighted by the ratio, which the gradient goes through too
         loss = loss + 0.001 * ratio * k3(logp, known.ref)
     if name == "vapo":
         loss = loss - 0.1 * known.liked * logp

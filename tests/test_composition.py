@@ -305,6 +305,7 @@ FEWER = {
     "helpful": "abstractions are drawn in groups, of which those train that helped",
     "hold-tagged": "stands with helpful",
     "wrong-labels": "a group that elects a right answer does not train",
+    "mix-past": "groups of earlier steps train beside those that are wanted",
     "own-verdicts": "answers of all groups are asked about, also of those that were left out",
 }
 """Behind the choice of the groups these leave some of them out, or add to them, which is what they are for."""

@@ -38,7 +38,7 @@ def keep_leftovers(memory: Memory, *, rows: Sequence[Row], max_age: int, place: 
         members = {row.episode.request.id: row for row in reversed(rows) if row.group == group}
         marks = {name: _marks(row, place) for name, row in reversed(members.items())}
         store[group] = {"step": memory.step, "rows": marks}
-        held += [_held(members[name].episode) for name in marks]
+        held += [replayed(members[name].episode) for name in marks]
     return memory.keep(place, store).hold(place, held)
 
 
@@ -102,6 +102,6 @@ def _by_request(entry: Mapping[str, Any]) -> Mapping[str, Marks]:
     return rows if isinstance(rows, Mapping) else dict.fromkeys(rows, (True, True, True))
 
 
-def _held(episode: Episode) -> Episode:
+def replayed(episode: Episode) -> Episode:
     """The episode as it is kept: a fresh one becomes a replayed one, a teacher's stays a teacher's."""
     return dataclasses.replace(episode, provenance="replay") if episode.provenance == "fresh" else episode

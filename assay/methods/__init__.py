@@ -154,6 +154,7 @@ METHODS = {
         "x1",
         "spec_rl",
         "rorecomp",
+        "remix",
         "rstar2",
         "rlad",
         "azr",

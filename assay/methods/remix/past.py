@@ -1,0 +1,79 @@
+"""Groups of earlier steps that train again beside the new ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from assay.curate.grouping import groups
+from assay.memory import Memory
+from assay.memory.leftovers import leftovers, replayed
+from assay.part import Curator, Remembering
+from assay.types import Row
+
+STORE = "past"
+
+
+def keep_past(memory: Memory, *, rows: Sequence[Row], steps: int, place: str = STORE) -> Memory:
+    """The memory with the groups that trained in this step for the first time, as they were marked, and those of the
+    `steps` - 1 steps before it.
+    """
+    store = {group: entry for group, entry in memory.store(place).items() if memory.step - entry["step"] < steps}
+    held = [episode for episode in memory.kept.get(place, ()) if episode.request.group in store]
+    for members in groups(rows).values():
+        some = [rows[i] for i in members]
+        if any(row.waited for row in some) or not any(row.in_loss for row in some):
+            continue
+        own = {row.episode.request.id: row for row in reversed(some)}
+        marks = {name: [row.in_loss, row.in_group, row.in_denominator] for name, row in reversed(own.items())}
+        store[some[0].group] = {"step": memory.step, "rows": marks}
+        held += [replayed(own[name].episode) for name in marks]
+    return memory.keep(place, store).hold(place, held)
+
+
+class KeepPast(Remembering):
+    """Keeps the groups of the last `steps` steps, to be trained again (ReMix 2507.06892).
+
+    remember=(KeepPast(steps=4),)
+    --mechanism.remember keep-past --mechanism.remember.0.steps 4
+    """
+
+    keeps = STORE
+
+    steps: int = 4
+    does = keep_past
+
+
+def mix_past(rows: Sequence[Row], memory: Memory, *, share: float, place: str = STORE) -> list[Row]:
+    """The rows, and those of groups of earlier steps that are drawn at random, each at most once: of n groups that
+    train, round(n share / (1 - share)) more.
+    """
+    held = list(leftovers(memory, place).values())
+    fresh = sum(any(rows[i].in_loss for i in members) for members in groups(rows).values())
+    count = min(len(held), round(fresh * share / (1 - share)))
+    order = memory.key("mix-past", memory.step).generator().permutation(len(held))
+    again: list[Row] = []
+    for marks, episodes in (held[i] for i in order[:count].tolist()):
+        for episode in episodes:
+            in_loss, in_group, counted = marks[episode.request.id]
+            again.append(Row(episode, in_loss, in_group, in_denominator=counted, waited=place))
+    return [*rows, *again]
+
+
+class MixPast(Curator):
+    """A share of the groups of a step are those of earlier policies. Their advantages are those of their own group;
+    which policy wrote them, a correction of the objective must say (ReMix 2507.06892).
+
+        curate=(MixPast(share=0.4),)
+        --mechanism.curate mix-past --mechanism.curate.0.share 0.4
+    """
+
+    reads = (KeepPast,)
+
+    share: float = 0.4  # of the groups that train, those of earlier steps
+    does = mix_past
+
+    def refusal(self, **_: Any) -> str | None:
+        if not 0 <= self.share < 1:
+            return f"mix-past: share must be from 0 to below 1, not {self.share:g}."
+        return None
