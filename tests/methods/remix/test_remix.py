@@ -78,9 +78,9 @@ def test_a_past_token_is_pushed_by_its_weight_and_by_both_penalties() -> None:
     penalty to the old policy has no slope yet, and that to the base pushes by ref - log pi. Four tokens in all.
     """
     mu = np.full(2, -2.0)
-    streams = {"old": np.full(2, -1.5, np.float32), "ref": np.full(2, -1.0, np.float32)}
+    old, ref = np.full(2, -1.5, np.float32), np.full(2, -1.0, np.float32)
     right, wrong = (
-        Row(episode([segment([1, 2], mu=mu)], group="a", sample=i), advantage=np.full(2, a), **streams)
+        Row(episode([segment([1, 2], mu=mu)], group="a", sample=i), advantage=np.full(2, a), old=old, ref=ref)
         for i, a in enumerate((0.7, -0.7))
     )
     found = pushes(MIXED.objective, [right, wrong], -1.5)
