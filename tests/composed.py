@@ -20,8 +20,8 @@ from assay.engine.interface import Done, Generation, Scores, Span
 from assay.loop import train
 from assay.memory import KeepLeftovers, Memory
 from assay.memory.columns import to_columns
+from assay.memory.leftovers import STORE as LEFT_OVER
 from assay.memory.places import OURS, keepers
-from assay.methods.remix.past import STORE as PAST
 from assay.models import Models
 from assay.part import Curator, Part, Remembering, bind, name_of
 from assay.recipe import Mechanism, Recipe
@@ -181,8 +181,11 @@ class Watch(Notes):
         self.before, self.written = memory, self.engine.written
 
     def _require_once(self, rows: Sequence[Row]) -> None:
-        """What waited trains when it comes back, and what trained does not train again, unless `mix-past` draws it."""
-        self.drawn |= {(row.group, row.episode.request.id) for row in rows if row.waited == PAST}
+        """What was left over trains when it comes back, and what trained does not train again, unless a part that keeps
+        for that what trained draws it.
+        """
+        drawn = [row for row in rows if row.waited and not row.waited.startswith(LEFT_OVER)]
+        self.drawn |= {(row.group, row.episode.request.id) for row in drawn}
         now = {(row.group, row.episode.request.id) for row in rows if row.in_loss}
         assert not (now & self.trained) - self.drawn, "a row trained in two steps"
         self.trained |= now
