@@ -57,8 +57,9 @@ CLIPS = {
     "vine-ppo": (0.2, 0.2, None),
     "spo-tree": (0.2, 0.2, None),
     "treepo": (0.2, 0.28, 10.0),
-    **dict.fromkeys(("rl-v", "rlmt", "dense-step-model", "rl-tango", "remix"), (0.2, 0.2, None)),
+    **dict.fromkeys(("rl-v", "rlmt", "dense-step-model", "rl-tango", "remix", "x1"), (0.2, 0.2, None)),
 }
+REFINED = ("rgr-grpo", "rgr-grpo-printed", "rgr-grpo-worked")
 ENIGMATA = ("enigmata", "enigmata-staged")
 DIVERGENCES = ("rpg-fkl", "rpg-ufkl", "rpg-rkl", "rpg-urkl")
 CLIPS |= dict.fromkeys(DIVERGENCES, (0.2, 0.28, 10.0))
@@ -169,7 +170,7 @@ def advantages(
     scales |= dict.fromkeys((*DIVERGENCES, "spo-tree", "treepo"), 1.0)
     scales["rl-tango"] = 2 * (stdev(rewards) + 1e-6)  # no steps here, whose share at the start is a half
     scales["azr"] = (stdev(rewards) ** 2 + 1e-8) ** 0.5
-    scales["rfpp-baseline"] = scales["k2-critic"] = 1.0
+    scales["rfpp-baseline"] = scales["k2-critic"] = scales["x1"] = 1.0
     if name == "liteppo":
         scales[name] = stdev([r for group in step for r in group]) + 1e-6
     if name == "gpg":
@@ -222,7 +223,7 @@ def token_weight(name: str, *, length: int, rows: int, tokens: int, max_new: int
         "rlsp": 1 / (rows * max(length, 1)),
         **dict.fromkeys(("rl-v", "rl-tango"), 1 / (rows * max(length, 1))),
         "k2-critic": 1 / rows,
-        **dict.fromkeys(("rlmt", "dense-step-model", "remix"), 1 / tokens),
+        **dict.fromkeys(("rlmt", "dense-step-model", "remix", "x1", *REFINED), 1 / tokens),
         "r3-staged": 1 / (rows * max(length, 1)),
         "dr-grpo": 1 / (rows * max_new),
         "dapo": 1 / tokens,
@@ -308,6 +309,8 @@ def token_losses(name: str, logp: Tensor, known: Tokens) -> Tensor:
     if name == "k2-critic":  # the square is of the whole answer: an even part of it for each token
         apart = (logp - known.old)[known.trained]
         return -advantage * logp + 0.1 * apart.sum().square() / 2 / len(apart)
+    if name in REFINED:  # no row here is a refinement, and nothing is clipped
+        return -advantage * ratio
     if name not in CLIPS:
         return -advantage * logp
     loss = surrogate(ratio, advantage, *CLIPS[name])
@@ -336,6 +339,8 @@ def token_losses(name: str, logp: Tensor, known: Tokens) -> Tensor:
         loss = loss + 0.001 * k3(logp, known.ref)
     if name in ("rl-tango", "remix"):  # weighted by the ratio, which the gradient goes through too
         loss = loss + 0.001 * ratio * k3(logp, known.ref)
+    if name == "x1":
+        loss = loss + 0.01 * k3(logp, known.ref)
     if name == "vapo":
         loss = loss - 0.1 * known.liked * logp
     if name in ("vine-ppo", "spo-tree"):

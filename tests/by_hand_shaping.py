@@ -19,7 +19,7 @@ CLIPS |= dict.fromkeys(
     ("temp-entropy", "temp-schedule", "acereason", "deepscaler-len", "self", "nurl", "meml-grpo", "synthrl"), PLAIN
 )
 CLIPS |= {"drive": (0.2, 0.28, None), "attnrl": (0.2, 0.28, None)}
-CLIPS |= dict.fromkeys(("clpo", "clpo-rewriter", "j1", "j1-pointwise"), PLAIN)
+CLIPS |= dict.fromkeys(("clpo", "clpo-rewriter", "j1", "j1-pointwise", "cloud"), PLAIN)
 LIKE = dict.fromkeys(("len-dapo", "len-stop", "rlep"), "dapo")
 LIKE |= dict.fromkeys(
     (
@@ -28,12 +28,10 @@ LIKE |= dict.fromkeys(
         "spec-verifier",
         "rubric-reward",
         "rubric-whole",
-        "rubric-anchors",
-        "rubric-anchors-role",
     ),
     "grpo",
 )
-LIKE |= dict.fromkeys(("vr-rule", "vr-gate"), "grpo")
+LIKE |= dict.fromkeys(("vr-rule", "vr-gate"), "grpo") | dict.fromkeys(("rubric-anchors", "rubric-anchors-role"), "arpo")
 GENTLE = ("rew-qwen", "logic-rl", "verif")  # a KL of 0.001
 PLAIN_MEANS = (
     "toolrl",
@@ -49,7 +47,7 @@ CLIPS |= dict.fromkeys((*GENTLE, *PLAIN_MEANS), PLAIN)
 DUAL = ("simko", "archer")  # tokens go by how much the policy hesitates
 NAMES = (*CLIPS, *DUAL, *LIKE)
 REFERENCE: dict[str, float] = dict.fromkeys(("l1-exact", "l1-max", *GENTLE), 0.001)  # weight of k3
-REFERENCE |= dict.fromkeys(("deepscaler-len", "clpo", "clpo-rewriter", "attnrl", "j1", "j1-pointwise"), 0.001)
+REFERENCE |= dict.fromkeys(("deepscaler-len", "clpo", "clpo-rewriter", "attnrl", "j1", "j1-pointwise", "cloud"), 0.001)
 REFERENCE |= {"wemath2": 0.01}
 HESITATION: dict[str, float] = dict.fromkeys(
     ("gfpo", "gfpo-efficiency", "gfpo-adaptive", "deepscaler-len"), 0.001

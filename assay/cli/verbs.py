@@ -262,13 +262,16 @@ def of_transfer() -> list[Argument]:
                 "nargs": "+",
                 "default": [1.0],
                 "metavar": "TIMES",
-                "help": "how many times the difference of the small models' logits is added; default 1; 0 is always "
+                "help": "how many times the difference of the small models' logits is added; default [1.0]; 0 is always "
                 "examined too: the large model itself",
             },
         ),
         (
             ("--oracle",),
-            {"metavar": "MODEL|RUN", "help": "the large model, trained: the gain of which a share is told"},
+            {
+                "metavar": "MODEL|RUN",
+                "help": "the large model, trained: the gain of which a share is told; default none",
+            },
         ),
         (("--problems",), {"type": int, "help": "number of problems; default 256, or all rows of --data"}),
         (("--n",), {"type": int, "default": 16, "help": "number of answers to each problem; default 16"}),

@@ -20,7 +20,12 @@ from assay.recipe import Mechanism
 from assay.rng import Key
 from assay.types import Request
 
-HINTS = {"hinted", "cut-anywhere", "partial-solution", "taught-refinement"}  # these write a part of the solution into it
+HINTS = {
+    "hinted",
+    "cut-anywhere",
+    "partial-solution",
+    "taught-refinement",
+}  # these write a part of the solution into it
 # and these ask otherwise
 WORDS = {"budget", "conditioned", "write-then-solve", "abstract", "teach-abstractions", "as-experts"}
 

