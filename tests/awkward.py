@@ -40,6 +40,9 @@ def recipe(name: str) -> Recipe:
     return recipe_of(name, max_new=MAX_NEW)
 
 
+TOKENS_EARN = ("rlmec",)  # their advantages are what a model says of each token, and nothing else
+
+
 @functools.cache
 def rows(name: str) -> tuple[Row, ...]:
     """Awkward rows of weights that are no more, each with old and reference log-probs."""
@@ -83,6 +86,9 @@ def rows(name: str) -> tuple[Row, ...]:
         known = {"gamma": GAMMA, "log_z": 0.3, "mean_logp": np.full(len(score.logp), -2.0), "energy": f32(energy)}
         filled = [stream for part in parts_of(recipe(name).mechanism) for stream in part.fills if stream.name in known]
         one = one.mark(constants={stream: known[stream.name] for stream in filled})
+        if name in TOKENS_EARN:
+            earned = np.random.default_rng(index).choice([-0.1, 0.2, 0.5], len(entropy))
+            one = one.mark(process=f32(np.where((np.arange(len(earned)) == 0) & (len(earned) > 2), 0.0, earned)))
         top_ids = np.array([np.random.default_rng(index).permutation(5)[:3] for _ in entropy], np.int32).reshape(-1, 3)
         one = one.mark(episode=hesitating(one.episode, f32(entropy)), top_ids=top_ids)
         result.append(one.mark(old=(score.logp - np.log(ratios)).astype(np.float32), ref=f32(score.logp + shift)))

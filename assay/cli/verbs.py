@@ -262,8 +262,8 @@ def of_transfer() -> list[Argument]:
                 "nargs": "+",
                 "default": [1.0],
                 "metavar": "TIMES",
-                "help": "how many times the difference of the small models' logits is added; default [1.0]; 0, the large "
-                "model itself, is always examined too",
+                "help": "how many times the difference of the small models' logits is added; default [1.0]; 0, the "
+                "large model itself, is always examined too",
             },
         ),
         (
