@@ -254,6 +254,7 @@ def test_checkpoints_of_earlier_versions_find_their_stores() -> None:
             ),
             *("unsolved", "examined", "helpful", "left-over", "posed", "drafts", "", "entropy", "mixed-share"),
             *("heat", "stage-rates", "guidance", "deviation", "classes", "climb"),
+            *("batch-size", "curves", "evolved", "past"),
         ]
     )
 
