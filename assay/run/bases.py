@@ -153,7 +153,7 @@ _OF_TASKS = (
         144,
         2e-3,
     ),
-    _OfTask("trace", "programs that execute six lines", (6,), 1800, 384, 128, 2e-3),
+    _OfTask("trace", "programs that execute six lines", (6,), 1600, 384, 128, 2e-3),
     _OfTask("quantities", "quantities that three operations give, or four", (3, 3, 3, 4), 2000, 384, 128, 2e-3),
 )
 BASES = {

@@ -1,13 +1,15 @@
 """Small programs with conditions and a loop, traced line by line. Planning pays: only some lines bear on the question.
 
 A program has four variables, modulo 7. The question asks for two of them at the end, so that a blind guess is right
-in one case of 49. A step is one executed line, the same with values, and what it gives: `3c=a+2=5+2=c0` of the line
-`3c=a+2`, and `4?a>3=5>3=1` of the line `4?a>3`, which executes the next line only if its condition holds. `6^4` goes
-back to line 4, once.
+in one case of 49. A step is one executed line with the value behind each operand, and what it gives: `3a5+22=c0` of
+the line `3C=A+2`, and `4a5>33=?1` of the line `4?A>3`, which executes the next line only if its condition holds. `6^4`
+goes back to line 4, once. A number stands twice, so that operands are always equally far from the result, and a small
+letter always has its value behind it: small models learn this ten times as fast as `3c=a+2=5+2=c0`.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +31,7 @@ _LINES = range(3, 10)  # their numbers are one digit
 _RULE = re.compile(r"([a-d])=([a-d])([-+*])([a-d]|[0-9])")
 _CONDITION = re.compile(r"\?([a-d])>([0-9])")
 _BACK = re.compile(r"\^([0-9])")
-_STEP = re.compile(r"([1-9])\??(?:([a-d])=)?(.+)=([a-d]?)([0-9])")
+_STEP = re.compile(r"([1-9])\??(?:([a-d])=)?(.+)=([a-d]?)\??([0-9])")
 _WORDING = re.compile(r"line|mod|[ :]")
 _MOST_CHARACTERS = 80  # of a step
 
@@ -52,8 +54,7 @@ class Event:
     @property
     def text(self) -> str:
         a, operator, b = self.rule
-        line = f"{self.line}{self.writes}={a}" if self.writes else f"{self.line}?{a}"
-        return f"{line}{operator}{b}={self.left}{operator}{self.right}={self.writes}{self.value}"
+        return f"{self.line}{a}{self.left}{operator}{b}{self.right}={self.writes or '?'}{self.value}"
 
     @property
     def words(self) -> str:
@@ -66,7 +67,7 @@ class Event:
     def sides(self) -> frozenset[str]:
         """What may stand before the value: variables, their values or both, and for + and * in any order."""
         a, operator, b = self.rule
-        other = {b, str(self.right), b if b.isdigit() else f"{b}{self.right}"}
+        other = {b, str(self.right), f"{b}{self.right}"}
         pairs = [(x, y) for x in (a, str(self.left), f"{a}{self.left}") for y in other]
         swapped = [(y, x) for x, y in pairs] if operator in "+*" else []
         return frozenset(f"{x}{operator}{y}" for x, y in (*pairs, *swapped))
@@ -133,7 +134,10 @@ def _parsed(line: str) -> tuple[str, tuple[str, str, str]]:
 
 
 def _instance(generator: np.random.Generator, level: int) -> Spec:
-    """A random program that executes as many lines as the level says, of which half or more bear on the question."""
+    """A random program that executes as many lines as the level says, and a question of which half of them or more
+    bear on the answer, but not all.
+    """
+    pairs = list(itertools.permutations(VARIABLES, 2))
     while True:
         length = int(generator.integers(max(_LINES.start, level // 2), min(level + 2, _LINES.stop)))
         lines: list[str] = []
@@ -143,16 +147,17 @@ def _instance(generator: np.random.Generator, level: int) -> Spec:
             lines.append(_line(generator))
         if length >= _SHORTEST and generator.random() < 0.5:
             lines.append(f"^{_loop_start(generator, lines)}")
-        first, second = (VARIABLES[i] for i in generator.permutation(4)[:2])
-        start = "".join(map(str, generator.integers(PRIME, size=4).tolist()))
-        spec = {"start": start, "lines": lines, "asked": first + second}
         if len(lines) > 9:
             continue
-        found = execute(spec)
-        needed = len(found.needed(spec["asked"]))
-        changed = all(any(found.events[at].writes == name for at in found.sources[name]) for name in spec["asked"])
-        if changed and len(found.events) == level and level / 2 <= needed <= 3 * level / 4:
-            return spec
+        start = "".join(map(str, generator.integers(PRIME, size=4).tolist()))
+        found = execute({"start": start, "lines": lines})
+        if len(found.events) != level:
+            continue
+        for at in generator.permutation(len(pairs)).tolist():
+            asked = "".join(pairs[at])
+            changed = all(any(found.events[at].writes == name for at in found.sources[name]) for name in asked)
+            if changed and level / 2 <= len(found.needed(asked)) <= 3 * level / 4:
+                return {"start": start, "lines": lines, "asked": asked}
 
 
 def _line(generator: np.random.Generator) -> str:
@@ -176,7 +181,7 @@ def _canonical(spec: Spec) -> str:
 
 def _compact(spec: Spec) -> str:
     start = "".join(f"{name}{digit}" for name, digit in zip(VARIABLES, spec["start"], strict=True))
-    return f"t {start} {' '.join(f'{at}{line}' for at, line in enumerate(spec['lines'], 1))}?{spec['asked']}"
+    return f"t {start} {' '.join(f'{at}{line.upper()}' for at, line in enumerate(spec['lines'], 1))}?{spec['asked']}"
 
 
 def _in_words(line: str) -> str:
@@ -206,7 +211,7 @@ def _written(spec: Spec, strategy: str) -> Solution:
     answer = "".join(str(found.values[name]) for name in spec["asked"])
     if strategy == "direct":
         return Solution(answer)
-    chosen = list(found.events) if strategy == "forward" else [found.events[at] for at in found.needed(spec["asked"])]
+    chosen = [found.events[at] for at in found.needed(spec["asked"])] if strategy == "sliced" else list(found.events)
     steps, lines = [event.text for event in chosen], [event.words for event in chosen]
     if strategy == "corrected":
         generator = Key("mistake", "trace", _canonical(spec)).generator()
@@ -217,9 +222,10 @@ def _written(spec: Spec, strategy: str) -> Solution:
     return Solution(answer, ",".join(steps), "\n".join(lines))
 
 
-WAYS = Strategies("trace", {"direct": 0.15, "sliced": 0.3, "forward": 0.3, "corrected": 0.25}, _canonical, _written)
-"""Worked solutions and their shares: the answer alone; the executed lines on which the answer depends; all executed
-lines; and as `sliced`, with a wrong step that is taken back.
+WAYS = Strategies("trace", {"direct": 0.5, "forward": 0.3, "sliced": 0.1, "corrected": 0.1}, _canonical, _written)
+"""Worked solutions and their shares: the answer alone; all executed lines; the executed lines on which the answer
+depends; and as `forward`, with a wrong step that is taken back. Half of them do not reason, so that a policy can gain
+by reasoning more often, and not only by fewer slips.
 """
 
 

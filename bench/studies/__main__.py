@@ -17,6 +17,7 @@ from assay.view.text import ABSENT, chance, change
 
 HERE = Path(__file__).parent
 INDEX = HERE / "README.md"
+ATTEMPTS = HERE / "attempts" / "README.md"  # what was declared of earlier test beds, and what became of it
 HEAD = """# Studies
 
 Each study is a file, run by `assay compare --study bench/studies/NAME.toml`, which goes on from the results beside it.
@@ -86,7 +87,7 @@ def main() -> None:
             markdown.write(findings, HERE / name)
     if arguments.render:
         beds = {name: findings for name, findings in every.items() if name.startswith("contrasts-")}
-        INDEX.write_text(index(every) + declared(beds))
+        INDEX.write_text(f"{index(every)}{declared(beds)}\n{ATTEMPTS.read_text()}")
 
 
 if __name__ == "__main__":
