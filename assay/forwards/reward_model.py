@@ -105,7 +105,8 @@ def reward_model(
     )
     key = memory.key("reward-model", memory.step, model)
     goals = (critiqued(critiques),) if critiques else ()
-    found, said = learn(models[model], batch, LOSSES[loss], *goals, key=key, scale=settings, micro_tokens=micro_tokens)
+    goal = labelled(LOSSES[loss])
+    found, said = learn(models[model], batch, goal, *goals, key=key, scale=settings, micro_tokens=micro_tokens)
     if not found:
         return list(rows), {}
     before, right, _ = found[0]
@@ -171,17 +172,30 @@ def critiqued(weight: float) -> Goal:
     return Goal(Want(), weigh, loss)
 
 
+def labelled(loss: Callable[[np.ndarray, np.ndarray, Sequence[str]], Fitted]) -> Callable[[np.ndarray, Batch], Fitted]:
+    """The loss as a function of the scores at the places that the mask marks, and of the batch that has their labels."""
+
+    def of_batch(scores: np.ndarray, part: Batch) -> Fitted:
+        assert part.target is not None
+        names = [name for name, count in zip(part.group, part.lengths, strict=True) for _ in range(count)]
+        groups = [names[i] for i in np.flatnonzero(part.mask)]
+        return loss(scores, part.target[part.mask].astype(np.float64), groups)
+
+    return of_batch
+
+
 def learn(
     engine: Engine,
     batch: Batch,
-    loss: Callable[..., Fitted],
+    loss: Callable[[np.ndarray, Batch], Fitted],
     *beside: Goal,
     key: Key,
     scale: Scale,
     micro_tokens: int,
 ) -> tuple[list[Fitted], list[float]]:
-    """The optimiser steps on this batch, on the loss of the scores and the goals beside it. Returns what the loss was
-    before each step, and the mean loss of each goal.
+    """The optimiser steps on this batch, on the loss of the scores and the goals beside it; of each mini-batch the loss
+    gets the scores at the places that its mask marks. Returns what the loss was before each step, and the mean loss of
+    each goal.
     """
     from assay.engine.interface import Span, Want
 
@@ -191,10 +205,7 @@ def learn(
         cuts = [(part.at[i], part.at[i + 1], part.context_at[i], part.context_at[i + 1]) for i in range(len(part))]
         spans = [Span(part.context[c:d], part.ids[a : b - 1]) for a, b, c, d in cuts]
         scores = np.concatenate(scores_after(engine, spans, tokens=micro_tokens))[part.mask]
-        assert part.target is not None
-        names = [name for name, count in zip(part.group, part.lengths, strict=True) for _ in range(count)]
-        groups = [names[i] for i in np.flatnonzero(part.mask)]
-        found.append(loss(scores, part.target[part.mask].astype(np.float64), groups))
+        found.append(loss(scores, part))
         weight = np.zeros(len(part.mask))
         weight[part.mask] = found[-1][2]
         return weight

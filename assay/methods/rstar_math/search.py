@@ -1,0 +1,201 @@
+"""Monte-Carlo tree search over the steps of answers, which a process preference model may guide (rStar-Math 2501.04519)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from assay.ask import Codec
+from assay.collect.nodes import Node, Tree, grown, uct
+from assay.collect.steps import by_group, next_steps
+from assay.models import Models
+from assay.part import Expansion
+from assay.reward.learnt import read, scores_after
+from assay.tasks import task
+from assay.types import Episode, Request
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What is known of an unfinished answer besides its tokens."""
+
+    stuck: bool  # its last steps are all wrong
+    score: float | None  # of the preference model, in (-1, 1); None without such a model
+
+
+@dataclass(eq=False)
+class Walked:
+    """A tree with the values that UCT reads."""
+
+    tree: Tree
+    shut: frozenset[Node]  # nothing follows these: answers that ended, that are stuck, or that reached a limit
+    spent: frozenset[Node]  # these, and nodes of which all children are spent
+
+    @property
+    def walks(self) -> int:
+        """How many walks from the root have come to a step after which all next steps are shut."""
+        return sum(self.shut.issuperset(nodes) for nodes in self.tree.rounds)
+
+    @property
+    def solved(self) -> bool:
+        return any(node.outcome > 0 for node in self.tree.backed)
+
+    def next(self, explore: float) -> Node | None:
+        """The node to expand: the walk goes on from the last expansion, or begins again at the root, and follows the
+        highest UCT down to a node without children. None if all of the tree is spent.
+        """
+        node = self._best([child for child in self.tree.rounds[-1] if child not in self.shut], explore)
+        if node is not None:
+            return node
+        node = self._best(self.tree.root.children, explore)
+        while node is not None and node.children:
+            node = self._best(node.children, explore)
+        return node
+
+    def _best(self, nodes: Iterable[Node], explore: float) -> Node | None:
+        """The first of those with the highest UCT that are not spent."""
+        return max((node for node in nodes if node not in self.spent), key=lambda node: uct(node, explore), default=None)
+
+
+def stepwise(episodes: Sequence[Episode]) -> list[list[Episode]]:
+    """The groups whose answers were asked for step by step."""
+    groups = by_group([episode for episode in episodes if episode.provenance == "fresh"])
+    return [members for members in groups if members[0].request.pauses]
+
+
+def outcomes(members: Sequence[Episode]) -> Tree:
+    """The tree of a group with V = sum of the outcomes, 1 or -1, of the answers that came from a node, and N = their
+    number. Equal steps from one node are one node. An answer that was cut, or that we failed to judge, has no outcome.
+    """
+    tree = grown(members, alike=True)
+    for leaf in tree.nodes:
+        episode = leaf.episode
+        assert episode is not None
+        if episode.finish == "stop" and episode.verdict is not None and episode.verdict.status != "invalid":
+            for node in leaf.line():
+                node.visits += 1
+                node.value += leaf.outcome
+            leaf.backed = True
+            tree.backed.append(leaf)
+    return tree
+
+
+def walked(members: Sequence[Episode], seen: Mapping[str, Seen], *, limit: int, depth: int) -> Walked:
+    """The tree of a group, in which the score of a step counts as its first visit. An answer that was cut, is stuck or
+    has `depth` steps has -1 for its last step alone.
+    """
+    tree = outcomes(members)
+    shut = {node for node in tree.nodes if _is_shut(node, seen, limit, depth)}
+    for node in tree.nodes:
+        finish, about = _of(node).finish, seen.get(_of(node).request.id)
+        if node.ended and finish != "length":
+            continue
+        first = -1.0 if node in shut else about.score if about is not None else None
+        if first is not None:
+            node.value, node.visits = node.value + first, node.visits + 1
+    spent = set(shut)
+    for node in reversed(tree.nodes):
+        if node.children and spent.issuperset(node.children):
+            spent.add(node)
+    return Walked(tree, frozenset(shut), frozenset(spent))
+
+
+def _of(node: Node) -> Episode:
+    assert node.episode is not None
+    return node.episode
+
+
+def _is_shut(node: Node, seen: Mapping[str, Seen], limit: int, depth: int) -> bool:
+    about = seen.get(_of(node).request.id)
+    stuck = about is not None and about.stuck
+    return node.ended or stuck or node.depth >= depth or len(_of(node)) >= limit + node.begun
+
+
+def step_search(
+    episodes: Sequence[Episode],
+    *,
+    models: Models,
+    codec: Codec,
+    micro_tokens: int,
+    max_new: int,
+    noted: dict[str, Any],
+    explore: float,
+    rollouts: int,
+    most: int,
+    depth: int,
+    errors: int,
+    model: str,
+) -> list[Request]:
+    """Requests for the steps after one node of each tree, as many as the root has; none for a tree that is done."""
+    asked: list[Request] = []
+    groups = stepwise(episodes)
+    new = [e for members in groups for e in members if e.finish == "pause" and e.request.id not in noted]
+    noted |= looked_at(new, models, codec, micro_tokens, errors=errors, model=model)
+    for members in groups:
+        first = members[0].request
+        limit = first.max_new if first.marks else max_new
+        found = walked(members, noted, limit=limit, depth=depth)
+        node = found.next(explore) if found.walks < (rollouts if found.solved else most) else None
+        if node is None:
+            continue
+        width, number = sum(e.request.round == 0 for e in members), len(found.tree.rounds)
+        whole = limit + node.begun
+        asked += next_steps(_of(node), width, first.max_new, whole, first=len(members), round=number)
+    return asked
+
+
+def looked_at(
+    episodes: Sequence[Episode], models: Models, codec: Codec, micro_tokens: int, *, errors: int, model: str
+) -> dict[str, Seen]:
+    """What is known of each of these unfinished answers, by the id of its request."""
+    scores: list[float | None] = [None] * len(episodes)
+    if model:
+        spans = [read(episode, "response", codec) for episode in episodes]
+        scores = [float(np.tanh(found[-1])) for found in scores_after(models[model], spans, tokens=micro_tokens)]
+    return {e.request.id: Seen(_is_stuck(e, errors), score) for e, score in zip(episodes, scores, strict=True)}
+
+
+def _is_stuck(episode: Episode, errors: int) -> bool:
+    """Whether the last `errors` steps are wrong; False where steps cannot be judged, or do not end at marks."""
+    problem = episode.request.problem
+    chain = task(problem.task).chain(problem, episode.text) if episode.request.marks else None
+    last = chain.steps[-errors:] if chain is not None else ()
+    return len(last) == errors and all(step.verdict == "wrong" for step in last)
+
+
+class StepSearch(Expansion):
+    """Walks from the root of each group's tree along the highest Q + explore sqrt(ln N(parent) / N), and expands what
+    it comes to, until all next steps have ended; `rollouts` times (rStar-Math 2501.04519).
+
+    The outcomes, 1 or -1, of all answers that end in an expansion flow back to each step on their way. Where a task
+    judges steps, `errors` wrong ones in a row end an answer. With a model, its score of a step is the first of the
+    step's values; answers are judged by the verifier alone.
+
+        expand=(StepSearch(rollouts=16, model="preference-model"),)
+        --mechanism.expand step-search --mechanism.expand.0.rollouts 16
+    """
+
+    continues = True
+
+    explore: float = 2.0  # c of UCT
+    rollouts: int = 16
+    most: int = 16  # rollouts of a tree without a right answer
+    depth: int = 16  # steps of an answer
+    errors: int = 2
+    model: str = ""  # the process preference model, by its name in the recipe's `models`; "": outcomes alone guide
+    does = step_search
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        return (self.model,) if self.model else ()
+
+    def refusal(self, **_: Any) -> str | None:
+        if 0 <= self.rollouts <= self.most and min(self.depth, self.errors) >= 1:
+            return None
+        return (
+            "step-search: rollouts must be from 0 to most, and depth and errors at least 1, not "
+            f"{self.rollouts}, {self.most}, {self.depth} and {self.errors}."
+        )
