@@ -305,8 +305,12 @@ def names() -> Iterator[tuple[Place, type[Part]]]:
             yield (slot, name), kind
 
 
-ACTIVE = [place for place, kind in names() if place[0] in ("expand", "curate", "remember") or kind.reads]
-"""What remembers, marks rows or draws further."""
+ACTIVE = [
+    place
+    for place, kind in names()
+    if place[0] in ("expand", "curate", "remember") or (kind.reads and not kind().heads)
+]
+"""What remembers, marks rows or draws further, without parameter sets of its own."""
 OTHERS = [
     place
     for place, kind in names()

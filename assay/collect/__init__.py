@@ -32,8 +32,8 @@ None also stands for a reward that depends on episodes that are not there yet.
 Expand = Callable[..., list[Request]]
 """(episodes so far, *, models, memory, more, ...) -> the requests to generate next; an empty list when it is done.
 
-A part that asks for `noted` gets a dictionary that is empty when the collection of a step begins: there it writes what it
-computed of an episode, lest it computes that again in every round.
+A part that asks for `noted` gets a dictionary of its own, which is empty when the collection of a step begins: there it
+writes what it computed of an episode, lest it computes that again in every round.
 """
 
 Collect = Callable[[Models, Sequence[Request], Memory], tuple[list[Episode], Memory]]
@@ -113,7 +113,7 @@ class Collector:
         self, models: Models, requests: Sequence[Request], memory: Memory, written: Sequence[Episode] | None
     ) -> list[Episode]:
         episodes: list[Episode] = []
-        noted: dict[str, Any] = {}
+        noted: list[dict[str, Any]] = [{} for _ in self.expand]
         asked = [
             (request, request) for request in requests
         ]  # (the request of this round, the request that the answer began with)
@@ -182,16 +182,16 @@ class Collector:
         episodes: Sequence[Episode],
         paused: Sequence[Episode],
         memory: Memory,
-        noted: dict[str, Any],
+        noted: Sequence[dict[str, Any]],
     ) -> list[Request]:
         """The requests of the first part that returns any. A refill is the last part, so that it counts the groups only
         after retries and branches are complete.
         """
         more = functools.partial(self.more, models)
-        for part in self.expand:
+        for part, own in zip(self.expand, noted, strict=True):
             if paused and not asks(part, "paused"):
                 continue
-            if asked := part(episodes, models=models, memory=memory, more=more, paused=paused, noted=noted):
+            if asked := part(episodes, models=models, memory=memory, more=more, paused=paused, noted=own):
                 return asked
         return []
 

@@ -72,9 +72,8 @@ def outcomes(members: Sequence[Episode]) -> Tree:
     """
     tree = grown(members, alike=True)
     for leaf in tree.nodes:
-        episode = leaf.episode
-        assert episode is not None
-        if episode.finish == "stop" and episode.verdict is not None and episode.verdict.status != "invalid":
+        finish, verdict = _episode(leaf).finish, _episode(leaf).verdict
+        if finish == "stop" and verdict is not None and verdict.status != "invalid":
             for node in leaf.line():
                 node.visits += 1
                 node.value += leaf.outcome
@@ -90,7 +89,7 @@ def walked(members: Sequence[Episode], seen: Mapping[str, Seen], *, limit: int, 
     tree = outcomes(members)
     shut = {node for node in tree.nodes if _is_shut(node, seen, limit, depth)}
     for node in tree.nodes:
-        finish, about = _of(node).finish, seen.get(_of(node).request.id)
+        finish, about = _episode(node).finish, seen.get(_episode(node).request.id)
         if node.ended and finish != "length":
             continue
         first = -1.0 if node in shut else about.score if about is not None else None
@@ -103,15 +102,15 @@ def walked(members: Sequence[Episode], seen: Mapping[str, Seen], *, limit: int, 
     return Walked(tree, frozenset(shut), frozenset(spent))
 
 
-def _of(node: Node) -> Episode:
+def _episode(node: Node) -> Episode:
     assert node.episode is not None
     return node.episode
 
 
 def _is_shut(node: Node, seen: Mapping[str, Seen], limit: int, depth: int) -> bool:
-    about = seen.get(_of(node).request.id)
+    about = seen.get(_episode(node).request.id)
     stuck = about is not None and about.stuck
-    return node.ended or stuck or node.depth >= depth or len(_of(node)) >= limit + node.begun
+    return node.ended or stuck or node.depth >= depth or len(_episode(node)) >= limit + node.begun
 
 
 def step_search(
@@ -143,7 +142,7 @@ def step_search(
             continue
         width, number = sum(e.request.round == 0 for e in members), len(found.tree.rounds)
         whole = limit + node.begun
-        asked += next_steps(_of(node), width, first.max_new, whole, first=len(members), round=number)
+        asked += next_steps(_episode(node), width, first.max_new, whole, first=len(members), round=number)
     return asked
 
 
