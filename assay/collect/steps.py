@@ -1,4 +1,4 @@
-"""Answers that are written step by step: a step pauses at its limit or at a mark, and one or several steps follow it."""
+"""Answers that are written step by step: a step pauses at its limit or at a mark, and one or several steps follow."""
 
 from __future__ import annotations
 

@@ -141,8 +141,8 @@ def in_turns(request: Request) -> bool:
 
 
 def halted(episode: Episode) -> bool:
-    """Whether the episode paused because its request `pauses` at the token limit or at a mark, and not for a reply. Only
-    a part of `expand` continues such an episode.
+    """Whether the episode paused because its request `pauses` at the token limit or at a mark, not for a reply. Only a
+    part of `expand` continues such an episode.
     """
     return episode.finish == "pause" and episode.segments[-1].origin[-1] == Origin.POLICY
 

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 Fitted = tuple[float, float, np.ndarray]
 """(loss, share of pairs or labels that the scores have right, gradient of the loss by each score)."""
 
+Loss = Callable[[np.ndarray, Batch], Fitted]
+"""(scores at the places that the mask of a mini-batch marks, the mini-batch) -> what is fitted."""
+
 
 def pair_loss(scores: np.ndarray, labels: np.ndarray, groups: Sequence[str]) -> Fitted:
     """L = mean over groups of mean over their pairs with r_i > r_j of -log sigmoid(s_i - s_j) (Bradley-Terry).
@@ -172,8 +175,8 @@ def critiqued(weight: float) -> Goal:
     return Goal(Want(), weigh, loss)
 
 
-def labelled(loss: Callable[[np.ndarray, np.ndarray, Sequence[str]], Fitted]) -> Callable[[np.ndarray, Batch], Fitted]:
-    """The loss as a function of the scores at the places that the mask marks, and of the batch that has their labels."""
+def labelled(loss: Callable[[np.ndarray, np.ndarray, Sequence[str]], Fitted]) -> Loss:
+    """The loss as a function of the scores at the places that the mask marks, and of the batch with their labels."""
 
     def of_batch(scores: np.ndarray, part: Batch) -> Fitted:
         assert part.target is not None
@@ -187,15 +190,14 @@ def labelled(loss: Callable[[np.ndarray, np.ndarray, Sequence[str]], Fitted]) ->
 def learn(
     engine: Engine,
     batch: Batch,
-    loss: Callable[[np.ndarray, Batch], Fitted],
+    loss: Loss,
     *beside: Goal,
     key: Key,
     scale: Scale,
     micro_tokens: int,
 ) -> tuple[list[Fitted], list[float]]:
-    """The optimiser steps on this batch, on the loss of the scores and the goals beside it; of each mini-batch the loss
-    gets the scores at the places that its mask marks. Returns what the loss was before each step, and the mean loss of
-    each goal.
+    """The optimiser steps on this batch, on the loss of the scores and the goals beside it. Returns what the loss was
+    before each step, and the mean loss of each goal.
     """
     from assay.engine.interface import Span, Want
 

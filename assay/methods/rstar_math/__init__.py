@@ -1,4 +1,4 @@
-"""Rounds of tree search, whose best answers train the policy and whose pairs of steps a model that guides the search"""
+"""Rounds of tree search: the best answers train the policy, and pairs of steps a model that guides later searches."""
 
 from assay.ask import FirstSteps, Rehearse
 from assay.credit import Constant
@@ -39,7 +39,8 @@ RSTAR_MATH = Recipe(
     paper="2501.04519",
     claim="four rounds of tree search, with a policy and a process preference model that learn from it, raise "
     "Qwen2.5-Math-7B from 58.8 to 90.0 on MATH and solve 53.3 percent of AIME 2024, with search at the test",
-    missing="the search when answering, which the preference model guides, and Python in each step",
+    missing="the search when answering, which the preference model guides; Python in each step; the first round by a "
+    "model of 236B",
     tasks=("search-stream", "quantities", "trace"),
     mechanism=FIT,
     scale=Scale(num_prompts=16, group_size=8, max_new=4096, learning_rate=7e-6, num_steps=400, warmup_steps=5),
@@ -53,5 +54,28 @@ RSTAR_MATH = Recipe(
         Stage("fit 3", share=4, mechanism=FIT, start="base", optimiser="reset"),
         Stage("search 4", share=1, mechanism=DEEPER),
         Stage("fit 4", share=4, mechanism=FIT, start="base", optimiser="reset"),
+    ),
+    notes=(
+        "Rounds, 2 answers of a tree by mean Q, 2 winners and 2 losers at each place and the score tanh(v) are the "
+        "paper's; c = 2, depth 16, two errors in a row and a margin of 0.5 are those of the published code. Eight next "
+        "steps, the scale and the shares of stages are ours; 16 rollouts, 64 for problems that stay unsolved, the "
+        "rate and 128 answers a step of fitting are from memory of the paper.",
+        "A rollout is a walk from the root that ends where all next steps have ended. All answers that end in one of "
+        "its expansions count. By UCT a step without a visit has Q = 0 and no bonus, as in the published code: where "
+        "the first step succeeds, those beside it are hardly tried. With a preference model every step has a visit, "
+        "its score, and is tried.",
+        "A step ends at ',' or '|', or at the end of a line. The tasks judge each step exactly, which stands for the "
+        "Python of the paper: a step that is not wrong is one that runs. Answers that end by two wrong steps, by 16 "
+        "steps or by the limit have -1 for their last step alone, as in the published code. A task that cannot judge "
+        "steps ends none of its answers early.",
+        "Q of pairs and of answers is the mean of outcomes alone, so that no model learns from its own scores; in the "
+        "paper the score counts too. Steps from fewer than 3 answers are in no pair (mechanism.remember.1.visits of "
+        "a search), because their Q is noise. Equal steps from one node are one node; there is no least edit distance.",
+        "The preference model begins each round from the base model and learns beside the policy: four optimiser steps "
+        "on the pairs of `num_prompts` trees in each step, at five times the policy's rate, which are ours. In the "
+        "paper it begins from the new policy. L is the mean over the pairs of a tree, then over trees.",
+        "The base itself searches in the first round. Rounds draw new problems here, and the policy learns from the "
+        "answers of all rounds; pairs of a problem are replaced when it is searched again.",
+        "A search writes many times what plain sampling of as many problems does: compare at equal tokens.",
     ),
 )

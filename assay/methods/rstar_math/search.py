@@ -57,7 +57,9 @@ class Walked:
 
     def _best(self, nodes: Iterable[Node], explore: float) -> Node | None:
         """The first of those with the highest UCT that are not spent."""
-        return max((node for node in nodes if node not in self.spent), key=lambda node: uct(node, explore), default=None)
+        return max(
+            (node for node in nodes if node not in self.spent), key=lambda node: uct(node, explore), default=None
+        )
 
 
 def stepwise(episodes: Sequence[Episode]) -> list[list[Episode]]:

@@ -29,7 +29,7 @@ from assay.methods.rstar_math.chosen import (
     mean_quality,
     step_pairs,
 )
-from assay.methods.rstar_math.prefer import PreferSteps, paired, preference_loss, prefer_steps
+from assay.methods.rstar_math.prefer import PreferSteps, paired, prefer_steps, preference_loss
 from assay.methods.rstar_math.search import Seen, StepSearch, Walked, outcomes, step_search, walked
 from assay.part import bind
 from assay.recipe import Recipe, Stage, check
@@ -112,8 +112,18 @@ def test_outcomes_of_a_tree_by_hand() -> None:
     tree = by_hand().outcomes()
     found = {name: (node.value, node.visits) for name, node in tree.by_name.items()}
     assert found == {
-        **{"a": (1, 5), "b": (-2, 2), "b2": (-2, 2), "f": (1, 3), "l": (0, 0)},
-        **{"d": (1, 1), "e": (-1, 1), "g": (1, 1), "h": (1, 1), "i": (-1, 1), "j": (-1, 1), "k": (-1, 1)},
+        "a": (1, 5),
+        "b": (-2, 2),
+        "b2": (-2, 2),
+        "f": (1, 3),
+        "l": (0, 0),
+        "d": (1, 1),
+        "e": (-1, 1),
+        "g": (1, 1),
+        "h": (1, 1),
+        "i": (-1, 1),
+        "j": (-1, 1),
+        "k": (-1, 1),
     }
     assert (tree.root.value, tree.root.visits) == (-1, 7) and len(tree.nodes) == 11
     assert tree.by_name["a"].quality == pytest.approx(1 / 5) and tree.by_name["f"].quality == pytest.approx(1 / 3)
