@@ -1,4 +1,4 @@
-"""Monte-Carlo tree search over the steps of answers, which a process preference model may guide (rStar-Math 2501.04519)."""
+"""Monte-Carlo tree search over steps of answers, which a process preference model may guide (rStar-Math 2501.04519)."""
 
 from __future__ import annotations
 

@@ -111,20 +111,8 @@ def test_outcomes_of_a_tree_by_hand() -> None:
     """V and N of each: every answer counts once at each step on its way. l was cut and has no outcome; b2 is b."""
     tree = by_hand().outcomes()
     found = {name: (node.value, node.visits) for name, node in tree.by_name.items()}
-    assert found == {
-        "a": (1, 5),
-        "b": (-2, 2),
-        "b2": (-2, 2),
-        "f": (1, 3),
-        "l": (0, 0),
-        "d": (1, 1),
-        "e": (-1, 1),
-        "g": (1, 1),
-        "h": (1, 1),
-        "i": (-1, 1),
-        "j": (-1, 1),
-        "k": (-1, 1),
-    }
+    steps = {"a": (1, 5), "b": (-2, 2), "b2": (-2, 2), "f": (1, 3), "l": (0, 0)}
+    assert found == steps | dict.fromkeys("dgh", (1, 1)) | dict.fromkeys("eijk", (-1, 1))
     assert (tree.root.value, tree.root.visits) == (-1, 7) and len(tree.nodes) == 11
     assert tree.by_name["a"].quality == pytest.approx(1 / 5) and tree.by_name["f"].quality == pytest.approx(1 / 3)
     assert mean_quality(tree.by_name["g"]) == pytest.approx((1 / 5 + 1 / 3 + 1) / 3)
@@ -252,8 +240,8 @@ def test_the_best_trajectories_by_hand() -> None:
 
 
 def test_pairs_of_a_tree_by_hand() -> None:
-    """Of the first steps a has five answers and b two. With two as the least, a (0.2) wins over b (-1). Of the answers d
-    and g win over j and k, whose mean Q is -1; e has -0.4 and i -0.156.
+    """Of the first steps a has five answers and b two; with two as the least, a (0.2) wins over b (-1). Of the answers
+    d and g win over j and k, whose mean Q is -1; e has -0.4 and i -0.156.
     """
     tree = by_hand().outcomes()
 
