@@ -44,6 +44,7 @@ SMALL: dict[str, dict[str, Any]] = {
     **said("SMALL"),
 }
 ALONG: dict[str, tuple[str, ...]] = {  # without these in their slots a part has nothing to work on
+    "expand:step-search": ("ask:first-steps",),
     "remember:hold-tagged": ("ask:abstract", "expand:solve-with", "curate:helpful"),
     **said("ALONG"),
 }

@@ -18,6 +18,7 @@ from assay.collect.teachers import AskTeachers
 from assay.collect.trees import Fork
 from assay.collect.turns import generate, going_on, halted, in_turns, send, whole
 from assay.collect.verdicts import AtEnd, AtOnce, Verdicts, Verify
+from assay.collect.walks import StepSearch
 from assay.memory import Memory, Promised
 from assay.models import Models
 from assay.part import asks
@@ -59,6 +60,7 @@ __all__ = [
     "Judge",
     "Lagged",
     "Refill",
+    "StepSearch",
     "Verdicts",
     "Verify",
     "generate",

@@ -1,12 +1,12 @@
 """Rounds of tree search: the best answers train the policy, and pairs of steps a model that guides later searches."""
 
 from assay.ask import FirstSteps, Rehearse
+from assay.collect import StepSearch
 from assay.credit import Constant
 from assay.curate import NoTraining
 from assay.memory import HoldTagged
 from assay.methods.rstar_math.chosen import BEST, BestTrajectories, KeepPreferences
 from assay.methods.rstar_math.prefer import PreferSteps
-from assay.methods.rstar_math.search import StepSearch
 from assay.objective import NoRatio, Objective, Open, TokenMean
 from assay.recipe import Mechanism, Recipe, Stage
 from assay.scale import Model, Scale

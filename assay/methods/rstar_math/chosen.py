@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from assay.collect.nodes import Node, Tree
+from assay.collect.walks import backed_up, stepwise
 from assay.memory.episodes import bare
-from assay.methods.rstar_math.search import outcomes, stepwise
 from assay.part import Curator, Remembering
 from assay.types import Episode, Row
 
@@ -29,7 +29,7 @@ def best_trajectories(rows: Sequence[Row], *, most: int) -> list[Row]:
     """The rows, of which the `most` right answers of each tree with the highest mean Q have the tag `best`."""
     found = set()
     for members in stepwise([row.episode for row in rows]):
-        right = [leaf for leaf in outcomes(members).backed if leaf.outcome > 0]
+        right = [leaf for leaf in backed_up(members).backed if leaf.outcome > 0]
         found |= {id(leaf.episode) for leaf in sorted(right, key=mean_quality, reverse=True)[:most]}
     return [row.mark(tag=BEST) if id(row.episode) in found else row for row in rows]
 
@@ -81,7 +81,7 @@ def keep_preferences(
     new: dict[str, list[list[int]]] = {}
     texts: list[Episode] = []
     for members in stepwise(episodes):
-        pairs = step_pairs(outcomes(members), each=each, margin=margin, visits=visits)
+        pairs = step_pairs(backed_up(members), each=each, margin=margin, visits=visits)
         nodes = list(dict.fromkeys(_both(pairs)))
         if pairs:
             new[members[0].request.group] = [[nodes.index(winner), nodes.index(loser)] for winner, loser in pairs]

@@ -17,6 +17,7 @@ from worked import register as register_worked
 
 from assay.ask.first_steps import FirstSteps
 from assay.collect.nodes import Node, Tree, uct
+from assay.collect.walks import Seen, StepSearch, Walked, backed_up, is_stuck, step_search, walked
 from assay.engine.local import LocalEngine
 from assay.errors import ConfigError
 from assay.lab.trial import small_run
@@ -30,7 +31,6 @@ from assay.methods.rstar_math.chosen import (
     step_pairs,
 )
 from assay.methods.rstar_math.prefer import PreferSteps, paired, prefer_steps, preference_loss
-from assay.methods.rstar_math.search import Seen, StepSearch, Walked, outcomes, step_search, walked
 from assay.part import bind
 from assay.recipe import Recipe, Stage, check
 from assay.reward.learnt import read, scores_after
@@ -40,7 +40,7 @@ from assay.types import Episode, Request, Row, Verdict
 
 OPEN = object()
 CUT = object()
-SEARCH = {"explore": 2.0, "rollouts": 16, "most": 16, "depth": 16, "errors": 2, "model": ""}
+SEARCH = {"explore": 2.0, "rollouts": 16, "most": 16, "depth": 16, "errors": 2, "model": "", "judge": "verifier"}
 CHOICE = {"each": 2, "margin": 0.5, "visits": 3}
 
 
@@ -82,7 +82,7 @@ class Grown:
         return [Row(e) for e in self.episodes]
 
     def outcomes(self) -> Tree:
-        return outcomes(self.episodes)
+        return backed_up(self.episodes)
 
     def walked(self, *, depth: int = 16, limit: int = 40, **seen: Seen) -> Walked:
         known = {self.made[name].request.id: about for name, about in seen.items()}
@@ -174,7 +174,7 @@ def test_a_score_draws_a_walk_to_a_step() -> None:
     assert walk().name(found.next(2.0)) == "b"
 
 
-def test_nothing_follows_what_is_stuck_or_deep_or_long() -> None:
+def test_nothing_follows_whatis_stuck_or_deep_or_long() -> None:
     stuck = walk().walked(n=Seen(True, None))
     assert walk().name(stuck.next(2.0)) == "b", "all that follows a is spent"
     deep = walk().walked(depth=2)
@@ -213,15 +213,13 @@ def about_nothing() -> dict[str, object]:
 
 def test_two_wrong_steps_in_a_row_end_an_answer() -> None:
     """The task judges them: 3+3=7 is wrong, and so is what follows, until it is taken back."""
-    from assay.methods.rstar_math.search import _is_stuck
-
     problem = task("search-stream").problem(Key(1), level=3)
     assert problem.prompt == "c 3 2 6=12"
 
     def stuck(text: str, marks: str = ",") -> bool:
         made = episode([1], finish="pause")
         request = dataclasses.replace(made.request, problem=problem, marks=tuple(marks))
-        return _is_stuck(dataclasses.replace(made, request=request, text=text), 2)
+        return is_stuck(dataclasses.replace(made, request=request, text=text), 2)
 
     assert stuck("6*2=13 3,13+3=16,") and not stuck("6*2=13 3,") and not stuck("6*2=12 3,13+3=16,")
     assert not stuck("6*2=13 3,~,6*2=12 3,") and not stuck("")

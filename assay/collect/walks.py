@@ -1,10 +1,10 @@
-"""Monte-Carlo tree search over steps of answers, which a process preference model may guide (rStar-Math 2501.04519)."""
+"""Monte-Carlo tree search over the steps of answers, in walks from the root, which a model may guide."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -20,10 +20,10 @@ from assay.types import Episode, Request
 
 @dataclass(frozen=True)
 class Seen:
-    """What is known of an unfinished answer besides its tokens."""
+    """What is known of an answer, or of its beginning, besides its tokens."""
 
     stuck: bool  # its last steps are all wrong
-    score: float | None  # of the preference model, in (-1, 1); None without such a model
+    score: float | None  # of the model, in (-1, 1); None without a model
 
 
 @dataclass(eq=False)
@@ -38,10 +38,6 @@ class Walked:
     def walks(self) -> int:
         """How many walks from the root have come to a step after which all next steps are shut."""
         return sum(self.shut.issuperset(nodes) for nodes in self.tree.rounds)
-
-    @property
-    def solved(self) -> bool:
-        return any(node.outcome > 0 for node in self.tree.backed)
 
     def next(self, explore: float) -> Node | None:
         """The node to expand: the walk goes on from the last expansion, or begins again at the root, and follows the
@@ -68,27 +64,40 @@ def stepwise(episodes: Sequence[Episode]) -> list[list[Episode]]:
     return [members for members in groups if members[0].request.pauses]
 
 
-def outcomes(members: Sequence[Episode]) -> Tree:
-    """The tree of a group with V = sum of the outcomes, 1 or -1, of the answers that came from a node, and N = their
-    number. Equal steps from one node are one node. An answer that was cut, or that we failed to judge, has no outcome.
+def outcome(answer: Episode) -> float | None:
+    """1 if the answer is right and -1 if it is wrong; None if it was cut, or if we failed to judge it."""
+    verdict = answer.verdict
+    judged = answer.finish == "stop" and verdict is not None and verdict.status != "invalid"
+    return (1.0 if answer.right else -1.0) if judged else None
+
+
+def backed_up(members: Sequence[Episode], worth: Callable[[Episode], float | None] = outcome) -> Tree:
+    """The tree of a group with V = sum of what the answers that came from a node are worth, and N = their number. Equal
+    steps from one node are one node.
     """
     tree = grown(members, alike=True)
     for leaf in tree.nodes:
-        finish, verdict = _episode(leaf).finish, _episode(leaf).verdict
-        if finish == "stop" and verdict is not None and verdict.status != "invalid":
+        value = worth(_episode(leaf)) if leaf.ended else None
+        if value is not None:
             for node in leaf.line():
-                node.visits += 1
-                node.value += leaf.outcome
+                node.visits, node.value = node.visits + 1, node.value + value
             leaf.backed = True
             tree.backed.append(leaf)
     return tree
 
 
-def walked(members: Sequence[Episode], seen: Mapping[str, Seen], *, limit: int, depth: int) -> Walked:
+def walked(
+    members: Sequence[Episode],
+    seen: Mapping[str, Seen],
+    *,
+    limit: int,
+    depth: int,
+    worth: Callable[[Episode], float | None] = outcome,
+) -> Walked:
     """The tree of a group, in which the score of a step counts as its first visit. An answer that was cut, is stuck or
     has `depth` steps has -1 for its last step alone.
     """
-    tree = outcomes(members)
+    tree = backed_up(members, worth)
     shut = {node for node in tree.nodes if _is_shut(node, seen, limit, depth)}
     for node in tree.nodes:
         finish, about = _episode(node).finish, seen.get(_episode(node).request.id)
@@ -129,17 +138,26 @@ def step_search(
     depth: int,
     errors: int,
     model: str,
+    judge: str,
 ) -> list[Request]:
     """Requests for the steps after one node of each tree, as many as the root has; none for a tree that is done."""
     asked: list[Request] = []
-    groups = stepwise(episodes)
-    new = [e for members in groups for e in members if e.finish == "pause" and e.request.id not in noted]
+    groups, wanted = stepwise(episodes), ("pause", "stop") if judge == "model" else ("pause",)
+    new = [e for members in groups for e in members if e.finish in wanted and e.request.id not in noted]
     noted |= looked_at(new, models, codec, micro_tokens, errors=errors, model=model)
+
+    def worth(answer: Episode) -> float | None:
+        if judge == "verifier":
+            return outcome(answer)
+        about = noted.get(answer.request.id)
+        return None if about is None else about.score
+
     for members in groups:
         first = members[0].request
         limit = first.max_new if first.marks else max_new
-        found = walked(members, noted, limit=limit, depth=depth)
-        node = found.next(explore) if found.walks < (rollouts if found.solved else most) else None
+        found = walked(members, noted, limit=limit, depth=depth, worth=worth)
+        solved = any((worth(_episode(leaf)) or 0.0) > 0 for leaf in found.tree.backed)
+        node = found.next(explore) if found.walks < (rollouts if solved else most) else None
         if node is None:
             continue
         width, number = sum(e.request.round == 0 for e in members), len(found.tree.rounds)
@@ -151,20 +169,21 @@ def step_search(
 def looked_at(
     episodes: Sequence[Episode], models: Models, codec: Codec, micro_tokens: int, *, errors: int, model: str
 ) -> dict[str, Seen]:
-    """What is known of each of these unfinished answers, by the id of its request."""
+    """What is known of each of these answers and beginnings, by the id of its request."""
     scores: list[float | None] = [None] * len(episodes)
     if model:
         spans = [read(episode, "response", codec) for episode in episodes]
         scores = [float(np.tanh(found[-1])) for found in scores_after(models[model], spans, tokens=micro_tokens)]
-    return {e.request.id: Seen(_is_stuck(e, errors), score) for e, score in zip(episodes, scores, strict=True)}
+    return {e.request.id: Seen(is_stuck(e, errors), score) for e, score in zip(episodes, scores, strict=True)}
 
 
-def _is_stuck(episode: Episode, errors: int) -> bool:
+def is_stuck(episode: Episode, errors: int) -> bool:
     """Whether the last `errors` steps are wrong; False where steps cannot be judged, or do not end at marks."""
     problem = episode.request.problem
-    chain = task(problem.task).chain(problem, episode.text) if episode.request.marks else None
+    judged = errors > 0 and episode.request.marks
+    chain = task(problem.task).chain(problem, episode.text) if judged else None
     last = chain.steps[-errors:] if chain is not None else ()
-    return len(last) == errors and all(step.verdict == "wrong" for step in last)
+    return len(last) == errors > 0 and all(step.verdict == "wrong" for step in last)
 
 
 class StepSearch(Expansion):
@@ -173,7 +192,7 @@ class StepSearch(Expansion):
 
     The outcomes, 1 or -1, of all answers that end in an expansion flow back to each step on their way. Where a task
     judges steps, `errors` wrong ones in a row end an answer. With a model, its score of a step is the first of the
-    step's values; answers are judged by the verifier alone.
+    step's values; if the model is the judge, its score of an answer stands for the outcome, as where none is known.
 
         expand=(StepSearch(rollouts=16, model="preference-model"),)
         --mechanism.expand step-search --mechanism.expand.0.rollouts 16
@@ -183,10 +202,11 @@ class StepSearch(Expansion):
 
     explore: float = 2.0  # c of UCT
     rollouts: int = 16
-    most: int = 16  # rollouts of a tree without a right answer
+    most: int = 16  # rollouts of a tree without an answer that is worth more than 0
     depth: int = 16  # steps of an answer
-    errors: int = 2
+    errors: int = 2  # 0: steps are not judged
     model: str = ""  # the process preference model, by its name in the recipe's `models`; "": outcomes alone guide
+    judge: Literal["verifier", "model"] = "verifier"  # what says what an answer is worth
     does = step_search
 
     @property
@@ -194,9 +214,11 @@ class StepSearch(Expansion):
         return (self.model,) if self.model else ()
 
     def refusal(self, **_: Any) -> str | None:
-        if 0 <= self.rollouts <= self.most and min(self.depth, self.errors) >= 1:
+        if self.judge == "model" and not self.model:
+            return "step-search: the model is the judge, and model is ''. Name it, or let the verifier judge."
+        if 0 <= self.rollouts <= self.most and self.depth >= 1 and self.errors >= 0:
             return None
         return (
-            "step-search: rollouts must be from 0 to most, and depth and errors at least 1, not "
+            "step-search: rollouts must be from 0 to most, depth at least 1 and errors 0 or more, not "
             f"{self.rollouts}, {self.most}, {self.depth} and {self.errors}."
         )
