@@ -171,7 +171,7 @@ def looked_at(
 ) -> dict[str, Seen]:
     """What is known of each of these answers and beginnings, by the id of its request."""
     scores: list[float | None] = [None] * len(episodes)
-    if model:
+    if model and episodes:
         spans = [read(episode, "response", codec) for episode in episodes]
         scores = [float(np.tanh(found[-1])) for found in scores_after(models[model], spans, tokens=micro_tokens)]
     return {e.request.id: Seen(is_stuck(e, errors), score) for e, score in zip(episodes, scores, strict=True)}

@@ -39,8 +39,7 @@ RSTAR_MATH = Recipe(
     paper="2501.04519",
     claim="four rounds of tree search, with a policy and a process preference model that learn from it, raise "
     "Qwen2.5-Math-7B from 58.8 to 90.0 on MATH and solve 53.3 percent of AIME 2024, with search at the test",
-    missing="the search when answering, which the preference model guides; Python in each step; the first round by a "
-    "model of 236B",
+    missing="Python in each step, and the first round by a model of 236B",
     tasks=("search-stream", "quantities", "trace"),
     mechanism=FIT,
     scale=Scale(num_prompts=16, group_size=8, max_new=4096, learning_rate=7e-6, num_steps=400, warmup_steps=5),
@@ -68,6 +67,8 @@ RSTAR_MATH = Recipe(
         "Python of the paper: a step that is not wrong is one that runs. Answers that end by two wrong steps, by 16 "
         "steps or by the limit have -1 for their last step alone, as in the published code. A task that cannot judge "
         "steps ends none of its answers early.",
+        "The mean Q of an answer counts its last step too, whose Q is its outcome: of right answers it prefers short "
+        "ones.",
         "Q of pairs and of answers is the mean of outcomes alone, so that no model learns from its own scores; in the "
         "paper the score counts too. Steps from fewer than 3 answers are in no pair (mechanism.remember.1.visits of "
         "a search), because their Q is noise. Equal steps from one node are one node; there is no least edit distance.",
@@ -76,6 +77,7 @@ RSTAR_MATH = Recipe(
         "paper it begins from the new policy. L is the mean over the pairs of a tree, then over trees.",
         "The base itself searches in the first round. Rounds draw new problems here, and the policy learns from the "
         "answers of all rounds; pairs of a problem are replaced when it is searched again.",
-        "A search writes many times what plain sampling of as many problems does: compare at equal tokens.",
+        "A search writes many times what plain sampling of as many problems does: compare at equal tokens. `assay "
+        "search RUN` answers by a search that the preference model guides and judges.",
     ),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from worked import POOL, Signs
 from worked import register as register_worked
 
 from assay.ask.first_steps import FirstSteps
+from assay.collect import walks
 from assay.collect.nodes import Node, Tree, uct
 from assay.collect.walks import Seen, StepSearch, Walked, backed_up, is_stuck, step_search, walked
 from assay.engine.local import LocalEngine
@@ -211,6 +213,19 @@ def about_nothing() -> dict[str, object]:
     return {"models": None, "codec": Letters(), "micro_tokens": 99, "max_new": 8, "noted": {}, **SEARCH}
 
 
+def test_a_model_that_judges_answers_reads_no_verdict() -> None:
+    """Of the right c and the wrong d it prefers d; that flows back, and verdicts may be whatever they are."""
+    grown = Grown()
+    grown.expand("", a=OPEN, b=OPEN)
+    grown.expand("a", c=1.0, d=0.0)
+    scores = {grown.made[name].request.id: value for name, value in (("a", 0.1), ("b", 0.2), ("c", -0.5), ("d", 0.7))}
+    noted = {name: Seen(False, score) for name, score in scores.items()}
+    found = walked(grown.episodes, noted, limit=40, depth=9, worth=lambda e: scores[e.request.id])
+    assert found.tree.by_name["a"].value == pytest.approx(0.1 - 0.5 + 0.7) and found.tree.by_name["a"].visits == 3
+    assert {r.parent for r in ask(grown, judge="model", model="m", noted=noted)} == {"b"}
+    assert "model is ''" in str(StepSearch(judge="model").refusal())
+
+
 def test_two_wrong_steps_in_a_row_end_an_answer() -> None:
     """The task judges them: 3+3=7 is wrong, and so is what follows, until it is taken back."""
     problem = task("search-stream").problem(Key(1), level=3)
@@ -223,6 +238,7 @@ def test_two_wrong_steps_in_a_row_end_an_answer() -> None:
 
     assert stuck("6*2=13 3,13+3=16,") and not stuck("6*2=13 3,") and not stuck("6*2=12 3,13+3=16,")
     assert not stuck("6*2=13 3,~,6*2=12 3,") and not stuck("")
+    assert not is_stuck(dataclasses.replace(episode([1]), text="6*2=13 3,13+3=16,"), 0)
     assert not stuck("6*2=13 3,13+3=16,", marks=""), "a step that ends at its length may be half a step"
 
 
@@ -458,9 +474,23 @@ def test_generated_tokens_are_those_of_the_steps() -> None:
     assert memory.budget.generated_tokens == len(held)
 
 
+def test_every_step_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not again in each round of the collection, though a tree is rebuilt from all of its steps in each."""
+    asked: list[str] = []
+
+    def looking(episodes: Sequence[Episode], *rest: object, **about: object) -> dict[str, Seen]:
+        asked.extend(e.request.id for e in episodes)
+        return {e.request.id: Seen(False, None) for e in episodes}
+
+    monkeypatch.setattr(walks, "looked_at", looking)
+    notes, _ = run(small(num_steps=1), signer(), pool=POOL, codec=Signs())
+    assert sorted(asked) == sorted(e.request.id for e in notes.episodes[0] if e.finish == "pause")
+
+
 def test_a_run_goes_on_with_the_same_bits() -> None:
     """From within a round, with trees and pairs in the memory, into a search that the preference model guides."""
-    require_resumable(small(num_prompts=2, num_steps=20), signer, after=8, pool=POOL, codec=Signs())
+    memory = require_resumable(small(num_prompts=8, num_steps=20), signer, after=8, pool=POOL, codec=Signs())
+    assert memory.kept[STORE] and memory.kept["best"]
 
 
 @pytest.mark.slow
