@@ -194,8 +194,8 @@ class StepSearch(Expansion):
     judges steps, `errors` wrong ones in a row end an answer. With a model, its score of a step is the first of the
     step's values; if the model is the judge, its score of an answer stands for the outcome, as where none is known.
 
-        expand=(StepSearch(rollouts=16, model="preference-model"),)
-        --mechanism.expand step-search --mechanism.expand.0.rollouts 16
+        expand=(StepSearch(rollouts=8),)
+        --mechanism.expand step-search --mechanism.expand.0.rollouts 8
     """
 
     continues = True
