@@ -163,6 +163,6 @@ def table(found: dict[str, Any]) -> str:
     rows = [("answer", "right", "95 % interval", "tokens a problem")]
     for one in found["arms"]:
         right = one["right"]
-        told = ("-", "-") if right is None else (f"{right['mean']:.3f}", bounds(right))
-        rows.append((one["arm"], *told, f"{one['tokens']:.0f}"))
+        mean, interval_of = ("-", "-") if right is None else (f"{right['mean']:.3f}", bounds(right))
+        rows.append((one["arm"], mean, interval_of, f"{one['tokens']:.0f}"))
     return "\n".join([*columns(rows), f"the search found a right answer to {found['found']:.3f} of the problems"])

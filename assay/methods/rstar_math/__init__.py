@@ -19,19 +19,19 @@ FIT = Mechanism(
 )
 
 
-def searching(**changes: object) -> Mechanism:
-    """A round of search, which trains nothing."""
+def searching(*, most: int = 16, model: str = "") -> Mechanism:
+    """A round of search, which trains nothing: `most` rollouts for problems that stay unsolved, guided by the model."""
     return Mechanism(
         ask=(FirstSteps(width=8, marks="\n,|"),),
-        expand=(StepSearch(explore=2.0, depth=16, **changes),),
+        expand=(StepSearch(explore=2.0, rollouts=16, most=most, depth=16, errors=2, model=model),),
         curate=(BestTrajectories(most=2), NoTraining()),
         remember=(HoldTagged(tag=BEST), KeepPreferences(margin=0.5, visits=3)),
     )
 
 
-SEARCH = searching(rollouts=16, most=16)
-GUIDED = searching(rollouts=16, most=16, model="preference-model")
-DEEPER = searching(rollouts=16, most=64, model="preference-model")
+SEARCH = searching()
+GUIDED = searching(model="preference-model")
+DEEPER = searching(most=64, model="preference-model")
 
 RSTAR_MATH = Recipe(
     name="rstar-math",
