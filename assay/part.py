@@ -193,7 +193,7 @@ class Expansion(Part):
 
     slots = ("expand",)
     given = ("episodes",)
-    offers = (*_RUN, "memory", "models", "more", "paused")
+    offers = (*_RUN, "memory", "models", "more", "paused", "noted")
     continues: ClassVar[bool] = False  # its requests have prefixes of answers of the same step
     attends: ClassVar[bool] = False  # it reads which tokens of an answer the policy attends to
 

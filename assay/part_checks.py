@@ -50,6 +50,7 @@ OFFERED = {
     "models": "the parameter sets by name and by role (assay.models.Models)",
     "more": "function (memory, first ordinal, count) -> requests for further problems of the same step",
     "paused": "the episodes that wait for their next turn",
+    "noted": "the part's own dictionary, empty at first, for what it computes once and reads in later rounds of a step",
     "everyone": "the episodes of all roles so far",
     "episodes": "all answers that the step generated",
     "rows": "the rows of this step, as the learner got them",

@@ -224,6 +224,7 @@ class Request:
     parent: str = ""  # node that this continues
     fork: int = 0  # token index in the parent where it leaves it
     pauses: bool = False  # its limit is a boundary within the answer: what reaches it waits, and is not cut
+    marks: tuple[str, ...] = ()  # texts that are such boundaries instead of the limit; they are in `stop` too
     train_context: Ids | None = None  # what the policy is trained to answer; None: the same as `context`
     tag: str = ""
     hinted: bool = False  # its question holds more than the problem asks: a hint, a part of the solution

@@ -66,7 +66,8 @@ CLIPS |= dict.fromkeys(DIVERGENCES, (0.2, 0.28, 10.0))
 CLIPS |= shaping.CLIPS | unlabelled.CLIPS
 # on rows that share nothing, a method that is another
 LIKE = {"cure": "dapo", "deepmath": "dapo", **shaping.LIKE, **unlabelled.LIKE}
-LIKE |= {"dapo-ds": "grpo", "prime-filter": "prime", "cft-1": "sft", "heimdall": "ppo", "shape-rm": "rew-qwen"}
+LIKE |= {"dapo-ds": "grpo", "prime-filter": "prime", "heimdall": "ppo", "shape-rm": "rew-qwen"}
+LIKE |= {"cft-1": "sft", "rstar-math": "sft"}
 # on rows that nothing continues and of a task whose steps are not judged
 LIKE |= {
     "math-shepherd": "ppo",

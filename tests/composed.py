@@ -44,6 +44,7 @@ SMALL: dict[str, dict[str, Any]] = {
     **said("SMALL"),
 }
 ALONG: dict[str, tuple[str, ...]] = {  # without these in their slots a part has nothing to work on
+    "expand:step-search": ("ask:first-steps",),
     "remember:hold-tagged": ("ask:abstract", "expand:solve-with", "curate:helpful"),
     **said("ALONG"),
 }
@@ -305,8 +306,12 @@ def names() -> Iterator[tuple[Place, type[Part]]]:
             yield (slot, name), kind
 
 
-ACTIVE = [place for place, kind in names() if place[0] in ("expand", "curate", "remember") or kind.reads]
-"""What remembers, marks rows or draws further."""
+ACTIVE = [
+    place
+    for place, kind in names()
+    if place[0] in ("expand", "curate", "remember") or (kind.reads and not kind().heads)
+]
+"""What remembers, marks rows or draws further, without parameter sets of its own."""
 OTHERS = [
     place
     for place, kind in names()

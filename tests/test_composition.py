@@ -42,6 +42,7 @@ WRITES = {"own-tokens", "backed-up", "label-steps", "pairs", "mismatch", "train-
     "own-verdicts",
     "ranked-pairs",
     "weigh-edits",
+    "best-trajectories",
 }
 # problems without a worked solution, and parts that cannot do without
 UNSOLVABLE = {"pose", "pose-seeds", "solve-posed", "answer-posed", "answer-unlike", "admit-posed"}
@@ -254,7 +255,7 @@ def test_checkpoints_of_earlier_versions_find_their_stores() -> None:
             ),
             *("unsolved", "examined", "helpful", "left-over", "posed", "drafts", "", "entropy", "mixed-share"),
             *("heat", "stage-rates", "guidance", "deviation", "classes", "climb"),
-            *("batch-size", "curves", "evolved", "past"),
+            *("batch-size", "curves", "evolved", "past", "preferences"),
         ]
     )
 

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from assay.ask import AnnealTemperature, Expert, Fewer, Shorter, Templated
 from assay.ask.hints import Hinted
-from assay.collect import ContinueSteps, Refill
+from assay.collect import ContinueSteps, Refill, StepSearch
 from assay.collect.teachers import AskTeachers
 from assay.collect.trees import Fork
 from assay.curate import Agreed, BandFirst, MostAgreed, StatisticsOnly
@@ -41,6 +41,7 @@ IDLE: list[tuple[str, Part]] = [
     ("expand", ContinueSteps(branches=0)),
     ("expand", Fork(branches=0, places=0)),
     ("expand", Refill(max_rounds=1)),
+    ("expand", StepSearch()),  # where nobody asked for a first step
     ("curate", StatisticsOnly()),
     ("curate", BandFirst(low=-1.0, high=2.0)),
     ("curate", Agreed()),

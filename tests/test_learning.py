@@ -33,7 +33,8 @@ FALLS_AT_ONCE = ("remax", "cispo", "clip-cov", "kl-cov")
 OFFLINE = ("dpo", "ipo", "kto", "rlmec")
 SOLVED = ("sirl-vote",)  # what a solver says of an answer is its label, and no solver reads letters
 GROW = ("acereason", "deepscaler-len")  # the longer answers of later stages are right more often by chance
-IMITATES = ("sft", "dft", "ift", "expert-iteration", "rcrl", "cft-1")  # answers of others, or of rounds before
+# answers of others, or of rounds before
+IMITATES = ("sft", "dft", "ift", "expert-iteration", "rstar-math", "rcrl", "cft-1")
 BEGINS = ("rstar-coder",)  # imitates in its first stage, and is rewarded in its last
 # right or not is nothing to them
 UNLABELLED = tuple(name for name in RECIPES if METHOD_OF[name] in GROUPS["unlabelled"])

@@ -121,6 +121,7 @@ def policy(precision: str = "fp64", *, vocab: int = 5, seed: int = 0, **changes:
         "head_dim": 4,
         "ffn": 8,
         "context": 32,
+        "decode": Letters().decode,
     }
     return engine_of("qwen2", precision=precision, end=END, seed=seed, **{**shape, "init_std": 0.5, **changes})
 

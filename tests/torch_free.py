@@ -6,7 +6,7 @@ from pathlib import Path
 
 VERBS = (
     *("train", "resume", "sample", "eval", "data", "compare", "sweep", "list", "show", "base", "export", "report"),
-    *("verify", "doctor", "demo", "explain", "new", "claims", "bank", "plan", "extrapolate", "transfer"),
+    *("verify", "doctor", "demo", "explain", "new", "claims", "bank", "plan", "extrapolate", "transfer", "search"),
 )
 EXAMPLE = Path(__file__).parents[1] / "examples" / "word_problems.jsonl"
 LINES = [

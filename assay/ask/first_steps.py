@@ -34,15 +34,25 @@ def first_of(requests: Sequence[Request], count: Callable[[Request], int], *, de
     return result
 
 
-def first_steps(requests: Sequence[Request], memory: Memory, *, width: int, depth: int, least: int) -> list[Request]:
+def first_steps(
+    requests: Sequence[Request], memory: Memory, *, width: int, depth: int, least: int, marks: str
+) -> list[Request]:
     """`width` requests for first steps of each group."""
-    return first_of(requests, lambda _: width, depth=depth, least=least)
+    if not marks:
+        return first_of(requests, lambda _: width, depth=depth, least=least)
+    asked = first_of(requests, lambda _: width, depth=1, least=1)
+    return [request if request.max_new == 0 else _marked(request, tuple(marks)) for request in asked]
+
+
+def _marked(request: Request, marks: tuple[str, ...]) -> Request:
+    return dataclasses.replace(request, stop=(*request.stop, *marks), marks=marks, pauses=True)
 
 
 class FirstSteps(Asking):
     """Asks for `width` first steps of each group; a step is one of `depth` equal parts of the answer limit.
 
-    An answer has fewer steps if each of `depth` would have fewer than `least` tokens.
+    An answer has fewer steps if each of `depth` would have fewer than `least` tokens. With `marks` a step ends with one
+    of these characters instead, however long it is.
 
         ask=(FirstSteps(least=4),)
         --mechanism.ask first-steps --mechanism.ask.0.least 4
@@ -53,6 +63,7 @@ class FirstSteps(Asking):
     width: int = 8
     depth: int = 64
     least: int = 1
+    marks: str = ""  # the characters that end a step; "": steps end at their length
     does = first_steps
 
     def refusal(self, **_: Any) -> str | None:

@@ -172,6 +172,12 @@ def run_transfer(arguments: argparse.Namespace) -> Any:
     return found
 
 
+def run_search(arguments: argparse.Namespace) -> Any:
+    from assay.cli import searching
+
+    return searching.run_search(arguments)
+
+
 def run_doctor(arguments: argparse.Namespace) -> Any:
     from assay.lab.doctor import examination, externals, text
 

@@ -23,6 +23,7 @@ from assay.cli.looking import (
     run_plan,
     run_report,
     run_sample,
+    run_search,
     run_show,
     run_sweep,
     run_transfer,
@@ -225,6 +226,12 @@ def of_new() -> list[Argument]:
     return ARGUMENTS
 
 
+def of_search() -> list[Argument]:
+    from assay.cli.searching import ARGUMENTS
+
+    return ARGUMENTS
+
+
 def of_base() -> list[Argument]:
     return [
         (("action",), one_of("action", ("build",), see="assay base --help")),
@@ -406,6 +413,11 @@ VERBS: dict[str, Verb] = {
         "let a large model answer with what training changed in the logits of a small one",
         of_transfer,
         run_transfer,
+    ),
+    "search": (
+        "let a trained policy answer by tree search, which a model that was trained beside it guides",
+        of_search,
+        run_search,
     ),
     "report": ("write the report of a run again", of_report, run_report),
     "verify": (

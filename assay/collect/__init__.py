@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from typing import Any
 
 from assay.ask import Codec
 from assay.collect.ahead import Ahead
@@ -17,6 +18,7 @@ from assay.collect.teachers import AskTeachers
 from assay.collect.trees import Fork
 from assay.collect.turns import generate, going_on, halted, in_turns, send, whole
 from assay.collect.verdicts import AtEnd, AtOnce, Verdicts, Verify
+from assay.collect.walks import StepSearch
 from assay.memory import Memory, Promised
 from assay.models import Models
 from assay.part import asks
@@ -29,7 +31,11 @@ None also stands for a reward that depends on episodes that are not there yet.
 """
 
 Expand = Callable[..., list[Request]]
-"""(episodes so far, *, models, memory, more, ...) -> the requests to generate next; an empty list when it is done."""
+"""(episodes so far, *, models, memory, more, ...) -> the requests to generate next; an empty list when it is done.
+
+A part that asks for `noted` gets a dictionary of its own, which is empty when the collection of a step begins: there it
+writes what it computed of an episode, lest it computes that again in every round.
+"""
 
 Collect = Callable[[Models, Sequence[Request], Memory], tuple[list[Episode], Memory]]
 """(models, requests, memory) -> (episodes of the step, the memory with the episodes that the collector holds back).
@@ -54,6 +60,7 @@ __all__ = [
     "Judge",
     "Lagged",
     "Refill",
+    "StepSearch",
     "Verdicts",
     "Verify",
     "generate",
@@ -108,6 +115,7 @@ class Collector:
         self, models: Models, requests: Sequence[Request], memory: Memory, written: Sequence[Episode] | None
     ) -> list[Episode]:
         episodes: list[Episode] = []
+        noted: list[dict[str, Any]] = [{} for _ in self.expand]
         asked = [
             (request, request) for request in requests
         ]  # (the request of this round, the request that the answer began with)
@@ -116,7 +124,7 @@ class Collector:
             paused = [episode for episode in fresh if _paused(episode)]
             episodes = self._reward(episodes + [episode for episode in fresh if not _paused(episode)], models, memory)
             asked = [(going_on(episode), episode.request) for episode in paused]
-            asked += [(request, request) for request in self._expand(models, episodes, paused, memory)]
+            asked += [(request, request) for request in self._expand(models, episodes, paused, memory, noted)]
         return episodes
 
     def _generate(
@@ -171,16 +179,21 @@ class Collector:
         return result
 
     def _expand(
-        self, models: Models, episodes: Sequence[Episode], paused: Sequence[Episode], memory: Memory
+        self,
+        models: Models,
+        episodes: Sequence[Episode],
+        paused: Sequence[Episode],
+        memory: Memory,
+        noted: Sequence[dict[str, Any]],
     ) -> list[Request]:
         """The requests of the first part that returns any. A refill is the last part, so that it counts the groups only
         after retries and branches are complete.
         """
         more = functools.partial(self.more, models)
-        for part in self.expand:
+        for part, own in zip(self.expand, noted, strict=True):
             if paused and not asks(part, "paused"):
                 continue
-            if asked := part(episodes, models=models, memory=memory, more=more, paused=paused):
+            if asked := part(episodes, models=models, memory=memory, more=more, paused=paused, noted=own):
                 return asked
         return []
 

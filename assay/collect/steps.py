@@ -1,4 +1,4 @@
-"""Answers that are written step by step: a step that reaches its limit pauses, and one or several steps follow it."""
+"""Answers that are written step by step: a step pauses at its limit or at a mark, and one or several steps follow."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def limit_of(episode: Episode, nodes: Collection[str], max_new: int) -> int:
 
 def next_steps(episode: Episode, width: int, step: int, limit: int, *, first: int, round: int) -> list[Request]:
     """`width` requests for the step after a paused episode. `limit` is that of the whole answer, with the tokens that
-    were given; the step that reaches it does not pause.
+    were given; the step that reaches it does not pause. Steps that end at marks have what is left of it.
     """
     request = _after(episode, len(episode.segments), step, limit, round)
     return [dataclasses.replace(request, sample=first + i) for i in range(width)]
@@ -47,12 +47,12 @@ def again_from(episode: Episode, kept: int, step: int, limit: int, *, sample: in
 
 def _after(episode: Episode, kept: int, step: int, limit: int, round: int) -> Request:
     prefix = episode.segments[:kept]
-    left = limit - sum(map(len, prefix))
+    left, marked = limit - sum(map(len, prefix)), bool(episode.request.marks)
     return dataclasses.replace(
         episode.request,
         prefix=prefix,
-        max_new=min(step, left),
-        pauses=left > step,
+        max_new=left if marked else min(step, left),
+        pauses=marked or left > step,
         parent=prefix[-1].node if prefix else "",
         fork=len(prefix[-1]) if prefix else 0,
         round=round,

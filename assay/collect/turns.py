@@ -83,12 +83,22 @@ def _written(request: Request, made: Generation, codec: Codec) -> Episode:
     its verdict at once, and no verifier sees it.
     """
     segments = (*request.prefix, *_nodes(request, made))
-    finish = "pause" if request.pauses and made.finish == "length" else made.finish
+    finish = "pause" if request.pauses and not request.marks and made.finish == "length" else made.finish
     episode = Episode(request, segments, finish, text=text_of(segments, codec))
     if made.finish == "error":
         verdict = Verdict.invalid(made.kind or "generation", made.detail or "the sampler failed")
         return dataclasses.replace(episode, verdict=verdict)
-    return _replied(episode, codec) if made.finish == "stop" else episode
+    if made.finish != "stop":
+        return episode
+    replied = _replied(episode, codec)
+    waits = replied is episode and request.pauses and _marked(episode, codec)
+    return dataclasses.replace(episode, finish="pause") if waits else replied
+
+
+def _marked(episode: Episode, codec: Codec) -> bool:
+    """Whether the last token of the answer has one of the marks of its request."""
+    last = int(episode.segments[-1].ids[-1])
+    return last not in codec.end_ids and any(mark in codec.decode([last]) for mark in episode.request.marks)
 
 
 def _nodes(request: Request, made: Generation) -> list[Segment]:
@@ -131,8 +141,8 @@ def in_turns(request: Request) -> bool:
 
 
 def halted(episode: Episode) -> bool:
-    """Whether the episode paused because its request `pauses` at the token limit, and not for a reply. Only a part of
-    `expand` continues such an episode.
+    """Whether the episode paused because its request `pauses` at the token limit or at a mark, not for a reply. Only a
+    part of `expand` continues such an episode.
     """
     return episode.finish == "pause" and episode.segments[-1].origin[-1] == Origin.POLICY
 

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 Fitted = tuple[float, float, np.ndarray]
 """(loss, share of pairs or labels that the scores have right, gradient of the loss by each score)."""
 
+Loss = Callable[[np.ndarray, Batch], Fitted]
+"""(scores at the places that the mask of a mini-batch marks, the mini-batch) -> what is fitted."""
+
 
 def pair_loss(scores: np.ndarray, labels: np.ndarray, groups: Sequence[str]) -> Fitted:
     """L = mean over groups of mean over their pairs with r_i > r_j of -log sigmoid(s_i - s_j) (Bradley-Terry).
@@ -105,7 +108,8 @@ def reward_model(
     )
     key = memory.key("reward-model", memory.step, model)
     goals = (critiqued(critiques),) if critiques else ()
-    found, said = learn(models[model], batch, LOSSES[loss], *goals, key=key, scale=settings, micro_tokens=micro_tokens)
+    goal = labelled(LOSSES[loss])
+    found, said = learn(models[model], batch, goal, *goals, key=key, scale=settings, micro_tokens=micro_tokens)
     if not found:
         return list(rows), {}
     before, right, _ = found[0]
@@ -171,10 +175,22 @@ def critiqued(weight: float) -> Goal:
     return Goal(Want(), weigh, loss)
 
 
+def labelled(loss: Callable[[np.ndarray, np.ndarray, Sequence[str]], Fitted]) -> Loss:
+    """The loss as a function of the scores at the places that the mask marks, and of the batch with their labels."""
+
+    def of_batch(scores: np.ndarray, part: Batch) -> Fitted:
+        assert part.target is not None
+        names = [name for name, count in zip(part.group, part.lengths, strict=True) for _ in range(count)]
+        groups = [names[i] for i in np.flatnonzero(part.mask)]
+        return loss(scores, part.target[part.mask].astype(np.float64), groups)
+
+    return of_batch
+
+
 def learn(
     engine: Engine,
     batch: Batch,
-    loss: Callable[..., Fitted],
+    loss: Loss,
     *beside: Goal,
     key: Key,
     scale: Scale,
@@ -191,10 +207,7 @@ def learn(
         cuts = [(part.at[i], part.at[i + 1], part.context_at[i], part.context_at[i + 1]) for i in range(len(part))]
         spans = [Span(part.context[c:d], part.ids[a : b - 1]) for a, b, c, d in cuts]
         scores = np.concatenate(scores_after(engine, spans, tokens=micro_tokens))[part.mask]
-        assert part.target is not None
-        names = [name for name, count in zip(part.group, part.lengths, strict=True) for _ in range(count)]
-        groups = [names[i] for i in np.flatnonzero(part.mask)]
-        found.append(loss(scores, part.target[part.mask].astype(np.float64), groups))
+        found.append(loss(scores, part))
         weight = np.zeros(len(part.mask))
         weight[part.mask] = found[-1][2]
         return weight

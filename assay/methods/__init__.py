@@ -150,6 +150,7 @@ METHODS = {
         "treerl",
         "attnrl",
         "deepsearch",
+        "rstar_math",
         "rest_rl",
         "x1",
         "spec_rl",

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from assay.collect.nodes import Node, Tree
 from assay.collect.steps import by_group
 from assay.memory import Memory
-from assay.methods.deepsearch.search import Node, Tree, tree_of
+from assay.methods.deepsearch.search import tree_of
 from assay.part import Curator
 from assay.types import Row
 

@@ -1,15 +1,12 @@
-"""Search over answers written in steps: a node is a step, and values flow back from finished answers (DeepSearch).
-
-The tree is rebuilt from the episodes in every round: each node is an episode, each expansion a round of its group.
-"""
+"""Search over answers written in steps: a node is a step, and values flow back from finished answers (DeepSearch)."""
 
 from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 
+from assay.collect.nodes import Node, Tree, grown, uct
 from assay.collect.steps import by_group, next_steps
 from assay.memory import Memory
 from assay.part import Expansion
@@ -18,86 +15,13 @@ from assay.types import Episode, Request
 FLOOR = 0.1  # the least factor by which an ancestor of a finished answer discounts the answer's value
 
 
-@dataclass(eq=False)
-class Node:
-    """A step of an answer; the root has no episode."""
-
-    episode: Episode | None
-    parent: Node | None
-    depth: int
-    children: list[Node] = field(default_factory=list)
-    value: float = 0.0  # the sum of the values that were backed up, not their mean
-    visits: int = 0
-    backed: bool = False
-
-    @property
-    def ended(self) -> bool:
-        """Whether the answer ends with this step."""
-        return self.episode is not None and self.episode.finish != "pause"
-
-    @property
-    def outcome(self) -> float:
-        """The outcome of a finished answer: +1 if right, -1 if wrong or cut by the limit."""
-        verdict = self.episode.verdict if self.episode else None
-        return 1.0 if verdict is not None and verdict.status == "ok" else -1.0
-
-    @property
-    def quality(self) -> float:
-        """Q, the mean of the values that were backed up through this node."""
-        return self.value / self.visits if self.visits else 0.0
-
-    @property
-    def surprisal(self) -> float:
-        """The mean surprisal of the tokens that the policy wrote in the answer so far."""
-        assert self.episode is not None
-        sums = [segment.written for segment in self.episode.segments]
-        return -sum(logp for logp, _ in sums) / max(1, sum(count for _, count in sums))
-
-    @property
-    def begun(self) -> int:
-        """The number of tokens that were given before the first step of the answer."""
-        return next(node.episode.request.given for node in self.line() if node.depth == 1 and node.episode)
-
-    def line(self) -> Iterator[Node]:
-        """The node and its ancestors up to the root."""
-        yield self
-        if self.parent is not None:
-            yield from self.parent.line()
-
-
-@dataclass(eq=False)
-class Tree:
-    """The nodes of one group, with the values after all back-ups."""
-
-    root: Node
-    nodes: list[Node]
-    by_name: dict[str, Node]  # each node by the id of the request that sampled its tokens
-    rounds: list[list[Node]]
-    backed: list[Node] = field(default_factory=list)
-
-    @property
-    def frontier(self) -> list[Node]:
-        """The nodes that the search may expand."""
-        return [node for node in self.nodes if not node.ended and not node.children]
-
-
 def tree_of(episodes: Sequence[Episode], answers: int) -> Tree:
     """The tree of a group's episodes, in which one finished answer of each expansion is backed up, until there are
     `answers`.
 
     When no node is left to expand, the answers that were passed over are backed up too.
     """
-    root = Node(None, None, 0)
-    tree = Tree(root, [], {}, [])
-    for episode in sorted(episodes, key=lambda e: e.request.round):
-        parent = tree.by_name.get(episode.request.parent, root)
-        node = Node(episode, parent, parent.depth + 1)
-        parent.children.append(node)
-        tree.nodes.append(node)
-        tree.by_name |= {s.node: node for s in episode.segments[len(episode.request.prefix) :] if s.node}
-        if len(tree.rounds) <= episode.request.round:
-            tree.rounds.append([])
-        tree.rounds[-1].append(node)
+    tree = grown(episodes)
     for nodes in tree.rounds:
         for node in nodes:
             node.visits += not node.ended
@@ -182,12 +106,6 @@ class Search(Expansion):
     doubt: float = 0.0
     depth: float = 0.01
     does = search
-
-
-def uct(node: Node, explore: float) -> float:
-    """Q + lambda sqrt(ln N(parent) / N)."""
-    above = node.parent.visits if node.parent else 0
-    return node.quality + (explore * math.sqrt(math.log(above) / node.visits) if above and node.visits else 0.0)
 
 
 def worth(node: Node, step: float, quality: float, doubt: float, depth: float) -> float:

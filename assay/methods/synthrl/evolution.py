@@ -75,7 +75,7 @@ def evolution_of(
 
 
 def evolutions(episodes: Sequence[Episode], bar: Bar) -> dict[str, Evolution]:
-    """Group -> the state of its problem, for each group of answers that are not answers to a variant."""
+    """Group -> the state of its problem, for each group of the policy's answers that are not answers to a variant."""
     answers: dict[str, list[Episode]] = {}
     texts: dict[str, list[Episode]] = {}
     replies: dict[str, list[Episode]] = {}
@@ -85,6 +85,6 @@ def evolutions(episodes: Sequence[Episode], bar: Bar) -> dict[str, Evolution]:
             texts.setdefault(request.group.removesuffix(f"/{ROLE}"), []).append(episode)
         elif f"/{ROLE}/" in request.group:
             replies.setdefault(request.parent, []).append(episode)
-        else:
+        elif request.role == "policy":
             answers.setdefault(request.group, []).append(episode)
     return {group: evolution_of(own, texts.get(group, ()), replies, bar) for group, own in answers.items()}

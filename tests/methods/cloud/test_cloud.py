@@ -22,7 +22,7 @@ from assay.ask import Sampling
 from assay.collect import AskJudge
 from assay.errors import ConfigError
 from assay.forwards import RewardModel
-from assay.forwards.reward_model import critiqued, learn, lessons, pair_loss
+from assay.forwards.reward_model import critiqued, labelled, learn, lessons, pair_loss
 from assay.known import RECIPES
 from assay.memory import Memory
 from assay.models import Models
@@ -101,7 +101,7 @@ def test_the_loss_of_scores_and_critiques_by_a_network_without_packing() -> None
     batch = lessons(spans, labels, ["0:0"] * 4)
     for tokens in (9999, 20):  # whole, and in micro-batches of an answer or two
         about = {"key": Key(0), "scale": SCALE, "micro_tokens": tokens}
-        told, said = learn(engine, batch, pair_loss, critiqued(WEIGHT), **about)  # type: ignore[arg-type]
+        told, said = learn(engine, batch, labelled(pair_loss), critiqued(WEIGHT), **about)  # type: ignore[arg-type]
         assert told[0][0] == pytest.approx(float(scored.detach()), rel=1e-9)
         assert said == [pytest.approx(-WEIGHT * float(words.mean().detach()), rel=1e-9)]
         assert (taken.pop() - wanted).norm() <= 1e-9 * wanted.norm() and wanted.norm() > 1e-2

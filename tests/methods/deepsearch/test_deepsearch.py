@@ -29,6 +29,7 @@ from tiny import (
 )
 
 from assay.ask.first_steps import FirstSteps, first_steps
+from assay.collect.nodes import Node, Tree, uct
 from assay.engine.layout import distinct
 from assay.engine.sampling_call import prompt_of
 from assay.errors import ConfigError
@@ -38,7 +39,7 @@ from assay.memory.examined import STORE, keep_examined
 from assay.methods.deepsearch.backed_up import backed_up
 from assay.methods.deepsearch.credit import process_relative
 from assay.methods.deepsearch.recall import Recall, recall
-from assay.methods.deepsearch.search import Node, Tree, search, tree_of, uct, worth
+from assay.methods.deepsearch.search import search, tree_of, worth
 from assay.methods.deepsearch.solved import hold_solved
 from assay.part import bind
 from assay.recipe import Recipe, Stage
@@ -465,7 +466,7 @@ def test_a_run_of_two_rounds_resumes() -> None:
 def test_short_answers_are_searched_in_steps_that_say_something(limit: int, depth: int, size: int) -> None:
     """64 steps of an answer of 22 tokens would be of one: steps have 4 at the least, and there are at least two."""
     asked = dataclasses.replace(episode([1]).request, max_new=limit)
-    first = first_steps([asked] * 8, Memory(0), width=8, depth=depth, least=4)
+    first = first_steps([asked] * 8, Memory(0), width=8, depth=depth, least=4, marks="")
     assert {(request.max_new, request.pauses) for request in first} == {(size, size < limit)}
 
 

@@ -1,0 +1,54 @@
+"""`assay search`: its arguments, and what it does."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from assay.cli.arguments import Argument
+from assay.cli.problems import TASKS
+from assay.cli.verify import REWARD
+from assay.host import terminal
+
+ARGUMENTS: list[Argument] = [
+    (("model",), {"metavar": "RUN", "help": "a run that trained a model beside the policy, such as one of rstar-math"}),
+    *TASKS,
+    *REWARD,
+    (
+        ("--guide",),
+        {
+            "default": "preference-model",
+            "metavar": "NAME",
+            "help": "the model of the run that scores steps and answers; default preference-model",
+        },
+    ),
+    (("--width",), {"type": int, "default": 8, "help": "number of next steps that are tried at once; default 8"}),
+    (("--rollouts",), {"type": int, "default": 8, "help": "number of walks through each tree; default 8"}),
+    (("--problems",), {"type": int, "help": "number of problems; default 256, or all rows of --data"}),
+    (("--max-new",), {"type": int, "help": "the most tokens of an answer; default: that of the run"}),
+    (("--temperature",), {"type": float, "default": 1.0, "help": "the sampling temperature; default 1.0"}),
+    (("--seed",), {"type": int, "default": 0, "help": "the seed of all random numbers; default 0"}),
+]
+
+
+def run_search(arguments: argparse.Namespace) -> Any:
+    from assay.cli.problems import exam_of
+    from assay.cli.verify import judge_of
+    from assay.lab.searched import search, table
+
+    with judge_of(arguments) as judge:
+        found = search(
+            arguments.model,
+            exam_of(arguments),
+            guide=arguments.guide,
+            problems=arguments.problems,
+            width=arguments.width,
+            rollouts=arguments.rollouts,
+            temperature=arguments.temperature,
+            max_new=arguments.max_new,
+            seed=arguments.seed,
+            judge=judge.exam,
+        )
+    if not arguments.json:
+        terminal.show(table(found))
+    return found

@@ -1,0 +1,168 @@
+"""`assay search`: a trained policy answers by tree search, which a model that was trained beside it guides and judges.
+
+No verdict is read before the answer is chosen (rStar-Math 2501.04519). Beside it stand single answers, and the best and
+the most frequent of as many plain answers as cost the same number of tokens.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from assay.ask import FirstSteps, Sampling
+from assay.ask.first_steps import first_steps
+from assay.collect import AtEnd, Collector, Judge, StepSearch, Verify
+from assay.collect.steps import by_group
+from assay.errors import ConfigError, StorageError, UsageError
+from assay.lab.sample import asked_with, check_sampling, exam, how_many
+from assay.memory import Memory
+from assay.part import bind
+from assay.reward.learnt import read, scores_after
+from assay.rng import Key
+from assay.run.ancestry import Origin, origin
+from assay.scoring import bank
+from assay.scoring.intervals import interval
+from assay.source import Pool
+from assay.tasks.verdicts import verify_twice
+from assay.types import Episode
+from assay.types import Origin as Writer
+from assay.view.text import bounds, columns
+
+if TYPE_CHECKING:
+    from assay.models import Models
+    from assay.policy import Policy
+
+MICRO_TOKENS = 2048
+Score = Callable[[Sequence[Episode]], Sequence[float]]
+
+
+def opened(model: str, beside: str) -> tuple[Policy, Models]:
+    """The models of a run as its last checkpoint has them."""
+    run = origin(model)
+    if run is None:
+        raise UsageError(f"{model} is not a run, so that no model was trained beside its policy. Name a run.")
+    valued = [name for name, spec in run.experiment.recipe.models.items() if spec.valued]
+    if beside not in valued:
+        raise ConfigError(
+            f"the run {model} has no model '{beside}' with a value head; it has {', '.join(valued) or 'none'}. Name "
+            "one with --guide, or train a recipe that has one: `assay train rstar-math`."
+        )
+    return _restored(run)
+
+
+def _restored(run: Origin) -> tuple[Policy, Models]:
+    from assay.record.folder import RunFolder
+    from assay.run.loading import build_models, load_model, with_adapter
+    from assay.run.recorder import counters_of
+
+    checkpoint = RunFolder.read_only(run.path).load()
+    if checkpoint is None:
+        raise StorageError(f"the run {run.path} has no checkpoint yet.")
+    policy = with_adapter(run.experiment, load_model(run.experiment))
+    models = build_models(run.experiment, policy)
+    for name, counter in checkpoint.read("counters.json", counters_of).items():
+        models[name].restore(checkpoint.path, name, counter["version"])
+    return policy, models
+
+
+def search(
+    model: str,
+    pool: Pool,
+    *,
+    guide: str = "preference-model",
+    problems: int | None = None,
+    width: int = 8,
+    rollouts: int = 8,
+    explore: float = 2.0,
+    depth: int = 16,
+    marks: str = "\n,|",
+    temperature: float = 1.0,
+    max_new: int | None = None,
+    seed: int = 0,
+    judge: Verify = verify_twice,
+) -> dict[str, Any]:
+    """How often the answers of the split `test` are right that a policy gives at once, that a search finds, and that
+    are the best by `guide`, or the most frequent, among plain answers for the tokens of the search.
+    """
+    check_sampling(max_new=max_new, temperature=temperature)
+    part = StepSearch(explore, rollouts, rollouts, depth, errors=0, model=guide, judge="model")
+    if problem := part.refusal() or FirstSteps(width=width, marks=marks).refusal():
+        raise UsageError(problem)
+    policy, models = opened(model, guide)
+    codec, count = policy.tokenizer, how_many(pool, problems, 1)
+    asked, max_new = exam(model, pool, policy, count=count, split="test", max_new=max_new)
+    sampling, changed, key = Sampling(max_new, temperature), asked_with(model, codec), Key(seed)("eval")
+
+    def plain(number: int) -> list[Episode]:
+        requests = changed(bank.questions(asked, samples=number, sampling=sampling, codec=codec))
+        return bank.answer(models["policy"], requests, key=key, codec=codec, verify=judge)
+
+    def score(answers: Sequence[Episode]) -> list[float]:
+        spans = [read(answer, "response", codec) for answer in answers]
+        return [float(one[-1]) for one in scores_after(models[guide], spans, tokens=MICRO_TOKENS)]
+
+    first = changed(bank.questions(asked, samples=1, sampling=sampling, codec=codec))
+    first = first_steps(first, Memory(seed), width=width, depth=1, least=1, marks=marks)
+    walk = bind(part, codec=codec, micro_tokens=MICRO_TOKENS, max_new=max_new)
+    collector = Collector(AtEnd(judge), lambda role: Judge(True, ()), (walk,), lambda *_: [], codec, continues=True)
+    trees, _ = collector(models, first, Memory(seed))
+    one = plain(1)
+    number = max(1, round(written(trees) / max(1, written(one))))
+    several = plain(number)
+    arms = [
+        arm("one answer", one, lambda members: members[:1]),
+        arm("search", trees, lambda members: best(members, score)),
+        arm(f"best of {number}", several, lambda members: best(members, score)),
+        arm(f"most frequent of {number}", several, most_frequent),
+    ]
+    about = {"model": model, "guide": guide, "width": width, "rollouts": rollouts, "max_new": max_new}
+    found = np.mean([any(e.right for e in members) for members in by_group(trees)])
+    return {**about, "problems": len(asked), "arms": arms, "found": float(found)}
+
+
+def written(episodes: Sequence[Episode]) -> int:
+    """The tokens that the policy wrote, each once."""
+    own = [segment for e in episodes for segment in e.segments[len(e.request.prefix) :]]
+    return sum(int(np.count_nonzero(segment.origin == Writer.POLICY)) for segment in own)
+
+
+def best(members: Sequence[Episode], score: Score) -> list[Episode]:
+    """The finished answer with the highest score; none if no answer is finished."""
+    ended = [episode for episode in members if episode.finish == "stop"]
+    return [ended[int(np.argmax(score(ended)))]] if ended else []
+
+
+def most_frequent(members: Sequence[Episode]) -> list[Episode]:
+    """An answer of those that most members gave, the first of equally frequent ones; none if nobody answered."""
+    given = [(e.verdict.answer, e) for e in members if e.verdict is not None and e.verdict.answer is not None]
+    if not given:
+        return []
+    ((most, _),) = Counter(answer for answer, _ in given).most_common(1)
+    return [next(episode for answer, episode in given if answer == most)]
+
+
+def arm(
+    name: str, episodes: Sequence[Episode], choose: Callable[[Sequence[Episode]], Sequence[Episode]]
+) -> dict[str, Any]:
+    """How often what is chosen of each problem's answers is right, and the tokens of a problem. Problems whose chosen
+    answer we failed to judge do not count.
+    """
+    groups = by_group(episodes)
+    chosen = [choose(members) for members in groups]
+    lost = [any(e.verdict is None or e.verdict.status == "invalid" for e in few) for few in chosen]
+    right = np.array([any(e.right for e in few) for few, gone in zip(chosen, lost, strict=True) if not gone], float)
+    told = bank.as_json(interval(right, bank.RESAMPLING)) if len(right) else None
+    return {"arm": name, "right": told, "tokens": written(episodes) / len(groups), "invalid": sum(lost)}
+
+
+def table(found: dict[str, Any]) -> str:
+    """Each arm, as plain text."""
+    rows = [("answer", "right", "95 % interval", "tokens a problem")]
+    for one in found["arms"]:
+        right = one["right"]
+        mean, interval_of = ("-", "-") if right is None else (f"{right['mean']:.3f}", bounds(right))
+        rows.append((one["arm"], mean, interval_of, f"{one['tokens']:.0f}"))
+    return "\n".join([*columns(rows), f"the search found a right answer to {found['found']:.3f} of the problems"])

@@ -1,0 +1,8 @@
+"""What the tests over all parts have to know of these; `tests/of_methods.py` says what it means."""
+
+ALONG = {
+    "curate:best-trajectories": ("ask:first-steps", "expand:step-search"),
+    "remember:keep-preferences": ("ask:first-steps", "expand:step-search"),
+}
+
+IDLE = {"curate:best-trajectories": {}, "remember:keep-preferences": {}}
