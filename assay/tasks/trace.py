@@ -181,7 +181,8 @@ def _canonical(spec: Spec) -> str:
 
 def _compact(spec: Spec) -> str:
     start = "".join(f"{name}{digit}" for name, digit in zip(VARIABLES, spec["start"], strict=True))
-    return f"t {start} {' '.join(f'{at}{line.upper()}' for at, line in enumerate(spec['lines'], 1))}?{spec['asked']}"
+    lines = " ".join(f"{at}{line.upper()}" for at, line in enumerate(spec["lines"], 1))
+    return f"t {start} {lines}?{spec['asked']}"
 
 
 def _in_words(line: str) -> str:

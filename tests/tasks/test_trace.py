@@ -37,7 +37,9 @@ def read(text: str, spec: dict = SPEC, wording: str = "compact") -> tuple[str, s
         ("1c=b+a=5,2?5>4=1,3a=2*2=4,5c-a=b1,5b=5-4=b1#41", "vvvuv", "faithful"),
         ("3a*2=2*2=a4#41", "w", "shortcut"),  # it depends on the condition of line 2, and that on line 1
         ("2c>4=5>4=1#41", "w", "shortcut"),
-        ("1a2+b3=c5,2c5>4=1,3a2*2=a4,5c5-a4=b1,5c5-a4=b1#41", "vvvuv", "faithful"),  # as worked solutions write it
+        ("1a2+b3=c5,2c5>4=1,3a2*2=a4,5c5-a4=b1,5c5-a4=b1#41", "vvvuv", "faithful"),
+        ("1a2+b3=c5,2c5>44=?1,3a2*22=a4,5c5-a4=b1,5c5-a4=b1#41", "vvvuv", "faithful"),  # as worked solutions write it
+        ("1a2+b3=c5,2c5>45=?1,3a2*222=a4#41", "vww", "shortcut"),
         ("1a2+b4=c5,1a3+b2=c5,1b3+a2=c5#41", "wwv", "shortcut"),
         ("1a+b=2+3=c4,~,1a+b=2+3=c5#41", "wvv", "shortcut"),
         ("1a+b=2+3=c5,~#41", "vw", "shortcut"),
@@ -80,7 +82,11 @@ def told(problem: Problem) -> tuple[dict[str, int], list[str], str]:
     assert match is not None
     lines = match[2].split(" ")
     assert [line[0] for line in lines] == [str(number) for number in range(1, len(lines) + 1)]
-    return {pair[0]: int(pair[1]) for pair in re.findall(r"..", match[1])}, [line[1:] for line in lines], match[3]
+    return (
+        {pair[0]: int(pair[1]) for pair in re.findall(r"..", match[1])},
+        [line[1:].lower() for line in lines],
+        match[3],
+    )
 
 
 def run(values: dict[str, int], lines: list[str]) -> list[tuple[int, str, int]]:
