@@ -4,7 +4,7 @@ A program has four variables, modulo 7. The question asks for two of them at the
 in one case of 49. A step is one executed line with the value behind each operand, and what it gives: `3a5+22=c0` of
 the line `3C=A+2`, and `4a5>33=?1` of the line `4?A>3`, which executes the next line only if its condition holds. `6^4`
 goes back to line 4, once. A number stands twice, so that operands are always equally far from the result, and a small
-letter always has its value behind it: small models learn this ten times as fast as `3c=a+2=5+2=c0`.
+letter always has its value behind it: a small model then learns where to look.
 """
 
 from __future__ import annotations
@@ -153,8 +153,8 @@ def _instance(generator: np.random.Generator, level: int) -> Spec:
         found = execute({"start": start, "lines": lines})
         if len(found.events) != level:
             continue
-        for at in generator.permutation(len(pairs)).tolist():
-            asked = "".join(pairs[at])
+        for pair in generator.permutation(len(pairs)).tolist():
+            asked = "".join(pairs[pair])
             changed = all(any(found.events[at].writes == name for at in found.sources[name]) for name in asked)
             if changed and level / 2 <= len(found.needed(asked)) <= 3 * level / 4:
                 return {"start": start, "lines": lines, "asked": asked}
