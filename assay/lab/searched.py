@@ -6,7 +6,6 @@ the most frequent of as many plain answers as cost the same number of tokens.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +28,7 @@ from assay.source import Pool
 from assay.tasks.verdicts import verify_twice
 from assay.types import Episode
 from assay.types import Origin as Writer
+from assay.verifiers.elections import majority
 from assay.view.text import bounds, columns
 
 if TYPE_CHECKING:
@@ -137,11 +137,9 @@ def best(members: Sequence[Episode], score: Score) -> list[Episode]:
 
 def most_frequent(members: Sequence[Episode]) -> list[Episode]:
     """An answer of those that most members gave, the first of equally frequent ones; none if nobody answered."""
-    given = [(e.verdict.answer, e) for e in members if e.verdict is not None and e.verdict.answer is not None]
-    if not given:
-        return []
-    ((most, _),) = Counter(answer for answer, _ in given).most_common(1)
-    return [next(episode for answer, episode in given if answer == most)]
+    answers = [episode.verdict.answer if episode.verdict is not None else None for episode in members]
+    most = majority(answers)
+    return [] if most is None else [members[answers.index(most)]]
 
 
 def arm(
