@@ -6,6 +6,8 @@ The modules that a verb needs are imported when it runs.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,28 +33,31 @@ def run_sample(arguments: argparse.Namespace) -> Any:
     return found
 
 
-def run_eval(arguments: argparse.Namespace) -> Any:
+def _examined(arguments: argparse.Namespace, ask: Callable[..., dict[str, Any]], table: Callable[[Any], Any]) -> Any:
+    """What `ask` finds with the held-out problems and the judge that the arguments name; `table` is how it is shown."""
     from assay.cli.problems import exam_of
     from assay.cli.verify import judge_of
-    from assay.lab.sample import examine
-    from assay.view.results import eval_table
 
     with judge_of(arguments) as judge:
-        found = examine(
-            arguments.model,
-            exam_of(arguments),
+        found = ask(
+            pool=exam_of(arguments),
             problems=arguments.problems,
-            samples=arguments.n,
-            ks=arguments.k,
             temperature=arguments.temperature,
             max_new=arguments.max_new,
             seed=arguments.seed,
-            system=arguments.system,
             judge=judge.exam,
         )
     if not arguments.json:
-        terminal.show(eval_table(found))
+        terminal.show(table(found))
     return found
+
+
+def run_eval(arguments: argparse.Namespace) -> Any:
+    from assay.lab.sample import examine
+    from assay.view.results import eval_table
+
+    ask = partial(examine, arguments.model, samples=arguments.n, ks=arguments.k, system=arguments.system)
+    return _examined(arguments, ask, eval_table)
 
 
 def run_bank(arguments: argparse.Namespace) -> Any:
@@ -147,35 +152,19 @@ def run_extrapolate(arguments: argparse.Namespace) -> Any:
 
 
 def run_transfer(arguments: argparse.Namespace) -> Any:
-    from assay.cli.problems import exam_of
-    from assay.cli.verify import judge_of
     from assay.lab.transfer import table, transfer
 
     arguments.model = arguments.tuned  # its run says which problems are asked, unless tasks are named
-    with judge_of(arguments) as judge:
-        found = transfer(
-            arguments.large,
-            arguments.tuned,
-            arguments.untuned,
-            exam_of(arguments),
-            times=arguments.by,
-            oracle=arguments.oracle,
-            problems=arguments.problems,
-            samples=arguments.n,
-            temperature=arguments.temperature,
-            max_new=arguments.max_new,
-            seed=arguments.seed,
-            judge=judge.exam,
-        )
-    if not arguments.json:
-        terminal.show(table(found))
-    return found
+    models = arguments.large, arguments.tuned, arguments.untuned
+    ask = partial(transfer, *models, times=arguments.by, oracle=arguments.oracle, samples=arguments.n)
+    return _examined(arguments, ask, table)
 
 
 def run_search(arguments: argparse.Namespace) -> Any:
-    from assay.cli import searching
+    from assay.lab.searched import search, table
 
-    return searching.run_search(arguments)
+    how = {"guide": arguments.guide, "width": arguments.width, "rollouts": arguments.rollouts}
+    return _examined(arguments, partial(search, arguments.model, **how), table)
 
 
 def run_doctor(arguments: argparse.Namespace) -> Any:

@@ -1,14 +1,10 @@
-"""`assay search`: its arguments, and what it does."""
+"""The arguments of `assay search`."""
 
 from __future__ import annotations
-
-import argparse
-from typing import Any
 
 from assay.cli.arguments import Argument
 from assay.cli.problems import TASKS
 from assay.cli.verify import REWARD
-from assay.host import terminal
 
 ARGUMENTS: list[Argument] = [
     (("model",), {"metavar": "RUN", "help": "a run that trained a model beside the policy, such as one of rstar-math"}),
@@ -29,26 +25,3 @@ ARGUMENTS: list[Argument] = [
     (("--temperature",), {"type": float, "default": 1.0, "help": "the sampling temperature; default 1.0"}),
     (("--seed",), {"type": int, "default": 0, "help": "the seed of all random numbers; default 0"}),
 ]
-
-
-def run_search(arguments: argparse.Namespace) -> Any:
-    from assay.cli.problems import exam_of
-    from assay.cli.verify import judge_of
-    from assay.lab.searched import search, table
-
-    with judge_of(arguments) as judge:
-        found = search(
-            arguments.model,
-            exam_of(arguments),
-            guide=arguments.guide,
-            problems=arguments.problems,
-            width=arguments.width,
-            rollouts=arguments.rollouts,
-            temperature=arguments.temperature,
-            max_new=arguments.max_new,
-            seed=arguments.seed,
-            judge=judge.exam,
-        )
-    if not arguments.json:
-        terminal.show(table(found))
-    return found

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from assay.curate import Untrained
+from assay.curate import NoTraining, Untrained
 from assay.part import Rewarding, parts_of
 from assay.recipe import Mechanism, Recipe
 
@@ -80,6 +80,8 @@ def _kind(recipe: Recipe, name: str) -> str:
 
 def _phase(recipe: Recipe, mechanism: Mechanism) -> str:
     """What learns in a stage, and how the policy does."""
+    if any(isinstance(part, NoTraining) for part in mechanism.curate):
+        return "nothing"
     still = {part.role for part in mechanism.curate if isinstance(part, Untrained)}
     learns = sorted({name for part in mechanism.forwards for name in part.heads})
     if "policy" not in still and recipe.models[recipe.roles["policy"]].trained:
