@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import fcntl
 import json
 import math
 import shutil
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -162,6 +164,48 @@ def test_a_kill_in_the_middle_repeats_nothing_and_loses_nothing(model: Path, tmp
     for cell in (*one["cells"], *other["cells"]):
         cell.pop("seconds")
     assert one["cells"] == other["cells"] and one["conclusion"] == other["conclusion"]
+
+
+@pytest.mark.slow
+def test_a_run_that_another_process_has_begun_is_left_to_it_and_done_here_if_it_ends_without_a_result(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study, folder = study_of(model), tmp_path / "study"
+    lock = folder / "runs" / "countdown-3" / "grpo" / "seed-0.lock"
+    real, done = session.start, []
+
+    def start(experiment: Any, path: Path, **how: Any) -> Path:
+        done.append(f"{path.parent.name}/{path.name}")
+        return real(experiment, path, **how)
+
+    lock.parent.mkdir(parents=True)
+    with lock.open("w") as other:  # of the other process, which ends when all else is done
+        fcntl.flock(other, fcntl.LOCK_EX)
+        monkeypatch.setattr(session, "start", start)
+        told: list[str] = []
+
+        def tell(text: str) -> None:
+            told.append(text)
+            if text.startswith("waiting for a run of another process"):
+                fcntl.flock(other, fcntl.LOCK_UN)
+
+        assert len(queue.fill(study, folder, tell=tell)) == 4
+    assert f"waiting for a run of another process: {lock.with_suffix('')}" in told
+    assert done == ["nsr/seed-0", "grpo/seed-1", "nsr/seed-1", "grpo/seed-0"]
+
+
+@pytest.mark.slow
+def test_two_processes_share_a_study_and_each_run_is_done_once(model: Path, tmp_path: Path) -> None:
+    line = ["-m", "assay", "compare", "grpo", "nsr", "--model", str(model), "--task", TASK, "--seeds", "3"]
+    line += ["--budget", "steps=3", *(part for name, value in SIZES.items() for part in (f"--{name}", str(value)))]
+    line += ["--into", str(tmp_path / "shared"), "--json"]
+    with ThreadPoolExecutor() as pool:
+        both = list(pool.map(lambda _: program(line), range(2)))
+    assert [one.returncode for one in both] == [0, 0], [one.stderr for one in both]
+    assert len({json.dumps(json.loads(one.stdout)["cells"]) for one in both}) == 1
+    ran = [text for one in both for text in one.stderr.splitlines() if " of 6  " in text]
+    named = [text.split("  ")[1] for text in ran]
+    assert len(named) == len(set(named)) == 6
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@
     FOLDER/runs/TASK/ARM/seed-0/          the run itself, which only a run that is under way needs
 
 A run that was killed goes on from its last checkpoint, a run whose result is there is not run again, and a study goes
-on from its results on another machine.
+on from its results on another machine. Several processes may fill one study: each takes what no other one has begun.
 """
 
 from __future__ import annotations
@@ -45,10 +45,9 @@ def fill(
     results = fill(study, Path("studies/first"))
     """
     check_runs(study)
-    with _alone(folder):
-        ahead = _Queue(study, folder)
-        with progress(ahead.total(), quiet=quiet, tell=tell) as shown:
-            return _Queue(study, folder, shown, again=again).fill()
+    ahead = _Queue(study, folder)
+    with progress(ahead.total(), quiet=quiet, tell=tell) as shown:
+        return _Queue(study, folder, shown, again=again).fill()
 
 
 def stored(study: Study, folder: Path) -> dict[Run, Result]:
@@ -77,17 +76,18 @@ def place_of(folder: Path, run: Run) -> Path:
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Refuses a second process that fills the same study."""
+def _claimed(path: Path, *, wait: bool = False) -> Iterator[bool]:
+    """Whether this process may work on what the lock stands for: not while another one does. `wait`: until it may."""
     import fcntl
 
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".lock").open("w") as lock:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as lock:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise UsageError(f"another process is at work on the study {folder}: wait for it, or end it.") from error
-        yield
+            fcntl.flock(lock, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
 
 
 @dataclass(frozen=True)
@@ -151,6 +151,8 @@ class _Queue:
         self.study, self.folder, self.shown, self.again = study, folder, shown, again
         self.code = code()
         self.seen: set[Run] = set()
+        self.failed: dict[tuple[str, str], AssayError] = {}
+        self.elsewhere: list[Path] = []  # the locks of runs that another process was at work on
 
     def total(self) -> int:
         """How many runs the study takes: those that are reported, trials, and pilots where steps are not known."""
@@ -158,11 +160,33 @@ class _Queue:
         return len(pilots) + len(list(self.study.trial_runs())) + len(list(self.study.runs()))
 
     def fill(self) -> dict[Run, Result]:
-        """The results of all reported runs that are there in the end."""
+        """The results of all reported runs that are there in the end. What another process has begun is waited for
+        when nothing else is left to do, and done here if that process ended without a result.
+        """
+        while True:
+            self.elsewhere, before = [], len(self.seen)
+            found = self._round()
+            if not self.elsewhere:
+                break
+            if len(self.seen) == before and self.shown is not None:
+                self.shown.note(f"waiting for a run of another process: {self.elsewhere[0].with_suffix('')}")
+                with _claimed(self.elsewhere[0], wait=True):
+                    pass
+        if self.failed:
+            (arm, task), first = next(iter(self.failed.items()))
+            incomplete = AssayError(
+                f"{arm} on {task}: {first} So {len(self.failed)} of {len(self.study.arms) * len(self.study.tasks)} "
+                "arms are not done, all others are; the same command runs what is missing."
+            )
+            incomplete.exit_code = first.exit_code
+            raise incomplete
+        return found
+
+    def _round(self) -> dict[Run, Result]:
+        """The results of the runs that no other process has begun, by running what is missing of them."""
         found: dict[Run, Result] = {}
-        failed: dict[tuple[str, str], AssayError] = {}
         for asked in self.study.runs():
-            if (asked.arm, asked.task) in failed:
+            if (asked.arm, asked.task) in self.failed:
                 continue
             try:
                 steps = self._steps(asked.arm, asked.task)
@@ -175,17 +199,9 @@ class _Queue:
             except Stopped:
                 raise
             except AssayError as error:  # an arm that cannot run must not keep the others from running
-                failed[asked.arm, asked.task] = error
+                self.failed[asked.arm, asked.task] = error
                 if self.shown is not None:
                     self.shown.note(f"warning: {told(asked)}: {error}")
-        if failed:
-            (arm, task), first = next(iter(failed.items()))
-            incomplete = AssayError(
-                f"{arm} on {task}: {first} So {len(failed)} of {len(self.study.arms) * len(self.study.tasks)} arms are "
-                "not done, all others are; the same command runs what is missing."
-            )
-            incomplete.exit_code = first.exit_code
-            raise incomplete
         return found
 
     def _steps(self, arm: str, task: str) -> int | None:
@@ -225,22 +241,36 @@ class _Queue:
         return 1.0 if best is None else best.rate
 
     def _get(self, run: Run, steps: int) -> Result | None:
-        """The result of a run, if need be by running it."""
-        self.seen.add(run)
+        """The result of a run, if need be by running it; none of a run that another process has begun."""
+        if (result := self._there(run, steps)) is not None or self.shown is None:
+            return result
+        lock = self.folder / "runs" / run.place.with_name(f"{run.place.name}.lock")
+        with _claimed(lock) as mine:
+            if not mine:
+                self.elsewhere.append(lock)
+                return None
+            return self._there(run, steps) or self._run(run, steps, self.shown)
+
+    def _there(self, run: Run, steps: int) -> Result | None:
+        """The result of a run that is done."""
         if (path := place_of(self.folder, run)).exists():
             result = Result.read(path)
             if result.key == self.study.key(run, steps) and (result.code == self.code or not self.again):
+                self.seen.add(run)
                 return result
-        if self.shown is None:
-            return None
-        key = self.study.key(run, steps)
-        folder = self._trained(run, steps, key, self.shown)
+        return None
+
+    def _run(self, run: Run, steps: int, shown: Progress) -> Result:
+        """Runs, or goes on with, what nobody else is at work on, and keeps the result."""
+        self.seen.add(run)
+        path, key = place_of(self.folder, run), self.study.key(run, steps)
+        folder = self._trained(run, steps, key, shown)
         marks = dict.fromkeys(
             [folder.document.get("study_code", self.code), self.code]
         )  # who began it, and who ended it
         result_of(folder, run, key=key, planned=steps, code="+".join(marks)).write(path)
         result = Result.read(path)
-        self.shown.finished(run, result, seen=len(self.seen))
+        shown.finished(run, result, seen=len(self.seen))
         return result
 
     def _trained(self, run: Run, steps: int, key: str, shown: Progress) -> RunFolder:
