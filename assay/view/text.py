@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 ABSENT = "-"
+LARGE = 1000  # from here on digits behind the point say nothing
 
 
 def score(estimate: Mapping[str, Any] | None) -> str:
@@ -14,8 +15,13 @@ def score(estimate: Mapping[str, Any] | None) -> str:
 
 
 def change(estimate: Mapping[str, Any] | None) -> str:
-    """A difference with its interval, all with signs: `+0.041 [+0.012, +0.070]`."""
-    return _written(estimate, "+.3f")
+    """A difference with its interval, all with signs: `+0.041 [+0.012, +0.070]`, or `+375,960 [+216,861, +535,060]`."""
+    return _written(estimate, "+,.0f" if estimate and abs(estimate["mean"]) >= LARGE else "+.3f")
+
+
+def number(value: float) -> str:
+    """A measure of any size: `0.2505`, `375,960`."""
+    return f"{value:,.0f}" if abs(value) >= LARGE else f"{value:.4g}"
 
 
 def bounds(estimate: Mapping[str, Any], form: str = ".3f") -> str:

@@ -10,7 +10,7 @@ from assay.lab.study.analysis import Cell, Findings
 from assay.lab.study.contrasts import Seen
 from assay.lab.study.progress import PASSED
 from assay.record.panel import duration
-from assay.view.text import ABSENT, chance, change, columns, score
+from assay.view.text import ABSENT, chance, change, columns, number, score
 
 COLUMNS: Mapping[str, Callable[[Cell], str]] = {  # heading -> what a cell says below it
     "task": lambda cell: cell.task,
@@ -55,7 +55,7 @@ def expectation(seen: Seen) -> str:
     claim = f"{one.claim}: on {seen.task}, " if one.claim else f"On {seen.task}, "
     told = (
         f"{claim}{one.metric} goes {one.moves} in {one.arm} against {one.against} in {seen.agreeing} of "
-        f"{seen.seeds} seeds: {own:.4g} and {other:.4g}{gap}"
+        f"{seen.seeds} seeds: {number(own)} and {number(other)}{gap}"
     )
     if not one.least:
         return f"{told}."
