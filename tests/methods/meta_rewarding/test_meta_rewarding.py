@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import judged
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from tiny import recipe_of, require_resumable, run
 from assay.methods.meta_rewarding.elo import RatedBy, ratings, weights
 from assay.part import bind
 from assay.recipe import Recipe
+from assay.reward import Outcome
 
 
 @pytest.fixture(autouse=True)
@@ -89,3 +92,25 @@ def test_judgements_train_in_two_rounds_and_answers_in_all() -> None:
 @pytest.mark.slow
 def test_a_run_goes_on_with_the_same_bits() -> None:
     require_resumable(small(), lambda: taught(NAME, f"judge:{NAME}", num_steps=5), after=2, pool=POOL, codec=Signs())
+
+
+@pytest.mark.slow
+def test_judgements_that_are_rated_by_the_truth_become_right() -> None:
+    """With the checker in the meta-judge's place: what is left are pairs of judgements, rounds and DPO."""
+    recipe = small(num_steps=24, num_prompts=8, group_size=4, learning_rate=0.001, temperature=1.0, top_p=1.0)
+    first = recipe.stages[0].mechanism
+    assert first is not None
+    (ask, _), (heat, _, ranked), (judge, _) = first.expand, first.curate, first.rules
+    truthful = dataclasses.replace(
+        first,
+        expand=(ask,),
+        collect=first.collect[:2],
+        curate=(heat, dataclasses.replace(ranked, roles=("judge",))),
+        rules=(dataclasses.replace(judge, reward=(Outcome(),)),),
+    )
+    stages = tuple(dataclasses.replace(stage, mechanism=truthful) for stage in recipe.stages)
+    engine = taught(f"judge:{NAME}", f"{NAME}=0.3", num_steps=20)
+    notes, _ = run(dataclasses.replace(recipe, mechanism=truthful, stages=stages), engine, pool=POOL, codec=Signs())
+    judgements = [[e.right for e in step if e.request.role == "judge"] for step in notes.episodes]
+    right = [np.mean(step) for step in judgements]
+    assert np.mean(right[6:12]) > np.mean(right[:6]) + 0.2, "the second round reads what the first has learnt"
