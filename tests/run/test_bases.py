@@ -31,6 +31,7 @@ def test_a_base_has_room_for_the_prompts_and_the_solutions_that_it_reads(name: s
     assert longest + longest_solution(made.pool) <= made.shape.context
 
 
+@pytest.mark.slow
 def test_held_out_problems_of_a_first_level_suffice_for_an_exam() -> None:
     for name in set(TASKS) - {"coq", "metamath", "verilog"}:  # what they ask is counted in tests of their own
         for split in ("valid", "test"):

@@ -36,6 +36,7 @@ def line(model: Path, run: Path, *more: str, recipe: str = "grpo", name: str = "
     return words
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", ["grpo", "wemath2", "sft"])
 def test_a_stopped_run_goes_on_as_if_it_had_not_stopped(recipe: str, model: Path, shell: Shell, tmp_path: Path) -> None:
     """Of these, `sft` imitates, and `wemath2` is in its second stage when it goes on."""
@@ -50,6 +51,7 @@ def test_a_stopped_run_goes_on_as_if_it_had_not_stopped(recipe: str, model: Path
     assert len({one["picture"] for one in lines}) == len(lines) > 0, "each picture once"
 
 
+@pytest.mark.slow
 def test_the_same_run_twice_has_the_same_bits(model: Path, shell: Shell, tmp_path: Path) -> None:
     for name in ("one", "two"):
         assert shell(*line(model, tmp_path / name)).code == 0
@@ -59,6 +61,7 @@ def test_the_same_run_twice_has_the_same_bits(model: Path, shell: Shell, tmp_pat
     assert load_policy(checkpoint.path / "policy").tokenizer.pictures is not None
 
 
+@pytest.mark.slow
 def test_rollouts_hold_no_pixels(model: Path, shell: Shell, tmp_path: Path) -> None:
     assert shell(*line(model, tmp_path / "run")).code == 0
     first = sorted((tmp_path / "run" / "rollouts").glob("*.parquet"))[0]
@@ -72,6 +75,7 @@ def test_rollouts_hold_no_pixels(model: Path, shell: Shell, tmp_path: Path) -> N
         assert prompt.split()[0].rstrip(":") and "data:" not in prompt
 
 
+@pytest.mark.slow
 def test_rows_of_a_file_may_show_pictures(model: Path, shell: Shell, tmp_path: Path) -> None:
     from PIL import Image
 
@@ -90,6 +94,7 @@ def test_rows_of_a_file_may_show_pictures(model: Path, shell: Shell, tmp_path: P
     assert sources <= {str(tmp_path / f"{i}.png") for i in range(40)} and len(sources) > 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("more", "reason"),
     [
@@ -106,11 +111,13 @@ def test_other_engines_are_refused(
     assert reply.code != 0 and reason in reply.err and not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_a_model_that_reads_text_alone_is_refused(shell: Shell, tmp_path: Path) -> None:
     reply = shell(*line(make_model(tmp_path / "blind"), tmp_path / "run"))
     assert reply.code != 0 and "reads text alone" in reply.err and not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_what_a_picture_shows_decides_the_identity_of_a_problem() -> None:
     from assay.rng import Key
 

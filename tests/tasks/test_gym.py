@@ -479,6 +479,7 @@ def test_audit_of_every_generator(name: str) -> None:
     assert len(report.splits) == 3, report
 
 
+@pytest.mark.slow
 @needs_package
 @pytest.mark.parametrize(
     "name", ["arc_1d", "calendar_arithmetic", "chain_sum", "dice", "jugs", "knights_knaves", "survo"]

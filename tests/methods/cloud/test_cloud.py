@@ -169,6 +169,7 @@ def test_the_policy_trains_in_the_last_stage_alone() -> None:
     assert notes.stats[2]["reward-model/loss"] == pytest.approx(math.log(2))
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_with_the_same_bits() -> None:
     require_resumable(small(num_steps=6, num_prompts=2), beginner, after=3, pool=POOL, codec=Signs())
 

@@ -170,6 +170,7 @@ def small(**changes: object) -> Recipe:
     return recipe_of("rlmec", max_new=8, **values)
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_with_the_same_bits() -> None:
     require_resumable(small(num_prompts=2, num_steps=4), beginner, after=3, pool=POOL, codec=Signs())
 

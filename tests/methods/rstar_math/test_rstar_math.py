@@ -450,6 +450,7 @@ def signer() -> LocalEngine:
     return policy("fp32", vocab=Signs.vocab, hidden=16, ffn=16, init_std=0.3, context=64, decode=Signs().decode)
 
 
+@pytest.mark.slow
 def test_rounds_of_search_and_of_learning() -> None:
     """A search trains nothing; then the policy and the preference model learn from what it found, each from the first
     weights on; the last two searches read the scores.
@@ -487,6 +488,7 @@ def test_every_step_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sorted(asked) == sorted(e.request.id for e in notes.episodes[0] if e.finish == "pause")
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_with_the_same_bits() -> None:
     """From within a round, with trees and pairs in the memory, into a search that the preference model guides."""
     memory = require_resumable(small(num_prompts=8, num_steps=20), signer, after=8, pool=POOL, codec=Signs())
@@ -500,6 +502,7 @@ def test_the_policy_is_right_more_often_after_each_round() -> None:
     assert last > first + 0.2
 
 
+@pytest.mark.slow
 def test_a_run_on_a_task_that_judges_steps(tmp_path: Path) -> None:
     """An untrained model: nothing it writes is right, so that there is nothing to learn from and nothing breaks."""
     result = small_run("rstar-math", tmp_path, task="quantities", steps=5, settings={"scale.max_new": 24})

@@ -96,6 +96,7 @@ def test_each_phase_trains_what_it_says() -> None:
     assert memory.stage == 2
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_with_the_same_bits() -> None:
     require_resumable(small(num_prompts=2, group_size=4, num_steps=6), beginner, after=4)
 
