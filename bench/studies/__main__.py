@@ -35,6 +35,16 @@ for all of them together (Holm). *As expected* is a difference of the size that 
 | claim | on | what should differ | difference | p | verdict |
 |---|---|---|---:|---:|---|"""
 
+AGAIN = """
+## Experiments again on the test beds
+
+What the mechanism of a method should move, on the small task of its first experiment and on a test bed, where answers
+have room for reasoning.
+
+| experiment | what should differ | at first | on a test bed |
+|---|---|---|---|"""
+BED = "bed-"  # before the name of a study that asks again what the study of this name asked
+
 
 def names() -> list[str]:
     return sorted(path.stem for path in HERE.glob("*.toml"))
@@ -75,6 +85,28 @@ def declared(of: dict[str, Findings]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def again(of: dict[str, Findings]) -> str:
+    """What was expected of each experiment that is run on two tasks, and what became of it on each."""
+    lines = [AGAIN]
+    for name, findings in of.items():
+        first = of.get(name.removeprefix(BED))
+        if not name.startswith(BED) or first is None:
+            continue
+        one = findings.study.expected[0]
+        what = f"{one.metric} {one.moves} in {one.arm} against {one.against}"
+        lines.append(f"| {name.removeprefix(BED)} | {what} | {_seen(first)} | [{_seen(findings)}]({name}/report.md) |")
+    return "\n".join(lines) + "\n"
+
+
+def _seen(findings: Findings) -> str:
+    """The first of what was expected of a study, with its task and the seeds that agree."""
+    if not findings.seen:
+        return "not run yet"
+    one = findings.seen[0]
+    gap = ABSENT if one.difference is None else change(bounds(one.difference))
+    return f"{one.task}: {gap}, {one.agreeing} of {one.seeds} seeds"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--render", action="store_true")
@@ -87,7 +119,7 @@ def main() -> None:
             markdown.write(findings, HERE / name)
     if arguments.render:
         beds = {name: findings for name, findings in every.items() if name.startswith("contrasts-")}
-        INDEX.write_text(f"{index(every)}{declared(beds)}\n{ATTEMPTS.read_text()}")
+        INDEX.write_text(f"{index(every)}{declared(beds)}\n{ATTEMPTS.read_text()}{again(every)}")
 
 
 if __name__ == "__main__":
