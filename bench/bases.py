@@ -24,6 +24,7 @@ from assay.run import session
 from assay.run.bases import BASES, base, build, making
 from assay.run.experiment import Evaluation
 from assay.source import Pool, Share
+from assay.tasks import TASKS
 from bench import kept
 from bench.machine import describe, load
 
@@ -36,16 +37,18 @@ POINTS = 20  # of a curve
 
 
 def measure(name: str) -> dict[str, Any]:
-    """Makes the base anew, and examines it on the task that it is named after, at its first level."""
+    """Makes the base anew, and examines it at the first level of the task that it is named after; or else on the first
+    task of what it has read, at all levels of that.
+    """
     others, (clock, processor) = load(), (time.perf_counter(), time.process_time())
     folder = build(name, quiet=True, force=True)
     took = {"seconds": time.perf_counter() - clock, "processor_seconds": time.process_time() - processor}
-    share = Share.parse(name)
+    share = Share.parse(name) if name in TASKS else base(name).pool.shares[0]
     asking = {"problems": PROBLEMS, "samples": SAMPLES, "ks": (1, SAMPLES), "temperature": None, "max_new": None}
     found = examine(str(folder), Pool((share,)), **asking, seed=0)
     return {
         "base": name,
-        "level": share.levels[0],
+        "level": share.levels[0] if name in TASKS else f"{share.task}:{','.join(map(str, share.levels))}",
         "steps": base(name).scale.num_steps,
         **{kind: round(value, 1) for kind, value in took.items()},
         "others": others,
