@@ -58,6 +58,38 @@ def test_where_seeds_agree_it_is_problems_that_are_lacking() -> None:
     assert "nothing can be said of other (more problems would show 0.02)" in found.conclusion
 
 
+@pytest.mark.parametrize(
+    ("scores", "step"),
+    [
+        ([0.2, 0.4, 0.3, 0.1, 0.05], 30),  # below half of 0.4 from here on
+        ([0.2, 0.4, 0.1, 0.3, 0.25], None),  # it came back
+        ([0.2, 0.4, 0.1, 0.3, 0.19], 40),  # the first fall does not count
+        ([0.2, 0.4, 0.2], None),  # half is not below half
+        ([0.2, 0.0], None),  # examined before and after alone: nobody saw when
+        ([0.2, 0.15, 0.12, 0.11], None),  # a loss, no collapse
+        ([0.0, 0.0, 0.0], None),  # never good
+        ([0.2, 0.02, 0.0, 0.0], 10),
+    ],
+)
+def test_a_run_collapses_where_it_stays_below_half_of_its_best(scores: list[float], step: int | None) -> None:
+    curve = tuple((10 * i, 100.0 * i, score) for i, score in enumerate(scores))
+    assert result_of("srt", 0, np.array([1]), curve=curve).collapsed == step
+
+
+def test_a_report_says_which_arms_collapsed_and_when() -> None:
+    found = findings_of({"grpo": [0, 0], "srt": [1, 1]})
+    assert "ollapsed" not in markdown.text(found, "x"), "no run was examined while it trained"
+    steady, falls = ((0, 0.0, 0.2), (5, 1.0, 0.3), (9, 2.0, 0.4)), ((0, 0.0, 0.2), (5, 1.0, 0.05), (9, 2.0, 0.0))
+    results = {run: dataclasses.replace(result, curve=steady) for run, result in found.results.items()}
+    calm = analysis.analyse(found.study, results)
+    assert "No run collapsed (held-out pass@1 stays below half of its best)." in markdown.text(calm, "x")
+    results[Run("srt", TASK, 1)] = dataclasses.replace(results[Run("srt", TASK, 1)], curve=falls)
+    told = analysis.analyse(found.study, results)
+    sentence = "Collapsed (held-out pass@1 stays below half of its best): srt in 1 of 2 seeds, by step 5."
+    assert sentence in markdown.text(told, "x") and sentence in page.page(told, "x")
+    assert analysis.as_json(told)["cells"][1]["collapsed"] == {0: None, 1: 5}
+
+
 def test_missing_runs_are_said() -> None:
     found = findings_of({"grpo": [0, 0, 0], "other": [1, 1, 1]})
     partly = dict(list(found.results.items())[:-1])

@@ -44,6 +44,7 @@ class Cell:
     seconds: float  # of all seeds
     entropy: float | None  # at the end
     length: float | None
+    collapsed: Mapping[int, int | None]  # of the seeds that were examined while they trained: the step of a collapse
 
 
 @dataclass(frozen=True)
@@ -146,6 +147,7 @@ def _cell(arm: str, task: str, results: Sequence[Result], before: Examined, afte
         seconds=sum(result.seconds for result in results),
         entropy=_last(results, "entropy"),
         length=_last(results, "length"),
+        collapsed={result.seed: result.collapsed for result in results if result.watched},
     )
 
 

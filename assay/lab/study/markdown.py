@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from assay.lab.study.analysis import Findings
-from assay.lab.study.table import OF_A_TASK, WORDS, expectation, passes, texts
+from assay.lab.study.table import OF_A_TASK, WORDS, collapses, expectation, passes, texts
 from assay.record import disk
 
 NAME = "report.md"
@@ -31,6 +31,7 @@ def text(findings: Findings, name: str) -> str:
         parts.append(f"## {task}")
         cells = [cell for cell in findings.cells if cell.task == task]
         parts.append(_table(OF_A_TASK, [texts(cell) for cell in cells]))
+        parts += [sentence] if (sentence := collapses(findings, task)) else []
         headings, *rows = passes(findings, task)
         parts += [_table(headings, rows)] if rows else []
     parts += ["## How to read this", "\n".join(f"- {_plain(note)}" for note in findings.notes)]

@@ -14,7 +14,7 @@ from assay.lab.study.analysis import Findings
 from assay.lab.study.charts import Line, Range, chart, look
 from assay.lab.study.progress import PASSED
 from assay.lab.study.results import SERIES
-from assay.lab.study.table import OF_A_TASK, WORDS, expectation, passes, texts
+from assay.lab.study.table import OF_A_TASK, WORDS, collapses, expectation, passes, texts
 from assay.record import disk
 from assay.record.panel import duration
 from assay.scoring.inference import student_quantile
@@ -55,7 +55,10 @@ def page(findings: Findings, name: str) -> str:
         words=WORDS,
         expectations=[expectation(seen) for seen in findings.seen],
         arms=[(arm, *look(i)) for i, arm in enumerate(study.arms)],
-        tasks=[(task, _rows(findings, task), passes(findings, task), _charts(findings, task)) for task in study.tasks],
+        tasks=[
+            (task, _rows(findings, task), collapses(findings, task), passes(findings, task), _charts(findings, task))
+            for task in study.tasks
+        ],
     )
 
 

@@ -25,6 +25,8 @@ SERIES = {"reward": "reward/mean", "entropy": "policy/entropy", "length": "lengt
 POINTS = 40  # of a series that a result keeps, at most
 UNKEPT = ("time/", "perf/", "budget/")  # metrics whose mean over a run says nothing of a method
 DIGITS = 6  # of the numbers of a result
+FALLEN = 0.5  # of its best score: a run that stays below this share has collapsed
+WATCHED = 3  # exams of a run, at least, by which a collapse can be told from a run that was never good
 APART = ("lab", "view", "cli")  # of the package: they compute nothing of a run
 Json = dict[str, Any]
 
@@ -115,6 +117,22 @@ class Result:
     def final(self) -> float | None:
         """The held-out score at the end of training, by which learning rates are chosen."""
         return self.curve[-1][2] if self.curve else None
+
+    @property
+    def watched(self) -> bool:
+        """Whether the run was examined often enough while it trained that a collapse would be seen."""
+        return len(self.curve) >= WATCHED
+
+    @property
+    def collapsed(self) -> int | None:
+        """The step of the exam from which the held-out score stays below half of the best before it; None where the
+        run ends above that.
+        """
+        best, since = 0.0, None
+        for step, _, score in self.curve:
+            since = None if score >= FALLEN * best else since if since is not None else int(step)
+            best = max(best, score)
+        return since if self.watched else None
 
 
 def tokens_of(spent: Mapping[str, float]) -> float:

@@ -48,6 +48,26 @@ def passes(findings: Findings, task: str) -> list[list[str]]:
     ]
 
 
+def collapses(findings: Findings, task: str) -> str:
+    """Which arms collapsed, and when, as a sentence; nothing where no run was examined while it trained."""
+    cells = [cell for cell in findings.cells if cell.task == task and cell.collapsed]
+    if not cells:
+        return ""
+    fallen = [(cell, [step for step in cell.collapsed.values() if step is not None]) for cell in cells]
+    told = [
+        f"{cell.arm} in {len(steps)} of {len(cell.collapsed)} seeds, by step {_span(steps)}"
+        for cell, steps in fallen
+        if steps
+    ]
+    meaning = f"held-out {PASSED} stays below half of its best"
+    return f"Collapsed ({meaning}): {'; '.join(told)}." if told else f"No run collapsed ({meaning})."
+
+
+def _span(steps: Sequence[int]) -> str:
+    least, most = min(steps), max(steps)
+    return str(least) if least == most else f"{least} to {most}"
+
+
 def expectation(seen: Seen) -> str:
     """What became of something that was expected, as a sentence."""
     one, (own, other) = seen.expected, seen.means
