@@ -66,9 +66,7 @@ def assemble(
     stages = assemble(recipe, pool=Pool((Share("countdown", (3, 4)),)), codec=policy.tokenizer, micro_tokens=2048)
     memory = train(stages, models, Memory(seed), recorder)
     """
-    shares = np.cumsum([stage.share for stage in recipe.stages])
-    ends = np.round(shares / shares[-1] * recipe.scale.num_steps).astype(int)
-    spans = itertools.pairwise([0, *map(int, ends)])
+    spans = itertools.pairwise([0, *stages.ends([stage.share for stage in recipe.stages], recipe.scale.num_steps)])
     judge = verdicts or AtEnd(verify)
     return [_phases(recipe, number, span, pool, codec, micro_tokens, judge) for number, span in enumerate(spans)]
 

@@ -81,6 +81,22 @@ class Plateau(Condition):
         return self.metric
 
 
+def ends(shares: Sequence[float], num_steps: int) -> list[int]:
+    """The step at which each stage ends at the latest: the steps in proportion to the shares, rounded.
+
+    Every stage with a share gets a step, however short the run is, because later stages build on earlier ones; where
+    there are fewer steps than stages, the last ones get none.
+    """
+    found: list[int] = []
+    for i, share in enumerate(shares):
+        begun = found[-1] if found else 0
+        least = begun + (share > 0)
+        later = sum(share > 0 for share in shares[i + 1 :])
+        fair = round(sum(shares[: i + 1]) / sum(shares) * num_steps)
+        found.append(min(max(least, min(fair, num_steps - later)), num_steps))
+    return found
+
+
 def current(stages: Sequence[Phases], models: Models, memory: Memory) -> tuple[Phases, Memory]:
     """The stage that the next step belongs to, and the memory with which that step begins.
 

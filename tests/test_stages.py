@@ -72,6 +72,37 @@ def test_shares_decide_where_nothing_else_does() -> None:
     assert where == [0, 0, 2, 2, 2, 2]
 
 
+@pytest.mark.parametrize(
+    ("shares", "steps", "wanted"),
+    [
+        ([1.0, 2.0], 6, [2, 6]),
+        ([6.0, 54.0], 5, [1, 5]),  # a twelfth of the way, which rounds to nothing
+        ([54.0, 6.0], 5, [4, 5]),  # and to everything
+        ([1.0, 1.0, 98.0], 4, [1, 2, 4]),
+        ([98.0, 1.0, 1.0], 4, [2, 3, 4]),
+        ([1.0, 0.0, 2.0], 6, [2, 2, 6]),
+        ([1.0, 1.0, 1.0], 2, [1, 2, 2]),  # fewer steps than stages
+        ([1.0], 0, [0]),
+    ],
+)
+def test_every_stage_with_a_share_gets_a_step_where_there_are_so_many(
+    shares: list[float], steps: int, wanted: list[int]
+) -> None:
+    assert stages.ends(shares, steps) == wanted
+
+
+@given(st.lists(st.sampled_from([0.0, 0.1, 1.0, 7.0]), min_size=1, max_size=6).filter(any), st.integers(0, 40))
+def test_ends_of_stages_keep_their_order_and_their_shares(shares: list[float], steps: int) -> None:
+    ends = stages.ends(shares, steps)
+    spans = np.diff([0, *ends])
+    assert ends[-1] == steps and (spans >= 0).all() and not spans[np.array(shares) == 0].any()
+    if steps >= sum(share > 0 for share in shares):
+        assert (spans[np.array(shares) > 0] > 0).all()
+    fair = np.round(np.cumsum(shares) / sum(shares) * steps)
+    if (np.diff([0, *fair])[np.array(shares) > 0] > 0).all():
+        assert ends == fair.tolist()
+
+
 def test_a_condition_brings_a_stage_forward_on_what_was_seen_in_the_stage_before() -> None:
     """Metrics 0.1, 0.6, 0.6: two above one half begin the second stage; the third waits for two of its own."""
     when = Threshold(metric="reward/mean", least=0.5, window=2)

@@ -142,7 +142,7 @@ def examine(
         asked=asked_with(model, policy.tokenizer),
     )
     asking = {"model": model, "max_new": max_new, "system": policy.tokenizer.chat.system}
-    return {**asking, "left_out": len(pool.left_out), **bank.summary(answered, ks)}
+    return {**asking, "left_out": len(pool.left_out), **bank.examined(answered, ks)}
 
 
 def how_many(pool: Pool, problems: int | None, samples: int, *, split: Split = "test") -> int:

@@ -108,7 +108,7 @@ def transfer(
             verify=judge,
             asked=asked_with(tuned, policy.tokenizer),
         )
-        return bank.summary(answered, ks)
+        return bank.examined(answered, ks)
 
     arms = [{"times": by, **scores(ShiftedSampler(*engines, times=by))} for by in dict.fromkeys((0.0, *times))]
     best = scores(found[oracle][1]) if oracle else None

@@ -223,6 +223,23 @@ def summary(bank: Bank, ks: Sequence[int], *, key: Key = RESAMPLING, level: floa
     return {**_estimates(bank, ks, key, level, draws), "temperature": bank.temperature, "tasks": tasks}
 
 
+def examined(bank: Bank, ks: Sequence[int]) -> Json:
+    """The summary of the problems with as many verdicts as the largest k needs.
+
+    Where the verifier failed, a problem has fewer: it enters no estimate and is counted in `unjudged`, so that one lost
+    verdict does not cost an evaluation. `invalid` counts the lost verdicts of all problems.
+    """
+    enough, lost = np.flatnonzero(bank.n >= max(ks)), int(bank.invalid.sum())
+    if not len(enough):
+        raise DataError(
+            f"pass@{max(ks)} needs {max(ks)} answers to a problem with a verdict, and no problem has so many: the "
+            f"verifier failed on {lost} of {lost + int(bank.n.sum())} answers. Ask for a smaller --k, draw more samples "
+            "(--n), or try the verifier alone on one answer with `assay verify explain`."
+        )
+    counts = {"invalid": lost, "unjudged": len(bank) - len(enough)}
+    return {**summary(bank.select(enough), ks), **counts}
+
+
 def _estimates(bank: Bank, ks: Sequence[int], key: Key, level: float, draws: int) -> Json:
     passes = np.stack([pass_at_k(bank.n, bank.correct, k=k) for k in ks], axis=1)
     valid = max(int(bank.n.sum()), 1)

@@ -36,7 +36,8 @@ def outcome(path: Path | str, *, step: int | None = None) -> dict[str, Any]:
     }
     if len(tests) > 1:
         first, after = Bank.from_json(tests[0]["bank"]), Bank.from_json(tests[-1]["bank"])
-        result["difference"] = difference(first, after, powers(int(min(first.n.min(), after.n.min()))))
+        least = min(int(one.n[one.n > 0].min()) for one in (first, after))
+        result["difference"] = difference(first, after, powers(least))
     return result
 
 
@@ -85,4 +86,10 @@ def eval_table(summary: Mapping[str, Any]) -> str:
         rows.append((f"mean {name}", f"{value['mean']:.3f}", bounds(value)))
     truncated = f"{summary['truncated']:.1%} cut at the length limit"
     shape = f"{summary['problems']} problems x {summary['samples']} samples, {truncated}"
-    return "\n".join([shape, *columns(rows)])
+    lines = [shape, *columns(rows)]
+    if summary["invalid"]:
+        lines.append(
+            f"The verifier failed on {summary['invalid']} answers; {summary['unjudged']} more problems have too few others "
+            "for the largest k, and are left out."
+        )
+    return "\n".join(lines)

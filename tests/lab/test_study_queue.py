@@ -12,9 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from small_runs import SIZES, Shell, make_model, program, train_line
-from studies import SMALL, TASK, study_of
+from studies import SMALL, TASK, result_of, study_of
 
 from assay.errors import AssayError, DataError
 from assay.lab.study import queue
@@ -121,6 +122,19 @@ def test_recipes_that_generate_nothing_train_on_the_tokens_of_their_budget(model
     ]
     assert result.spent["generated_tokens"] == 0 and result.tokens == result.spent["update_tokens"]
     assert result.tokens >= 400 and result.curve[-1][1] == result.tokens and result.steps < result.planned
+
+
+def test_an_arm_whose_first_steps_spend_nothing_is_named_and_the_others_run(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def done(self: Any, run: Run, steps: int) -> Result:
+        spent = {} if run.arm == "grpo" and run.kind == "pilot" else {"generated_tokens": 60.0}
+        return result_of(run.arm, run.seed, np.array([1, 2]), spent=spent)
+
+    monkeypatch.setattr(queue._Queue, "_get", done)
+    with pytest.raises(AssayError, match="grpo on countdown:3 generated nothing and trained on nothing") as error:
+        queue.fill(study_of(model, budget=Budget("tokens", 60)), tmp_path, quiet=True)
+    assert "1 of 2 arms are not done, all others are" in str(error.value)
 
 
 @pytest.mark.slow

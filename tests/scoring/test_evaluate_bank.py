@@ -15,8 +15,9 @@ from assay.ask import Sampling
 from assay.engine.interface import Generation
 from assay.errors import AssayError, DataError
 from assay.rng import Key
-from assay.scoring.bank import Bank, common, difference, entry, evaluate, powers, scores, summary
+from assay.scoring.bank import Bank, common, difference, entry, evaluate, examined, powers, scores, summary
 from assay.types import Finish, Problem, Segment, Verdict
+from assay.view.results import eval_table
 
 END = (99,)
 
@@ -111,6 +112,18 @@ def test_errors_of_ours_are_counted_and_not_averaged():
     assert found["pass"]["1"]["mean"] == pytest.approx((2 / 4 + 2 / 3) / 2)
     with pytest.raises(DataError, match="k <= 3"):
         summary(bank, [1, 4])
+
+
+def test_a_lost_verdict_costs_an_evaluation_its_problem_and_no_more():
+    bank = run([problem(0), problem(1), problem(6)])  # 9 is spoilt, one of the answers to the last
+    found = examined(bank, [1, 4])
+    assert (found["problems"], found["unjudged"], found["invalid"]) == (2, 1, 1)
+    assert found["pass"]["1"]["mean"] == 0.5 and found["pass"]["4"]["mean"] == 1.0
+    assert examined(bank, [1, 2])["unjudged"] == 0, "three verdicts are enough for pass@2"
+    assert "failed on 1 answers; 1 more problems" in eval_table(found)
+    assert "failed" not in eval_table(examined(run([problem(0)]), [1]))
+    with pytest.raises(DataError, match="no problem has so many: the verifier failed on 4 of 4 answers"):
+        examined(run([problem(0)], engine=Parrot("error")), [1])
 
 
 def test_a_sampler_that_failed_is_no_wrong_answer():
