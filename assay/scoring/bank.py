@@ -233,8 +233,8 @@ def examined(bank: Bank, ks: Sequence[int]) -> Json:
     if not len(enough):
         raise DataError(
             f"pass@{max(ks)} needs {max(ks)} answers to a problem with a verdict, and no problem has so many: the "
-            f"verifier failed on {lost} of {lost + int(bank.n.sum())} answers. Ask for a smaller --k, draw more samples "
-            "(--n), or try the verifier alone on one answer with `assay verify explain`."
+            f"verifier failed on {lost} of {lost + int(bank.n.sum())} answers. Ask for a smaller --k, draw more "
+            "samples (--n), or try the verifier alone on one answer with `assay verify explain`."
         )
     counts = {"invalid": lost, "unjudged": len(bank) - len(enough)}
     return {**summary(bank.select(enough), ks), **counts}

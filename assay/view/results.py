@@ -89,7 +89,7 @@ def eval_table(summary: Mapping[str, Any]) -> str:
     lines = [shape, *columns(rows)]
     if summary["invalid"]:
         lines.append(
-            f"The verifier failed on {summary['invalid']} answers; {summary['unjudged']} more problems have too few others "
-            "for the largest k, and are left out."
+            f"The verifier failed on {summary['invalid']} answers; {summary['unjudged']} problems have too few "
+            "others for the largest k, and are left out."
         )
     return "\n".join(lines)

@@ -120,7 +120,7 @@ def test_a_lost_verdict_costs_an_evaluation_its_problem_and_no_more():
     assert (found["problems"], found["unjudged"], found["invalid"]) == (2, 1, 1)
     assert found["pass"]["1"]["mean"] == 0.5 and found["pass"]["4"]["mean"] == 1.0
     assert examined(bank, [1, 2])["unjudged"] == 0, "three verdicts are enough for pass@2"
-    assert "failed on 1 answers; 1 more problems" in eval_table(found)
+    assert "failed on 1 answers; 1 problems" in eval_table(found)
     assert "failed" not in eval_table(examined(run([problem(0)]), [1]))
     with pytest.raises(DataError, match="no problem has so many: the verifier failed on 4 of 4 answers"):
         examined(run([problem(0)], engine=Parrot("error")), [1])

@@ -220,8 +220,8 @@ class _Queue:
             return None
         if not pilot.tokens:
             raise UsageError(
-                f"the first {PILOT_STEPS} steps of {arm} on {task} generated nothing and trained on nothing, so nobody can "
-                f'say how many steps {budget} pays for. Give the arm its own budget, budget = "steps=N", or another task.'
+                f"the first {PILOT_STEPS} steps of {arm} on {task} generated nothing and trained on nothing, so nobody "
+                f'can say how many steps {budget} pays for. Give the arm budget = "steps=N", or another task.'
             )
         room = ROOM if len(recipe(self.study.arms[arm].recipe).stages) == 1 else 1.0
         return max(1, math.ceil(room * budget.amount / pilot.tokens * PILOT_STEPS))
