@@ -84,16 +84,17 @@ class Plateau(Condition):
 def ends(shares: Sequence[float], num_steps: int) -> list[int]:
     """The step at which each stage ends at the latest: the steps in proportion to the shares, rounded.
 
-    Every stage with a share gets a step, however short the run is, because later stages build on earlier ones; where
-    there are fewer steps than stages, the last ones get none.
+    Where there are as many steps as stages, every stage with a share gets one, because later stages build on earlier
+    ones.
     """
+    fair = [round(sum(shares[: i + 1]) / sum(shares) * num_steps) for i in range(len(shares))]
+    if num_steps < sum(share > 0 for share in shares):
+        return fair
     found: list[int] = []
     for i, share in enumerate(shares):
-        begun = found[-1] if found else 0
-        least = begun + (share > 0)
+        least = (found[-1] if found else 0) + (share > 0)
         later = sum(share > 0 for share in shares[i + 1 :])
-        fair = round(sum(shares[: i + 1]) / sum(shares) * num_steps)
-        found.append(min(max(least, min(fair, num_steps - later)), num_steps))
+        found.append(max(least, min(fair[i], num_steps - later)))
     return found
 
 

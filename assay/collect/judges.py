@@ -6,6 +6,7 @@ of NAME says whether it is right; what is done with that, the rule of the role s
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -35,6 +36,17 @@ def open_to_judgement(episode: Episode, of: str) -> bool:
     """Whether the answer is complete, is of this role, and has a verdict that is no error of ours."""
     known = episode.verdict is not None and episode.verdict.status != "invalid"
     return known and episode.request.role == of and episode.finish in ("stop", "length")
+
+
+def request_about(episode: Episode, prompt: Any, codec: Codec, *, role: str, group: str, **changes: Any) -> Request:
+    """A request to `role` whose prompt shows an answer, in the next round and in a group of its own. It stands under
+    the answer's problem, and does not count towards its pass rate.
+    """
+    request = episode.request
+    place: dict[str, Any] = {"role": role, "group": group, "round": request.round + 1, "tag": "", "prefix": ()}
+    return dataclasses.replace(
+        request, context=codec.render(prompt), train_context=None, hinted=True, **place, **changes
+    )
 
 
 def ask_judge(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from assay.ask.hints import answered
 from assay.ask.verdicts import NO, YES, asked_whether_right, longer_by, said
+from assay.collect.judges import request_about
 from assay.memory import Memory
 from assay.part import Expansion, Rewarding
 from assay.types import Episode, Problem, Request, Reward
@@ -42,19 +42,9 @@ def ask_verdicts(
 
 
 def _about(episode: Episode, codec: Codec, verifier: str, length: int) -> Request:
-    request = episode.request
-    return dataclasses.replace(
-        request,
-        context=codec.render(asked_whether_right(request.problem, episode.text)),
-        train_context=None,
-        prefix=(),
-        group=f"{PREFIX}{request.id}",
-        role=verifier,
-        round=request.round + 1,
-        max_new=length,
-        tag="",
-        hinted=True,
-    )
+    prompt = asked_whether_right(episode.request.problem, episode.text)
+    group = f"{PREFIX}{episode.request.id}"
+    return request_about(episode, prompt, codec, role=verifier, group=group, max_new=length)
 
 
 class AskVerdicts(Expansion):

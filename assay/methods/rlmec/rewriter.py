@@ -10,7 +10,7 @@ import numpy as np
 
 from assay.ask.hints import answered, lengthened
 from assay.ask.template import worded
-from assay.collect.judges import judged_before, open_to_judgement
+from assay.collect.judges import judged_before, open_to_judgement, request_about
 from assay.collect.steps import by_group
 from assay.memory import Memory
 from assay.methods.rlmec.edits import REWRITTEN, distance
@@ -35,19 +35,8 @@ def to_rewrite(problem: Problem, text: str) -> Any:
 
 def _about(episode: Episode, role: str, codec: Codec) -> Request:
     request = episode.request
-    return dataclasses.replace(
-        request,
-        context=codec.render(to_rewrite(request.problem, episode.text)),
-        train_context=None,
-        prefix=(),
-        group=f"{request.group}/{role}",
-        role=role,
-        round=request.round + 1,
-        parent=request.id,
-        fork=0,
-        tag="",
-        hinted=True,
-    )
+    prompt, group = to_rewrite(request.problem, episode.text), f"{request.group}/{role}"
+    return request_about(episode, prompt, codec, role=role, group=group, parent=request.id, fork=0)
 
 
 def _answers(episodes: Sequence[Episode], of: str) -> list[Episode]:

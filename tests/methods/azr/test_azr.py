@@ -294,8 +294,10 @@ def solved_with(text: str, name: str) -> Episode:
 
 
 def test_a_step_trains_both_roles_and_not_the_probes_and_counts_them() -> None:
-    notes, memory = run(recipe(num_steps=2), engine())
-    for episodes, (batch,) in zip(notes.episodes, notes.batches, strict=True):
+    notes, memory = run(recipe(num_steps=3), engine())
+    seeding, *steps = zip(notes.episodes, notes.batches, strict=True)
+    assert seeding[0] and not seeding[1], "the first stage fills the pool and trains nobody"
+    for episodes, (batch,) in steps:
         roles = Counter(e.request.role for e in episodes if e.request.tag != "probe")
         assert roles == {"proposer": 12, "policy": 12} == Counter(batch.roles)
         valid = [e for e in episodes if e.request.role == "proposer" and posed(e) is not None]
