@@ -191,6 +191,8 @@ def test_all_recipes_that_a_task_can_serve_and_the_reasons_of_the_others(tmp_pat
     assert {"grpo", "dapo", "sft"} <= set(study.arms)
     assert set(study.arms) | set(study.left_out) == set(RECIPES) and not set(study.arms) & set(study.left_out)
     assert all(len(reason) > 20 for reason in study.left_out.values()) and study.left_out
+    assert "judge outside of the run" in study.left_out["judge-prompts"] and "posed" in study.left_out["r-zero"]
+    assert "rubric-anchors-role" in study.arms, "its judge is a role of the run"
 
 
 # The command

@@ -14,7 +14,9 @@ from assay.errors import AssayError, DataError, unknown
 from assay.known import RECIPES
 from assay.lab.study.declared import check
 from assay.lab.study.plan import Arm, Budget, Expected, Run, Scores, Study, tasks_of
+from assay.part import name_of, parts_of
 from assay.recipe import PROFILES
+from assay.reward.judged import Judged
 
 ALL = "all"  # of `recipes`: every recipe that the tasks can serve
 FIELDS = (
@@ -76,9 +78,16 @@ def _import(path: Path, names: Sequence[str]) -> None:
 
 
 def _without_the_unfit(study: Study) -> Study:
-    """The study without the recipes that one of its tasks cannot serve, and the reason of each."""
+    """The study without the recipes that one of its tasks cannot serve, or that ask a judge outside of the run, which
+    is not there wherever the study goes on; and the reason of each.
+    """
     reasons: dict[str, str] = {}
     for arm in study.arms:
+        asking = next((part for part in parts_of(RECIPES[study.arms[arm].recipe]) if isinstance(part, Judged)), None)
+        if asking is not None:
+            reasons[arm] = (
+                f"{name_of(asking)} asks a judge outside of the run. A study that names its arms may have it."
+            )
         for task in study.tasks:
             try:
                 study.experiment(Run(arm, task, study.seeds[0]), steps=2)
