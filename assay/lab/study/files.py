@@ -86,7 +86,7 @@ def _without_the_unfit(study: Study) -> Study:
         asking = next((part for part in parts_of(RECIPES[study.arms[arm].recipe]) if isinstance(part, Judged)), None)
         if asking is not None:
             reasons[arm] = (
-                f"{name_of(asking)} asks a judge outside of the run. A study that names its arms may have it."
+                f"{name_of(asking)} asks a judge outside of the run: a study that names its arms may."
             )
         for task in study.tasks:
             try:
