@@ -121,7 +121,7 @@ _OF_TASKS = (
     _OfTask("coq", "proofs of propositions in Coq", (3,), 250, 224, 160),
     _OfTask("mod-chain", "one operation modulo 23", (1,), 500),
     _OfTask("mod-chain-7", "chains of three operations modulo 7", (3,), 90),
-    _OfTask("list-fn", "one function on a list of digits, or two", (1, 2), 800),
+    _OfTask("list-fn", "one function on a list of digits", (1,), 800),
     _OfTask("bool", "formulas of five variables", (5,), 800, 256),
     _OfTask("path", "paths of three edges", (3,), 400),
     _OfTask("knights", "islands with five inhabitants", (5,), 1000, 256),
@@ -154,7 +154,7 @@ _OF_TASKS = (
         2e-3,
     ),
     _OfTask("trace", "programs that execute six lines", (6,), 1600, 384, 128, 2e-3),
-    _OfTask("quantities", "quantities that three operations give, or four", (3, 3, 3, 4), 2000, 384, 128, 2e-3),
+    _OfTask("quantities", "quantities that three operations give, or four", (3, 3, 3, 4), 1200, 384, 128, 2e-3),
 )
 BASES = {
     base.name: base
