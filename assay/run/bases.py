@@ -122,7 +122,7 @@ _OF_TASKS = (
     _OfTask("mod-chain", "one operation modulo 23", (1,), 500),
     _OfTask("mod-chain-7", "chains of three operations modulo 7", (3,), 90),
     _OfTask("list-fn", "one function on a list of digits", (1,), 800),
-    _OfTask("bool", "formulas of five variables", (5,), 800, 256),
+    _OfTask("bool", "formulas of five variables", (5,), 2300, 256, 128, 2e-3),
     _OfTask("path", "paths of three edges", (3,), 400),
     _OfTask("knights", "islands with five inhabitants", (5,), 1000, 256),
     _OfTask("compose", "one function of a string", (1,), 300),
