@@ -85,9 +85,7 @@ def _without_the_unfit(study: Study) -> Study:
     for arm in study.arms:
         asking = next((part for part in parts_of(RECIPES[study.arms[arm].recipe]) if isinstance(part, Judged)), None)
         if asking is not None:
-            reasons[arm] = (
-                f"{name_of(asking)} asks a judge outside of the run: a study that names its arms may."
-            )
+            reasons[arm] = f"{name_of(asking)} asks a judge outside of the run: a study that names its arms may."
         for task in study.tasks:
             try:
                 study.experiment(Run(arm, task, study.seeds[0]), steps=2)
