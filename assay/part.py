@@ -238,6 +238,7 @@ class Curator(Part):
     sets_aside: ClassVar[bool] = False  # the part sets rows aside, with their three marks, for a later step
     returns_first: ClassVar[bool] = False  # groups that it set aside come before the groups of the step
     writes: ClassVar[bool] = False  # it writes more on rows than the three marks; rows set aside lose that
+    ungroups: ClassVar[bool] = False  # answers that it leaves in the loss may count in no group
 
 
 class Forward(Part):

@@ -27,6 +27,7 @@ from assay.part import (
     Rewarding,
     Shape,
     Source,
+    name_of,
     parts_of,
 )
 from assay.part_checks import check_choices, check_parts
@@ -305,6 +306,18 @@ def check_memory(recipe: Recipe) -> None:
         places.place_for(reader, everyone)
 
 
+def _untargeted(mechanism: Mechanism) -> str | None:
+    """Why these parts would leave the critic without the targets of some answers, and what to change."""
+    credit, curators = type(mechanism.credit).__name__, mechanism.curate
+    if not mechanism.credit.targets or not any(part.ungroups for part in curators):
+        return None
+    name = next(name_of(part) for part in curators if part.ungroups)
+    return (
+        f"{credit} gives a critic targets for answers that count in their group, and some answers that {name} leaves "
+        f"in the loss count in none. Leave {name} out of curate, or take another credit."
+    )
+
+
 def _unfilled(part: Part, filled: Collection[Stream]) -> str | None:
     """Which constant the part needs that no part of the recipe fills, and what to add; None if nothing is missing."""
     stream = next((stream for stream in part.needs if stream not in filled), None)
@@ -367,6 +380,8 @@ def check(recipe: Recipe) -> None:
             problem = part.refusal(scale=scale, mechanism=one) or _unfilled(part, filled)
             if problem := problem or _headless(part, recipe.models) or _speechless(part, recipe.models):
                 raise ConfigError(f"{recipe.name}: {problem}")
+        if problem := _untargeted(one):
+            raise ConfigError(f"{recipe.name}: {problem}")
         for goal in (one.objective, *(rule.objective for rule in one.rules)):
             if problem := contradiction(goal):
                 raise ConfigError(f"{recipe.name}: {problem}")

@@ -231,9 +231,13 @@ class Request:
 
     @functools.cached_property
     def id(self) -> str:
+        """Of what is asked, and where it stands in the step. A group that came of another one (`GROUP/NAME`) counts its
+        samples anew, so that its name is a part of the place.
+        """
         tokens = [ids.astype("<i4", copy=False).tobytes() for ids in (self.context, *(s.ids for s in self.prefix))]
         place = (self.problem.id, self.draw, self.sample, self.round, self.parent, self.fork, self.role)
-        return digest("request", *place, *tokens)
+        _, derived, name = self.group.partition("/")
+        return digest("request", *place, *((name,) if derived else ()), *tokens)
 
     @property
     def given(self) -> int:

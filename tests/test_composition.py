@@ -54,6 +54,7 @@ NEEDS_SOLUTION = {"anchor-search", "on-anchor", "switch-to-expert", "expert-pref
     "criticise",
     "guide-answers",
     "taught-experts",
+    "taught-refinement",
 }  # cannot do without
 TURNS, RECOMPOSE, OWN = "curate:take-turns", "curate:recompose", "curate:own-tokens"
 MANY = {"num_prompts": 6, "num_steps": 5, "group_size": 8, "oversample": 3}  # more mixed groups than are wanted
@@ -111,8 +112,9 @@ def drawn_pairs(count: int) -> list[tuple[Place, Place]]:
 @pytest.mark.parametrize("pair", drawn_pairs(200), ids=lambda pair: "+".join(name for _, name in pair))
 def test_two_hundred_other_pairs_compose_and_train(pair: tuple[Place, Place]) -> None:
     made, names = recipe(mechanism_of(*pair)), {name for _, name in pair}
-    if "mismatch" in names and type(made.mechanism.credit).targets:
-        assert "count in none" in refusal(curate=(make("curate:mismatch"),), credit=made.mechanism.credit)
+    if made.mechanism.credit.targets and any(part.ungroups for part in made.mechanism.curate):
+        with pytest.raises(ConfigError, match="count in none"):
+            check(made)
         return
     check(made)
     if names & UNSOLVABLE and names & NEEDS_SOLUTION:
@@ -323,3 +325,20 @@ def test_beside_any_part_six_wanted_groups_train(place: Place) -> None:
     check(made)
     for rows in train_with_dice(made).rows:
         assert len(groups_of([row for row in rows if row.batch != "second"])) == 6
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "curate:mismatch",
+        "curate:weigh-edits",
+        "curate:without-advantage",
+        "curate:own-verdicts",
+        "curate:lessons",
+        "curate:switch-to-expert",
+    ],
+)
+def test_a_critic_is_refused_answers_that_count_in_no_group(name: str) -> None:
+    """Their returns have no targets, which the update would otherwise find out, in a step where there is one."""
+    told = refusal(curate=(make(name),), credit=make("credit:gae"))
+    assert "count in none" in told and name.removeprefix("curate:") in told

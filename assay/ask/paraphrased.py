@@ -29,7 +29,7 @@ def in_other_words(problem: Problem, key: Key) -> Problem:
     return dataclasses.replace(said, parents=(problem.id,), provenance="reworded")
 
 
-def paraphrased(requests: Sequence[Request], *, memory: Memory, codec: Codec, group_size: int) -> list[Request]:
+def paraphrased(requests: Sequence[Request], *, memory: Memory, codec: Codec) -> list[Request]:
     """The requests, and each of them once more for the question in other words, in a group of its own: that of the
     first question with `/reworded` behind its name.
     """
@@ -39,9 +39,8 @@ def paraphrased(requests: Sequence[Request], *, memory: Memory, codec: Codec, gr
         name = f"{request.group}/reworded"
         if name not in said:
             said[name] = in_other_words(request.problem, memory.key("reworded", memory.step, request.group))
-        problem, sample = said[name], request.sample + group_size
-        context = codec.render(problem.prompt)
-        result.append(dataclasses.replace(request, problem=problem, context=context, group=name, sample=sample))
+        context = codec.render(said[name].prompt)
+        result.append(dataclasses.replace(request, problem=said[name], context=context, group=name))
     return result
 
 

@@ -11,8 +11,7 @@ from assay.part import Curator
 from assay.types import Row
 
 if TYPE_CHECKING:
-    from assay.recipe import Mechanism
-    from assay.scale import Scale
+    pass
 
 
 def mismatch(rows: Sequence[Row]) -> list[Row]:
@@ -41,12 +40,5 @@ class Mismatch(Curator):
     """
 
     writes = True
+    ungroups = True
     does = mismatch
-
-    def refusal(self, *, scale: Scale, mechanism: Mechanism) -> str | None:
-        if not mechanism.credit.targets:
-            return None
-        return (
-            f"{type(mechanism.credit).__name__} gives a critic targets for answers that count in their group, and "
-            "answers under another question count in none. Leave mismatch out of curate, or take another credit."
-        )

@@ -49,4 +49,5 @@ class Lessons(Curator):
     """
 
     writes = True
+    ungroups = True
     does = lessons

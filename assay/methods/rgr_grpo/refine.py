@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from assay.ask.hints import answered, lengthened, reworded
 from assay.ask.template import worded
+from assay.errors import DataError
 from assay.memory import Memory
 from assay.methods.rgr_grpo.rubric import steps_in, worked_rubric
 from assay.part import Asking, Expansion
@@ -100,8 +101,10 @@ def taught_refinement(requests: Sequence[Request], memory: Memory, *, codec: Cod
     result = []
     for request in requests:
         problem = request.problem
+        if not problem.solution:
+            raise DataError(f"problem {problem.id} of '{problem.task}' has no worked solution to refine an answer by.")
         if request.sample % 2 == 0:
-            result.append(answered(request, problem.solution or "", codec))
+            result.append(answered(request, problem.solution, codec))
             continue
         generator = memory.key("spoil", memory.step, request.id).generator()
         spoilt = spoil(problem, float(generator.random()))
@@ -109,7 +112,7 @@ def taught_refinement(requests: Sequence[Request], memory: Memory, *, codec: Cod
         unmet = [one.text for one in worked_rubric(problem) if one.factual or one.text not in written]
         shown = as_long_as(unmet, codec, request.max_new, BETWEEN[problem.wording])
         reading = reworded(request, asking(problem, spoilt, shown), codec, hinted=True)
-        result.append(answered(reading, problem.solution or "", codec))
+        result.append(answered(reading, problem.solution, codec))
     return result
 
 

@@ -81,6 +81,7 @@ class OwnVerdicts(Curator):
     """
 
     writes = True
+    ungroups = True
 
     role: str = "policy"  # whose answers
     does = own_verdicts

@@ -28,6 +28,8 @@ class WithoutAdvantage(Curator):
         --mechanism.curate without-advantage --mechanism.curate.0.tag bare
     """
 
+    ungroups = True
+
     formerly = ("unpaid",)
 
     tag: str = "bare"

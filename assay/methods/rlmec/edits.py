@@ -74,6 +74,7 @@ class WeighEdits(Curator):
     """
 
     writes = True
+    ungroups = True
 
     same: float = 0.5  # the weight of tokens that stand in the answer as it was
     does = weigh_edits
