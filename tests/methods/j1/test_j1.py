@@ -104,7 +104,7 @@ def test_the_judge_learns_to_be_right_about_both(name: str) -> None:
     judge, kind = beginner(layers=1), "compare" if name == "j1" else "judge"
     form = recipe_of("sft", max_new=6, num_prompts=16, group_size=1, num_steps=60, learning_rate=0.01)
     run(form, judge, pool=Pool((Share(f"{kind}:{NAME}", (2,)),)), codec=Signs())
-    values = {"num_prompts": 16, "group_size": 8, "num_steps": 80, "warmup_steps": 2, "learning_rate": 0.01}
+    values = {"num_prompts": 32, "group_size": 8, "num_steps": 80, "warmup_steps": 2, "learning_rate": 0.004}
     notes, _ = run(recipe_of(name, max_new=8, **values), judge, pool=PAIRS, codec=Signs())
     rewards = [np.mean([e.reward for e in step if e.reward is not None]) for step in notes.episodes]
     assert np.mean(rewards[-10:]) > np.mean(rewards[:10]) + 0.1, rewards
