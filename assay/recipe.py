@@ -308,13 +308,12 @@ def check_memory(recipe: Recipe) -> None:
 
 def _untargeted(mechanism: Mechanism) -> str | None:
     """Why these parts would leave the critic without the targets of some answers, and what to change."""
-    credit, curators = type(mechanism.credit).__name__, mechanism.curate
-    if not mechanism.credit.targets or not any(part.ungroups for part in curators):
+    name = next((name_of(part) for part in mechanism.curate if part.ungroups), None)
+    if name is None or not mechanism.credit.targets:
         return None
-    name = next(name_of(part) for part in curators if part.ungroups)
     return (
-        f"{credit} gives a critic targets for answers that count in their group, and some answers that {name} leaves "
-        f"in the loss count in none. Leave {name} out of curate, or take another credit."
+        f"{type(mechanism.credit).__name__} gives a critic targets for answers that count in their group, and some "
+        f"answers that {name} leaves in the loss count in none. Leave {name} out of curate, or take another credit."
     )
 
 

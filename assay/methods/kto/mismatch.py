@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from assay.curate.grouping import MISMATCHED, groups
 from assay.part import Curator
 from assay.types import Row
-
-if TYPE_CHECKING:
-    pass
 
 
 def mismatch(rows: Sequence[Row]) -> list[Row]:
