@@ -51,7 +51,8 @@ def edited(before: Ids, after: Ids) -> np.ndarray:
 def weigh_edits(rows: Sequence[Row], *, same: float) -> list[Row]:
     """w_t = 1 on the tokens of a rewritten answer that were edited, `same` on the others, as weights of `likelihood`.
 
-    These rows have no policy gradient, and are no part of its denominator.
+    These rows have no policy gradient, and are no part of its denominator. A rewritten answer is left out if the answer
+    as it was is not among the rows, because the two were set aside for different steps.
     """
     answers = {row.episode.request.id: row.episode for row in rows}
     result = []
@@ -60,9 +61,12 @@ def weigh_edits(rows: Sequence[Row], *, same: float) -> list[Row]:
         if request.tag != REWRITTEN:
             result.append(row)
             continue
-        before = answers[request.parent].stream("ids")
-        weights = np.where(edited(before, row.episode.stream("ids")), 1.0, same)
-        result.append(row.mark(in_group=False, in_denominator=False, term_weights={"likelihood": weights}))
+        row = row.mark(in_group=False, in_denominator=False)
+        if (before := answers.get(request.parent)) is None:
+            result.append(row.mark(in_loss=False))
+            continue
+        weights = np.where(edited(before.stream("ids"), row.episode.stream("ids")), 1.0, same)
+        result.append(row.mark(term_weights={"likelihood": weights}))
     return result
 
 

@@ -109,6 +109,16 @@ def test_both_losses_by_hand() -> None:
     assert table.coefficients[names[1]] == pytest.approx([-1 / 4, -1 / 8, -1 / 4, -1 / 8], rel=1e-6)
 
 
+def test_a_rewritten_answer_without_the_answer_as_it_was_is_left_out() -> None:
+    """`take-turns` may give one of the two back in a later step than the other."""
+    one = answer("b#a", rewards=(Reward("outcome", 0.0),))
+    alone, paired = (
+        bind(WeighEdits(same=0.5))(rows)[-1] for rows in ([Row(shown("a#b", one))], [Row(one), Row(shown("a#b", one))])
+    )
+    assert not alone.in_loss and not alone.term_weights and not alone.in_denominator
+    assert paired.in_loss and len(paired.term_weights["likelihood"]) == 4
+
+
 def test_the_nearest_right_text_is_shown_and_right_answers_stay() -> None:
     """The letters are ab, the solution is a,b#b. To a,a#a it takes two edits, and to b#b from the group four."""
     wrong, right, other = answer("a,a#a"), answer("b#b", sample=1), answer("a,b#b", sample=2)
