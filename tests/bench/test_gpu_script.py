@@ -12,7 +12,7 @@ import torch
 from small_runs import ROOT, program
 
 from assay.host.space import Room
-from bench import gpu, gpu_checks
+from bench import gpu, gpu_checks, gpu_recipes
 
 
 @pytest.mark.slow
@@ -115,3 +115,26 @@ def test_a_row_shows_goals_and_trl_beside_ours() -> None:
     assert line == "| 0.5B (494M) | 1e+05 | 2 | 1 | 1 | 8 | 9 | 0.50 / 0.65 | 0.30 / 0.40 | 9 | 20 | 4.5 |"
     alone = gpu.Row("toy", 1, 1e5, 1.0, 1.0, 8.0, 9.0, 0.5, 0.3, trl="trl not installed")
     assert gpu._line(vars(alone) | {"step_s": 2.0}).endswith("| 0.50 | 0.30 | trl not installed |  |  |")
+
+
+@pytest.mark.slow
+def test_recipes_are_tried_and_their_first_steps_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A recipe that asks a judge is refused, one that trains is compared with the file, and a difference fails."""
+    monkeypatch.delenv("ASSAY_JUDGE_URL", raising=False)
+    line = ["--dry-run-on-cpu", "--processes", "1", "--only", "grpo", "judge-single", "--out", str(tmp_path / "found")]
+    assert gpu_recipes.main(line) == 0
+    trained, refused = json.loads((tmp_path / "found.json").read_text())
+    assert trained["code"] == 0 and set(trained["first"]) == set(gpu_recipes.COMPARED)
+    assert refused["code"] == 78 and "ASSAY_JUDGE_URL" in refused["said"]
+    trained["first"]["policy/grad_norm"] *= 1.02
+    (tmp_path / "other.json").write_text(json.dumps([trained, refused]))
+    assert gpu_recipes.main([*line, "--against", str(tmp_path / "other.json")]) == 1
+    assert "policy/grad_norm" in json.loads((tmp_path / "found.json").read_text())[0]["differs"]
+
+
+def test_first_steps_differ_where_one_measured_what_the_other_did_not() -> None:
+    step = {"reward/mean": 0.25, "length/mean": 8.0, "policy/grad_norm": 0.5}
+    assert gpu_recipes.differences(step, dict(step)) == ""
+    assert gpu_recipes.differences(step, step | {"policy/grad_norm": 0.5049}) == ""
+    assert "length/mean 8.0 and None" in gpu_recipes.differences(step, {"reward/mean": 0.25, "policy/grad_norm": 0.5})
+    assert "reward/mean" in gpu_recipes.differences(step, step | {"reward/mean": 0.251})
