@@ -7,7 +7,6 @@ import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from assay.errors import DataError
 from assay.memory import Memory
 from assay.methods.sws.weakness import STORE, KeepCurves, allotted, weak
 from assay.part import Source, scales_with
@@ -20,7 +19,7 @@ from assay.types import Problem
 if TYPE_CHECKING:
     from assay.source import Pool
 
-_TRIES = 400  # instances that are drawn until one has the concept
+_TRIES = 2000  # instances that are drawn until one has the concept
 
 
 def plan(memory: Memory, problems: Sequence[Problem], *, below: float, count: int, place: str) -> list[Problem]:
@@ -43,7 +42,7 @@ def made_after(model: Problem, pool: Pool, key: Key) -> Problem:
     """A new training problem of the same task with one of the concepts of `model`, at a level of the pool.
 
     The concept is one of the model's, each as likely, so that over all weak problems it is drawn as often as it occurs
-    among them.
+    among them. If it is so rare that none of 2000 instances has it, the model itself is trained on again.
     """
     known = task(model.task)
     concepts = known.concepts_of(model)
@@ -55,10 +54,7 @@ def made_after(model: Problem, pool: Pool, key: Key) -> Problem:
         problem = known.problem(drawn, level=level, wording=model.wording)
         if wanted in known.concepts_of(problem):
             return dataclasses.replace(problem, parents=(model.id,), provenance="synthesised")
-    raise DataError(
-        f"none of {_TRIES} problems of '{known.name}' at the levels {levels} has the concept '{wanted}' of problem "
-        f"{model.id}. Add levels at which it is more frequent, or leave it out of the task's `concepts`."
-    )
+    return model
 
 
 def with_synthesised(

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny import episode, policy, recipe_of, register, require_resumable, run
 
-from assay.errors import DataError
 from assay.memory import Memory
 from assay.methods.sws.synthesis import WithSynthesised, made_after, with_synthesised
 from assay.methods.sws.weakness import STORE, allotted, keep_curves, slope, weak
@@ -122,10 +121,17 @@ def test_concepts_of_a_task() -> None:
     assert task("list-fn").concepts_of(lists) == ("+", "s")
 
 
-def test_a_concept_that_no_level_has_is_an_error() -> None:
+def test_a_problem_whose_concept_no_level_has_is_trained_on_again() -> None:
     hard = task("mod-chain").problem(Key(0), level=5)
-    with pytest.raises(DataError, match="has the concept 'level 5'"):
-        made_after(hard, LISTS, Key(0))
+    assert made_after(hard, LISTS, Key(0)) is hard
+
+
+def test_a_rare_concept_is_found() -> None:
+    """One in seventy problems of the first level has the function `e`."""
+    pool = Pool((Share("list-fn", (1,)),))
+    rare = task("list-fn").pose({"numbers": [1, 2, 3, 4], "functions": ["e"]}, level=1)
+    made = [made_after(rare, pool, Key(seed)) for seed in range(200)]
+    assert all(p.provenance == "synthesised" and "e" in task("list-fn").concepts_of(p) for p in made)
 
 
 def test_rows_of_files_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
