@@ -6,6 +6,7 @@ print(run.scores(), run.report())
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -91,7 +92,7 @@ def train(
     run = assay.train("grpo", data="problems.jsonl", model="Qwen/Qwen2.5-0.5B-Instruct", reward=my_reward)
 
     Problems come from a generated `task`, from `data` (files, or a data set of the Hub), or from both mixed; without
-    either from the task countdown. `system` is the system message of prompts that bring none (setting `chat.system`).
+    either from the first of the recipe's tasks, or from countdown. `system` is the system message of prompts that bring none (setting `chat.system`).
     `settings` are those of the command line, for example {"scale.learning_rate": 1e-3}.
 
     `reward` is a function f(prompts, completions, **columns) that returns one number for each completion, or the text
@@ -109,8 +110,8 @@ def train(
     others()
     reading = {"prompt_column": prompt_column, "answer_column": answer_column, "skip_bad_rows": skip_bad_rows}
     reading |= {"answer_from_messages": answer_from_messages}
-    pool = _pool(task, levels, data, eval_data, reading)
     method = named(recipe) if isinstance(recipe, str) else recipe
+    pool = _pool(task or ("" if data is not None else method.usual_task), levels, data, eval_data, reading)
     rewards, functions = reward_names_of(reward, reward_weights)
     experiment, _ = session.plan(
         method,
@@ -137,16 +138,16 @@ def _name_of(method: Recipe, pool: Pool) -> str:
 
 
 def _pool(
-    name: str | None,
+    named: str,
     levels: Sequence[int] | None,
     places: Places | None,
     held_out: Places | None,
     reading: Mapping[str, Any],
 ) -> Pool:
-    """The pool of a generated task and of data files; `reading` says how the rows of these files are read."""
+    """The pool of the task that is named and of data files; `reading` says how the rows of these files are read."""
     from assay.errors import UsageError
+    from assay.recipe import USUAL_TASK
     from assay.source import Pool, Share, check_pool
-    from assay.tasks import task
     from assay.tasks.data.task import data
 
     shares = []
@@ -157,12 +158,9 @@ def _pool(
             "eval_data, prompt_column, answer_column, answer_from_messages and skip_bad_rows say how a data file is "
             "read: name the file with data=."
         )
-    if name is not None or not shares:
-        generated = name or "countdown"
-        if levels is None:
-            known = task(generated)
-            levels = (3, 4) if generated == "countdown" else (known.first or known.levels[0],)
-        shares.append(Share(generated, tuple(levels)))
+    if named:
+        share = Share.parse(USUAL_TASK if named == "countdown" else named)
+        shares.append(share if levels is None else dataclasses.replace(share, levels=tuple(levels)))
     pool = Pool(tuple(shares), wording="compact" if places is None else "natural")
     check_pool(pool)
     return pool

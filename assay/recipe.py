@@ -106,6 +106,9 @@ class Stage:
     memory: Literal["keep", "clear"] = "keep"  # the stores of the memory; the budget always stays
 
 
+USUAL_TASK = "countdown:3,4"  # of a recipe that names no task
+
+
 @dataclass(frozen=True)
 class Recipe:
     """One method of a paper: its mechanism and scale as the paper states them, its citation and its claim.
@@ -123,10 +126,15 @@ class Recipe:
     notes: tuple[str, ...] = ()  # where the values come from, and which are ours
     deviations: tuple[str, ...] = ()  # known implementations that compute something else under this name
     missing: str = ""  # what of the paper is not here; if the paper has several recipes, one of them says it
-    tasks: tuple[str, ...] = ()  # tasks that show what the method is for; () if any task does
+    tasks: tuple[str, ...] = ()  # tasks that show what the method is for, the usual one first; () if any task does
     models: Mapping[str, Model] = field(default_factory=lambda: {"policy": Model()})
     roles: Mapping[str, str] = field(default_factory=lambda: {"policy": "policy"})  # role -> the model that plays it
     stages: tuple[Stage, ...] = (Stage(),)
+
+    @property
+    def usual_task(self) -> str:
+        """What is trained on if neither a task nor data are named, as `--task` takes it."""
+        return self.tasks[0] if self.tasks else USUAL_TASK
 
     @property
     def solutions(self) -> Literal["none", "some", "all"]:

@@ -16,8 +16,6 @@ from assay.verifiers.answers import Wording
 if TYPE_CHECKING:
     from assay.source import Pool
 
-DEFAULT_TASK = "countdown:3,4"
-
 READ = ("prompt_column", "answer_column", "answer_from_messages", "skip_bad_rows")  # how data files are read
 
 COLUMNS: list[Argument] = [
@@ -74,7 +72,8 @@ TASKS: list[Argument] = [
         {
             "action": "append",
             "metavar": "NAME[:LEVELS][=WEIGHT]",
-            "help": f"a task of `assay list tasks`; repeat for a mixture; default {DEFAULT_TASK}, or a run's tasks",
+            "help": "a task of `assay list tasks`; repeat for a mixture; default: of a recipe the first of its tasks, "
+            "of a run its tasks, else countdown:3,4",
         },
     ),
     (
@@ -149,8 +148,9 @@ CHECK: list[Argument] = [
 ]
 
 
-def pool_of(arguments: argparse.Namespace) -> Pool:
-    """The pool of problems: `--data` and every `--task`, mixed; the default task if neither is given."""
+def pool_of(arguments: argparse.Namespace, usual: str = "") -> Pool:
+    """The pool of problems: `--data` and every `--task`, mixed; the usual task if neither is given."""
+    from assay.recipe import USUAL_TASK
     from assay.source import Pool, Share, check_pool
     from assay.tasks.data.task import data
 
@@ -159,7 +159,7 @@ def pool_of(arguments: argparse.Namespace) -> Pool:
     if arguments.data:
         held_out = getattr(arguments, "eval_data", None)
         files = [Share(data(arguments.data, held_out=held_out, **reading(arguments)).name)]
-    named = arguments.task or ([] if files else [DEFAULT_TASK])
+    named = arguments.task or ([] if files else [usual or USUAL_TASK])
     wording = arguments.wording or ("natural" if files else "compact")
     pool = Pool((*files, *(Share.parse(text) for text in named)), wording=wording)
     check_pool(pool)

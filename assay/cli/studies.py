@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay.cli.arguments import Argument
-from assay.cli.problems import DEFAULT_TASK
 from assay.errors import UsageError
 from assay.host import terminal
 
@@ -25,7 +24,7 @@ TASK: Argument = (
     {
         "action": "append",
         "metavar": "NAME[:LEVELS]",
-        "help": f"of recipes: a task to compare them on; repeat for several; default {DEFAULT_TASK}",
+        "help": "of recipes: a task to compare them on; repeat for several; default countdown:3,4",
     },
 )
 COMMON: list[Argument] = [
@@ -171,10 +170,11 @@ def _study(arguments: argparse.Namespace, arms: Mapping[str, Arm], **rest: Any) 
     """The checked study of these arms with the options that `compare` and `sweep` share."""
     from assay.lab.study.declared import check
     from assay.lab.study.plan import Budget, Study, tasks_of
+    from assay.recipe import USUAL_TASK
 
     study = Study(
         arms=arms,
-        tasks=tasks_of(arguments.task or [DEFAULT_TASK]),
+        tasks=tasks_of(arguments.task or [USUAL_TASK]),
         seeds=tuple(range(DEFAULT_SEEDS if arguments.seeds is None else arguments.seeds)),
         budget=Budget.parse(arguments.budget or DEFAULT_BUDGET),
         model=arguments.model or "",

@@ -21,9 +21,10 @@ def run_train(arguments: argparse.Namespace) -> Any:
     from assay.tasks import short
     from assay.view.results import finished
 
-    pool = pool_of(arguments)
+    method = recipe(arguments.recipe)
+    pool = pool_of(arguments, method.usual_task)
     experiment, rules = session.plan(
-        recipe(arguments.recipe),
+        method,
         model=arguments.model or base_for(pool),
         pool=pool,
         profile=arguments.profile,

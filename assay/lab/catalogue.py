@@ -185,6 +185,7 @@ def _recipe_card(recipe: Recipe) -> dict[str, Any]:
         "title": recipe.title,
         "paper": recipe.paper,
         "claim": recipe.claim,
+        "tasks": list(recipe.tasks),
         "mechanism": to_data(recipe.mechanism),
         "scales": scales,
         "settings": {

@@ -24,7 +24,6 @@ from assay.reward import Outcome
 
 FILE = Path(__file__).with_name("papers.toml")
 ARXIV = re.compile(r"(?<!\d)(\d{4}\.\d{4,5})(?:v\d+)?(?!\d)")
-USUAL = "countdown:3,4"  # the task in the command of a recipe that names no task
 CARDS = 3  # up to this many papers are shown as cards, more of them as a table
 Here = Literal["yes", "in part", "not yet"]
 
@@ -149,11 +148,11 @@ def _unlike(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def command(recipe: Recipe) -> str:
-    """The command that trains with a recipe, on tasks that show what the recipe is for.
+    """The command that trains with a recipe, on a task that shows what the recipe is for.
 
     command(RECIPES["grpo"])  # assay train grpo --task countdown:3,4
     """
-    return " ".join(["assay train", recipe.name, *(f"--task {task}" for task in recipe.tasks or (USUAL,))])
+    return f"assay train {recipe.name} --task {recipe.usual_task}"
 
 
 def find(words: str) -> list[Paper]:

@@ -293,6 +293,13 @@ def test_a_dry_run_prints_the_resolved_run_and_writes_nothing(shell: Shell, tmp_
     assert not (tmp_path / "run").exists()
 
 
+def test_a_recipe_is_trained_on_the_first_of_its_tasks_where_none_is_named(shell: Shell) -> None:
+    document = good(shell("train", "r-zero", "--dry-run", "--json"))
+    assert [share["task"] for share in document["pool"]["shares"]] == ["dsl-deduction"]
+    assert good(shell("show", "r-zero", "--json"))["tasks"][0] == "dsl-deduction"
+    assert good(shell("train", "grpo", "--dry-run", "--json"))["pool"]["shares"][0]["levels"] == [3, 4]
+
+
 def test_settings_may_stand_anywhere_and_be_joined_by_a_sign(shell: Shell) -> None:
     line = ["train", "--scale.learning_rate", "1e-4", "grpo", "--scale.weight-decay=0.5", "--dry-run", "--json"]
     scale = good(shell(*line))["recipe"]["scale"]

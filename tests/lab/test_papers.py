@@ -20,6 +20,8 @@ from assay.errors import UnknownName, UsageError
 from assay.known import GROUPS, LIKES, METHOD_OF, RECIPES, SLOTS
 from assay.lab import pages, papers
 from assay.lab.catalogue import card, listing
+from assay.run.bases import base_for
+from assay.source import Pool, Share
 from assay.tasks import MADE_ON_DEMAND, TASKS
 
 NAMES = (Path(__file__).parents[1] / "data" / "paper_names.txt").read_text(encoding="utf-8").splitlines()
@@ -101,7 +103,7 @@ def test_a_paper_says_what_runs_and_what_does_not() -> None:
     assert azr.recipes == ("azr",) and azr.here == "in part" and "Python" in azr.missing
     assert azr.tasks == ("dsl-deduction", "dsl-abduction", "dsl-induction")
     assert azr.rewards == ("graded", "learnability")
-    assert azr.commands == ("assay train azr --task dsl-deduction --task dsl-abduction --task dsl-induction",)
+    assert azr.commands == ("assay train azr --task dsl-deduction",)
     (dapo,) = papers.find("2503.14476")
     assert (dapo.recipes, dapo.rewards, dapo.here) == (("dapo", "dapo-ds", "len-dapo"), ("soft-overlong",), "yes")
     (cispo,) = papers.find("MiniMax-M1")
@@ -158,6 +160,15 @@ def test_the_commands_are_commands() -> None:
         for command in paper.commands:
             program, *arguments = shlex.split(command)
             assert program == "assay" and parse(arguments).command, command
+
+
+def test_what_a_recipe_is_trained_on_where_no_task_is_named_has_a_base() -> None:
+    """But for tasks of two answers in words, which are for models that read English."""
+    for recipe in RECIPES.values():
+        if not recipe.usual_task.startswith("compare:"):
+            assert base_for(Pool((Share.parse(recipe.usual_task),))), recipe.name
+    assert RECIPES["grpo"].usual_task == "countdown:3,4"
+    assert papers.command(RECIPES["azr"]) == "assay train azr --task dsl-deduction"
 
 
 def test_what_is_missing_is_said_of_the_paper_and_not_handed_on() -> None:
