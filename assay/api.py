@@ -92,8 +92,8 @@ def train(
     run = assay.train("grpo", data="problems.jsonl", model="Qwen/Qwen2.5-0.5B-Instruct", reward=my_reward)
 
     Problems come from a generated `task`, from `data` (files, or a data set of the Hub), or from both mixed; without
-    either from the first of the recipe's tasks, or from countdown. `system` is the system message of prompts that bring none (setting `chat.system`).
-    `settings` are those of the command line, for example {"scale.learning_rate": 1e-3}.
+    either from the first of the recipe's tasks, or from countdown. `system` is the system message of prompts that bring
+    none (setting `chat.system`). `settings` are those of the command line, for example {"scale.learning_rate": 1e-3}.
 
     `reward` is a function f(prompts, completions, **columns) that returns one number for each completion, or the text
     "FILE.py:FUNCTION", or a list of these. A completion counts as right if the weighted sum of its rewards is at least
