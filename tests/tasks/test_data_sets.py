@@ -102,7 +102,7 @@ def test_two_files_on_the_command_line_are_both_read(shell: Shell, model: Path, 
 
 def test_the_same_from_python(files: tuple[Path, Path]) -> None:
     named = {"prompt_column": "", "answer_column": "", "skip_bad_rows": False}
-    pool = _pool(None, None, [str(files[0]), files[1]], None, named)
+    pool = _pool("", None, [str(files[0]), files[1]], None, named)
     assert [share.task for share in pool.shares] == [data(files).name]
 
 
