@@ -349,6 +349,14 @@ class Episode:
         return end_to_end(self.segments, name)
 
 
+def drawn_in_step(episodes: Sequence[Episode]) -> int:
+    """How many prompts the step has drawn so far. Replayed answers came of draws of earlier steps, and count only where
+    there are no others.
+    """
+    own = [episode for episode in episodes if episode.provenance != "replay"] or episodes
+    return 1 + max((episode.request.draw for episode in own), default=-1)
+
+
 @dataclass(frozen=True)
 class Wait:
     """A row that waits for a later step: where it is kept, and how it will be marked when it comes back."""

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny import episode, segment
 
-from assay.types import Origin, Problem, Request, Reward, Verdict, first_tokens, joined
+from assay.types import Episode, Origin, Problem, Request, Reward, Verdict, drawn_in_step, first_tokens, joined
 
 
 def problem(text: str = "1+1", **changes: object) -> Problem:
@@ -96,3 +96,17 @@ def test_statistics_of_two_updates() -> None:
     assert joined(first, {"update/steps": 1.0, "policy/ratio": 2.0, "update/tokens": 5.0}) == {
         "update/steps": 3.0, "policy/ratio": 2.0, "update/tokens": 5.0, "a": 1.0,
     }  # fmt: skip
+
+
+def test_replayed_answers_are_of_other_draws() -> None:
+    """Taught ones are of this step's."""
+
+    def of(draw: int, provenance: str) -> Episode:
+        one = episode([1])
+        request = dataclasses.replace(one.request, draw=draw)
+        return dataclasses.replace(one, request=request, provenance=provenance)
+
+    assert drawn_in_step([]) == 0
+    assert drawn_in_step([of(2, "fresh"), of(40, "replay")]) == 3
+    assert drawn_in_step([of(2, "fresh"), of(5, "teacher")]) == 6
+    assert drawn_in_step([of(40, "replay")]) == 41, "a refill that replays alone must go on too"

@@ -19,6 +19,7 @@ from assay.collect.trees import Fork
 from assay.collect.turns import generate, going_on, halted, in_turns, send, whole
 from assay.collect.verdicts import AtEnd, AtOnce, Verdicts, Verify
 from assay.collect.walks import StepSearch
+from assay.errors import AssayError
 from assay.memory import Memory, Promised
 from assay.models import Models
 from assay.part import asks
@@ -116,6 +117,7 @@ class Collector:
     ) -> list[Episode]:
         episodes: list[Episode] = []
         noted: list[dict[str, Any]] = [{} for _ in self.expand]
+        known = {request.id for request in requests}
         asked = [
             (request, request) for request in requests
         ]  # (the request of this round, the request that the answer began with)
@@ -124,7 +126,15 @@ class Collector:
             paused = [episode for episode in fresh if _paused(episode)]
             episodes = self._reward(episodes + [episode for episode in fresh if not _paused(episode)], models, memory)
             asked = [(going_on(episode), episode.request) for episode in paused]
-            asked += [(request, request) for request in self._expand(models, episodes, paused, memory, noted)]
+            further = self._expand(models, episodes, paused, memory, noted)
+            if any(request.id in known for request in further):
+                again = next(request for request in further if request.id in known)
+                raise AssayError(
+                    f"a part of `expand` asked again for an answer that the step has (role '{again.role}', round "
+                    f"{again.round}, draw {again.draw}, sample {again.sample}): it might ask without an end."
+                )
+            known.update(request.id for request in further)
+            asked += [(request, request) for request in further]
         return episodes
 
     def _generate(

@@ -8,7 +8,7 @@ from typing import Literal
 from assay.memory import Memory
 from assay.memory.leftovers import leftovers
 from assay.part import Expansion
-from assay.types import Episode, Request
+from assay.types import Episode, Request, drawn_in_step
 
 More = Callable[[Memory, int, int], list[Request]]
 """(memory, first ordinal, number of problems) -> requests for further problems of this step, made by source and ask."""
@@ -43,8 +43,7 @@ def refill(
     `waiting` names the stores that hold such groups.
     """
     found = sum(len(leftovers(memory, place)) for place in waiting) + wanted_groups(episodes, wanted)
-    of_this_step = [episode for episode in episodes if episode.provenance == "fresh"] or episodes
-    ordinals = 1 + max(episode.request.draw for episode in of_this_step)
+    ordinals = drawn_in_step(episodes)
     if found >= share * num_prompts or ordinals >= drawn * max_rounds:
         return []
     return more(memory, ordinals, drawn)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from assay.memory import Memory
 from assay.rng import Key
 from assay.tasks import task
-from assay.types import Episode, Problem
+from assay.types import Episode, Problem, drawn_in_step
 
 if TYPE_CHECKING:
     from assay.source import Levels, Pool
@@ -60,9 +60,8 @@ def count_rows(memory: Memory, episodes: Sequence[Episode], *, pool: Pool, drawn
     finite = finite_shares(pool)
     if not finite:
         return memory
-    ordinals = max([drawn, *(1 + episode.request.draw for episode in episodes if episode.provenance == "fresh")])
     store = memory.store(STORE)
-    for place in shares_of(memory, pool, ordinals):
+    for place in shares_of(memory, pool, max(drawn, drawn_in_step(episodes))):
         if place in finite:
             store[str(place)] = store.get(str(place), 0) + 1
     return memory.keep(STORE, store)

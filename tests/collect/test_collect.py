@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -27,14 +28,16 @@ from tiny import (
 
 from assay.collect import generate
 from assay.engine.interface import Span
+from assay.errors import AssayError
 from assay.known import RECIPES
 from assay.memory import Memory
+from assay.part import Expansion
 from assay.recipe import Recipe
 from assay.record.measure import step_stats
 from assay.source import Pool, Share
 from assay.source.epochs import epochs
 from assay.tasks.task import Task
-from assay.types import Episode, Origin, Verdict
+from assay.types import Episode, Origin, Request, Verdict
 
 
 @pytest.fixture(autouse=True)
@@ -148,6 +151,21 @@ def test_dapo_refills_until_its_groups_are_mixed_or_the_cap() -> None:
     for group in trained:
         right = {e.verdict.status for e in notes.episodes[0] if e.request.group == group and e.verdict}
         assert right == {"ok", "fail"}
+
+
+class AgainAndAgain(Expansion):
+    """Asks for the first answer once more."""
+
+    @staticmethod
+    def does(episodes: Sequence[Episode]) -> list[Request]:
+        return [episodes[0].request]
+
+
+def test_a_part_that_asks_for_what_is_there_is_stopped() -> None:
+    recipe = small("rloo", num_steps=1)
+    recipe = dataclasses.replace(recipe, mechanism=dataclasses.replace(recipe.mechanism, expand=(AgainAndAgain(),)))
+    with pytest.raises(AssayError, match=r"asked again for an answer .*without an end"):
+        run(recipe, policy("fp32"))
 
 
 # What a step does

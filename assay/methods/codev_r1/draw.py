@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from assay.collect.expand import wanted_groups
 from assay.models import Models
 from assay.part import Collecting, Expansion, Remembering
-from assay.types import Episode, Request
+from assay.types import Episode, Request, drawn_in_step
 
 if TYPE_CHECKING:
     from assay.collect import Collect
@@ -27,11 +27,6 @@ def rounded(missing: int, share: float, left: int) -> int:
 def share_of(memory: Memory, place: str) -> float:
     """The share of groups that were mixed, of the earlier steps; 1 before the first."""
     return float(memory.store(place).get("share", 1.0))
-
-
-def drawn_by(episodes: Sequence[Episode]) -> int:
-    """How many prompts the step has drawn so far."""
-    return 1 + max((e.request.draw for e in episodes if e.provenance == "fresh"), default=-1)
 
 
 def first_draw(
@@ -57,7 +52,7 @@ def adaptive_refill(
     episodes: Sequence[Episode], memory: Memory, *, more: More, num_prompts: int, most: int, place: str = STORE
 ) -> list[Request]:
     """Requests for (missing groups) / share further prompts; none once there are enough mixed groups."""
-    kept, drawn = wanted_groups(episodes, "mixed"), drawn_by(episodes)
+    kept, drawn = wanted_groups(episodes, "mixed"), drawn_in_step(episodes)
     missing, left = num_prompts - kept, most * num_prompts - drawn
     if missing <= 0 or left <= 0:
         return []
@@ -69,7 +64,7 @@ def track_mixed(
     memory: Memory, *, episodes: Sequence[Episode], estimate: str, decay: float, place: str = STORE
 ) -> Memory:
     """The memory with the new share. A step without answers leaves it."""
-    drawn = drawn_by(episodes)
+    drawn = drawn_in_step(episodes)
     if not drawn:
         return memory
     before, now = share_of(memory, place), wanted_groups(episodes, "mixed") / drawn

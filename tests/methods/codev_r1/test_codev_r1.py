@@ -68,6 +68,13 @@ def test_a_step_draws_at_most_so_many_times_its_prompts() -> None:
     assert refilled([*none, *(e for i in range(4, 12) for e in group(i, *SOLVED))], Memory(0), most=3) == (0, 0)
 
 
+def test_taught_answers_count_among_those_that_were_drawn() -> None:
+    """All of them are right, so that no group is ever mixed: at the cap the step trains on what it has."""
+    taught = [dataclasses.replace(e, provenance="teacher") for i in range(12) for e in group(i, *SOLVED)]
+    assert refilled(taught[:8], Memory(0), most=3) == (4, 8)
+    assert refilled(taught, Memory(0), most=3) == (0, 0)
+
+
 @settings(max_examples=200, deadline=None)
 @given(missing=st.integers(1, 500), share=st.floats(0.0, 1.0), left=st.integers(1, 5000))
 def test_the_number_of_prompts_is_enough_and_within_bounds(missing: int, share: float, left: int) -> None:
