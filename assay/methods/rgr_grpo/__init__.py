@@ -73,6 +73,8 @@ RGR_GRPO_WORKED = dataclasses.replace(
         "Here a program checks the rubric: each step of the worked solution is a criterion of weight 1, and the answer "
         "the factual one, which weighs as much as all steps. It stands for rubrics that a model wrote from a "
         "reference, and like these it says much of the solution to whoever refines.",
+        "A refinement reads an answer: in the 384 tokens of the base of `trace` an answer may have 100 "
+        "(`--scale.max-new 100`).",
         "A small model follows no instruction: in the first stage it imitates worked solutions, half of them as "
         "refinements of spoilt ones. A model that can be told leaves it out (--stages.0.share 0).",
         "Eight steps of it were too few on mod-chain-7: every refinement was worse than the answer that it began from, "

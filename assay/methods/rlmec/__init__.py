@@ -25,7 +25,7 @@ RLMEC = Recipe(
     claim="token rewards of a model that rewrites solutions, and imitation of its edits: better than SFT, rejection "
     "sampling, DPO and PPO on four sets each of questions and mathematics, with 7B and 13B",
     missing="the teacher that wrote the rewrites, and the rewriter's second task, to name the first wrong step",
-    tasks=("search-stream", "quantities", "trace"),
+    tasks=("trace", "search-stream", "quantities"),
     mechanism=Mechanism(
         expand=(AskRewrites(role="rewriter"),),
         collect=(Frozen(model="reference"),),
