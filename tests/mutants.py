@@ -37,6 +37,7 @@ OPTIONS = ("-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "--tb=no", "-
 OPTIONS += ("--drawn-by=mutants",)  # the same recipes for every mutant
 FAST, SLOW = "not slow and not deep and not scale", "slow and not deep and not scale"
 UNTRAINED = "not learns and not stopped and not goes_on and not resumes"  # runs of the whole loop, the slowest of them
+RECORDED = "tests/test_configure.py::test_a_recipe_at_every_profile_is_the_recorded_one"  # values of all recipes
 FORMULAS = "tests/objective/test_loop_invariance.py::test_gradient_is_that_of_the_formula_on_dense_rows"
 TESTS = (
     "tests/objective/test_objective.py",
@@ -186,6 +187,8 @@ def noticed(folder: Path, path: str) -> str:
     named = named_in(folder, path.removesuffix(".py").replace("/", "."))
     own = [test for test in named if near is None or "/attacks/" not in test or "probe" in test]
     order = own + [test for test in (TESTS if near is None else near) if test not in own]
+    if path.startswith("assay/methods/") and (first := failing(folder, ["--all-recipes", RECORDED])):
+        return first
     return failing(folder, order) or ("" if near is None else failing(folder, order, SLOW))
 
 

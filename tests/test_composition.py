@@ -70,6 +70,14 @@ def in_every_order(one: Place, other: Place) -> list[tuple[Place, Place]]:
     return [(one, other), (other, one)] if one[0] == other[0] == "curate" else [(one, other)]
 
 
+# Alone
+
+
+def test_every_part_is_accepted_with_its_defaults() -> None:
+    for place in (*ACTIVE, *OTHERS):
+        check(recipe(mechanism_of(place)))
+
+
 # Pairs
 
 

@@ -34,7 +34,7 @@ from assay.recipe import Recipe
 from assay.reward import Anchors
 from assay.reward.rubrics import Criterion, of_vector, unmet_in
 from assay.tasks import task
-from assay.types import Episode, Problem, Request, Segment, Verdict
+from assay.types import Episode, Problem, Request, Reward, Segment, Verdict
 
 CODEC = Signs()
 PROBLEM = Problem(
@@ -134,6 +134,15 @@ def test_what_meets_everything_and_what_was_not_judged_is_not_refined() -> None:
     (shortened,) = refine(rewarded(answer("#a", right=True)), codec=CODEC)
     assert shortened.tag == REFINED, "the reward is 1, and two steps are missing"
     assert refine([*whole, answer("b#b", sample=2, round=1)], codec=CODEC) == [], "once"
+
+
+def test_an_answer_of_which_a_part_of_the_reward_was_lost_is_not_the_best_one() -> None:
+    """Its criteria are known and its reward is not, and the other's is below 0: what has no reward is no 0."""
+    poor, lost = rewarded(answer("b#b"), answer("a,b#b", sample=1))
+    poor = dataclasses.replace(poor, rewards=(*poor.rewards, Reward("overlong", -1.0)))
+    lost = dataclasses.replace(lost, verdict=Verdict.invalid("bug"))
+    (request,) = refine([poor, lost], codec=CODEC)
+    assert decoded(request.context) == "aba [b#b] [a,#] "
 
 
 def test_criteria_are_shown_as_far_as_an_answer_may_go() -> None:

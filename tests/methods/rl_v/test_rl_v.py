@@ -18,7 +18,7 @@ from assay.errors import DataError
 from assay.lab.trial import small_run, variety
 from assay.memory import Memory
 from assay.methods.rl_v.verdicts import VERDICT, own_verdicts
-from assay.types import Origin, Row
+from assay.types import Origin, Row, Verdict
 from assay.verifiers.elections import best, weighted
 
 OUTCOMES = st.lists(st.sampled_from([0.0, 1.0, None]), min_size=1, max_size=12)
@@ -52,6 +52,16 @@ def test_as_many_right_answers_as_wrong_ones_are_asked_about(outcomes: list[floa
         assert one.training_context is one.request.context  # the question a, its mark c, the answer
         assert one.request.context.tolist() == [1, *Letters().encode(rows[one.request.sample].episode.text).tolist(), 3]
         assert (lesson.tag, lesson.in_loss, lesson.in_group, lesson.in_denominator) == (VERDICT, True, False, False)
+
+
+def test_replayed_answers_and_those_without_a_verdict_are_not_asked_about() -> None:
+    right, wrong, old, given, unjudged, lost = (row.episode for row in rows_of([1.0, 0.0, 1.0, 0.0, 1.0, 0.0]))
+    old, given = dataclasses.replace(old, provenance="replay"), dataclasses.replace(given, provenance="teacher")
+    unjudged = dataclasses.replace(unjudged, verdict=None)
+    lost = dataclasses.replace(lost, verdict=Verdict.invalid("bug"))
+    rows = [Row(one) for one in (right, wrong, old, given, unjudged, lost)]
+    found = own_verdicts(rows, codec=Letters(), memory=Memory(0), role="policy")[len(rows) :]
+    assert sorted(lesson.episode.request.sample for lesson in found) == [0, 1]
 
 
 def test_the_order_of_rows_does_not_matter_to_how_many_there_are_and_a_step_draws_anew() -> None:
