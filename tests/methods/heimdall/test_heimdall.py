@@ -14,7 +14,7 @@ from tiny import END, Letters, episode, policy, recipe_of, register, run
 
 from assay.lab.trial import small_run
 from assay.memory import Memory
-from assay.methods.heimdall.verifier import AskVerdicts, VerdictAgrees, ask_verdicts
+from assay.methods.heimdall.verifier import AskVerdicts, ShowVerdicts, VerdictAgrees, ask_verdicts
 from assay.part import bind
 from assay.types import Episode
 from assay.verifiers.elections import majority, pessimistic
@@ -24,6 +24,9 @@ ASKED = {"role": "policy", "verifier": "verifier", "length": 3}
 
 class Words(Letters):
     """Letters as they are, in which `b` is read as Yes and `c` as No."""
+
+    def encode(self, text: str) -> np.ndarray:
+        return super().encode(text.replace("+", "b").replace("-", "c"))
 
     def decode(self, ids: object) -> str:
         return super().decode(ids).replace("b", "+").replace("c", "-")  # type: ignore[arg-type]
@@ -56,6 +59,16 @@ def test_verdicts_that_are_always_the_same_earn_nothing_on_average(groups: list[
         replies = [dataclasses.replace(episode([1]), request=request, text=word) for request in requests]
         found = bind(VerdictAgrees())(replies, everyone=[*everyone, *replies])
         assert sum(reward.value for reward in found) == 0.0
+
+
+def test_shown_verdicts_are_those_of_a_coin_that_is_tossed_anew_in_every_step() -> None:
+    """About a right answer and a wrong one alike."""
+    episodes, said = group([1.0, 0.0], "m"), []
+    for step in range(40):
+        memory = dataclasses.replace(Memory(0), step=step)
+        shown = bind(ShowVerdicts(most=1), codec=Words())(episodes, memory=memory)
+        said.append("".join(Words().decode(request.prefix[0].ids.tolist())[0] for request in shown))
+    assert set(said) == {"++", "+-", "-+", "--"}
 
 
 def test_what_verdicts_earn() -> None:
