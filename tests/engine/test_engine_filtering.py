@@ -37,7 +37,7 @@ def softmax(x: list[float]) -> list[float]:
 @given(
     logit_rows,
     st.integers(1, 10),
-    st.sampled_from([0.05, 0.31, 0.5, 0.77, 0.9, 1.0]),
+    st.sampled_from([0.05, 0.31, 0.503, 0.77, 0.903, 1.0]),  # no share that equal chances add up to
     st.sampled_from([0.0, 0.037, 0.2, 0.61]),
 )
 @pytest.mark.slow

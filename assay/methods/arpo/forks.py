@@ -32,13 +32,17 @@ def fork_at_replies(
     A group without such an answer gets one fresh answer a round until the group is full.
     """
     sizes: dict[str, int] = {}
+    free: dict[str, int] = {}  # the least sample number of each group above all that it has
     for episode in (*episodes, *paused):
-        sizes[episode.request.group] = sizes.get(episode.request.group, 0) + 1
+        group, sample = episode.request.group, episode.request.sample
+        sizes[group] = sizes.get(group, 0) + 1
+        free[group] = max(free.get(group, 0), sample + 1)
     asked: list[Request] = []
 
     def ask(request: Request, **changes: int) -> None:
-        asked.append(dataclasses.replace(request, sample=sizes[request.group], **changes))
+        asked.append(dataclasses.replace(request, sample=free[request.group], **changes))
         sizes[request.group] += 1
+        free[request.group] += 1
 
     for episode in paused:
         onward = going_on(episode)

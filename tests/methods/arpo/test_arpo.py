@@ -55,6 +55,16 @@ def forks(paused: list[Episode], seed: int = 0, **changes: object):
 # The rule
 
 
+def test_what_a_group_gets_has_numbers_of_its_own() -> None:
+    """The one answer of a group that another part made may have any number: here 3."""
+    part = {"paused": [], "codec": Letters(), **dataclasses.asdict(ForkAtReplies(total=3))}
+    done = episode([1, 2], group="g/made", sample=3)
+    (asked,) = fork_at_replies([done], Memory(0), **part)
+    assert asked.sample == 4 and asked.id != done.request.id
+    forked = forks([waiting([1.0], [1.0], sample=3)], threshold=1.0, total=3)
+    assert [request.sample for request in forked] == [4]
+
+
 def test_entropy_has_risen_by_the_difference_of_the_means_of_the_first_tokens() -> None:
     assert entropy_rise(waiting([1.0, 2.0], [2.0, 4.0]), 20) == pytest.approx(3.0 - 1.5)
     assert entropy_rise(waiting([1.0, 2.0], [2.0, 4.0]), 1) == pytest.approx(2.0 - 1.0)
