@@ -62,10 +62,9 @@ class Outcome:
 def line_of(name: str, *, device: str, run: Path) -> list[str]:
     from assay.known import RECIPES
 
-    task = (*RECIPES[name].tasks, "countdown:3,4")[0]
     values = SIZES | {"machine.device": device}
     more = [part for key, value in values.items() for part in (f"--{key}", str(value))]
-    return ["train", name, "--task", task, "--steps", str(STEPS), "--run", str(run), *more]
+    return ["train", name, "--task", RECIPES[name].usual_task, "--steps", str(STEPS), "--run", str(run), *more]
 
 
 def attempt(name: str, device: str) -> Outcome:
