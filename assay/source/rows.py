@@ -60,8 +60,9 @@ def count_rows(memory: Memory, episodes: Sequence[Episode], *, pool: Pool, drawn
     finite = finite_shares(pool)
     if not finite:
         return memory
+    own = [episode for episode in episodes if episode.provenance != "replay"]
     store = memory.store(STORE)
-    for place in shares_of(memory, pool, max(drawn, drawn_in_step(episodes))):
+    for place in shares_of(memory, pool, max(drawn, drawn_in_step(own))):
         if place in finite:
             store[str(place)] = store.get(str(place), 0) + 1
     return memory.keep(STORE, store)

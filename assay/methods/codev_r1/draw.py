@@ -63,8 +63,8 @@ def adaptive_refill(
 def track_mixed(
     memory: Memory, *, episodes: Sequence[Episode], estimate: str, decay: float, place: str = STORE
 ) -> Memory:
-    """The memory with the new share. A step without answers leaves it."""
-    drawn = drawn_in_step(episodes)
+    """The memory with the new share. A step without answers of its own leaves it."""
+    drawn = drawn_in_step([episode for episode in episodes if episode.provenance != "replay"])
     if not drawn:
         return memory
     before, now = share_of(memory, place), wanted_groups(episodes, "mixed") / drawn
