@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import bisect
 import dataclasses
 import functools
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from assay.ask import Codec
@@ -40,6 +42,24 @@ def added(recipe: Recipe, problem: Problem, codec: Codec) -> int:
     """The largest number of tokens that a part of the recipe may add to the prompt of this problem."""
     parts = [part for mechanism in recipe.mechanisms for part in parts_of(mechanism)]
     return max((part.grows(problem, codec, recipe.scale.max_new) for part in parts), default=0)
+
+
+def longest_prompt(recipe: Recipe, problems: Sequence[Problem], tokenizer: Tokenizer) -> int:
+    """The length in tokens of the longest of these prompts, with what parts of the recipe may add to it."""
+    return max((len(tokenizer.render(p.prompt)) + added(recipe, p, tokenizer) for p in problems), default=0)
+
+
+def longest_answer(recipe: Recipe, problems: Sequence[Problem], policy: Reader) -> int:
+    """The greatest `max_new` with which these prompts fit into the context, 0 if none does.
+
+    It is searched for, because what parts add to a prompt may grow with answers: a refinement reads one.
+    """
+
+    def too_long(max_new: int) -> bool:
+        shorter, _ = at_scale(recipe, dataclasses.replace(recipe.scale, max_new=max_new))
+        return longest_prompt(shorter, problems, policy.tokenizer) + max_new > policy.config.context
+
+    return bisect.bisect_left(range(1, recipe.scale.max_new + 1), True, key=too_long)
 
 
 def longest_solution(pool: Pool) -> int:
@@ -88,11 +108,12 @@ def check_lengths(experiment: Experiment, policy: Reader) -> tuple[Experiment, i
         asked = dataclasses.replace(experiment.pool, left_out=fits.left_out)
         experiment, fewer = data_needs.at_most_rows(dataclasses.replace(experiment, recipe=recipe, pool=asked))
         sentences += fewer
-    longest = max((longest, *(len(policy.tokenizer.render(problem.prompt)) + more(problem) for problem in probe)))
+    longest = max(longest, longest_prompt(experiment.recipe, probe, policy.tokenizer))
     if (needed := longest + max_new) > context:
+        fitting = longest_answer(experiment.recipe, probe, policy)
+        shorter = f"--scale.max-new {fitting}, easier levels" if fitting else "easier levels"
         raise DataError(
             f"prompts of up to {longest} tokens and answers of {max_new} need {needed} positions; the context of "
-            f"{experiment.model} has {context}. Lower --scale.max-new, or take easier levels or a model with a longer "
-            "context."
+            f"{experiment.model} has {context}. Take {shorter} or a model with a longer context."
         )
     return experiment, longest, sentences

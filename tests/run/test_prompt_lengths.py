@@ -77,6 +77,17 @@ def test_abstractions_must_fit_before_the_question(longest: int, hint: int) -> N
         check_lengths(experiment, policy(plain + 3 + hint + 19))
 
 
+@pytest.mark.parametrize("name", ["grpo", "rgr-grpo-worked"])  # a refinement reads an answer of twice its tokens
+def test_the_refusal_names_the_longest_answer_that_fits(name: str) -> None:
+    experiment = planned(name, CHAINS, **{"scale.max-new": "9"})
+    _, longest, _ = check_lengths(experiment, policy(1024))
+    context = longest + 9
+    with pytest.raises(DataError, match=r"Take --scale.max-new 9, easier"):
+        check_lengths(planned(name, CHAINS, **{"scale.max-new": "30"}), policy(context))
+    with pytest.raises(DataError, match="Take easier levels or a model"):
+        check_lengths(experiment, policy(8))
+
+
 def test_nothing_is_added_where_no_abstraction_is_written() -> None:
     problem = task("mod-chain-7").pose({"p": 7, "start": 5, "steps": [["+", 3]]}, level=3)
     assert added(recipe("grpo"), problem, CODEC) == 0

@@ -58,7 +58,7 @@ def evolution_of(
     seed = answers[0].request.problem
     found = Evolution(seed, right_of(answers[: bar.checks], bar.checks), current=seed)
     for written in sorted(texts, key=lambda one: one.request.sample):
-        found = dataclasses.replace(found, attempts=found.attempts + 1, waiting=None)
+        found = dataclasses.replace(found, attempts=found.attempts + 1)
         text = written.text.strip()
         if written.finish != "stop" or not may_be_asked(task(seed.task), found.current, text):
             continue
