@@ -18,7 +18,7 @@ from assay.recipe import PROFILES, Mechanism, Recipe, Rule, Stage, at_profile
 from assay.run.experiment import Evaluation, Machine, Saving, Tracking
 from assay.scale import Scale
 
-WORDS = ("name", "title", "paper", "claim", "notes", "deviations", "missing", "tasks")  # prose, which no run depends on
+WORDS = ("name", "title", "paper", "claim", "notes", "deviations", "missing")  # prose, which no run depends on
 NAMED = ("name", "role")  # said though they are what they are by default
 DEFAULTS = (Mechanism(), Objective(), Rule(""), Stage())
 

@@ -44,6 +44,16 @@ def test_every_recipe_is_an_arm_or_is_refused_with_its_reason() -> None:
     assert set(study.arms) | set(study.left_out) == set(RECIPES) and next(iter(study.arms)) == "grpo"
 
 
+def test_the_readme_counts_what_the_contrasts_came_to() -> None:
+    rows = committed.INDEX.read_text().split("## Contrasts on the test beds")[1].split("###")[0].splitlines()
+    verdicts = [row.split("|")[-2].split("(")[0].strip() for row in rows if row.startswith("| ") and "seeds)" in row]
+    said = ["as expected", "the opposite", "undecided"]
+    expected, opposite, undecided = (verdicts.count(one) for one in said)
+    assert expected + opposite + undecided == len(verdicts) == 12
+    told = f"{expected} came out as expected, {opposite} the opposite, and {undecided} undecided"
+    assert told in " ".join((committed.HERE.parents[1] / "README.md").read_text().split())
+
+
 def test_the_index_names_every_study() -> None:
     text = committed.INDEX.read_text()
     assert all(f"[{name}]({name}/report.md)" in text for name in committed.names())
