@@ -20,6 +20,7 @@ from assay.cli.parser import build_parser
 from assay.cli.verbs import VERBS
 from assay.errors import AssayError, ConfigError, DataError, EndpointError, Stopped, StorageError, UsageError
 from assay.methods import METHODS
+from assay.recipe import USUAL_TASK
 from assay.run import bases
 
 
@@ -222,6 +223,13 @@ def test_help_names_every_default(shell: Shell, verb: str) -> None:
             if options.get("default") is not None:
                 assert str(options["default"]) in options["help"], f"{verb} {flags[0]}"
     assert "--json" in reply.out
+
+
+@pytest.mark.parametrize("verb", ["train", "compare"])
+def test_the_help_of_task_names_the_usual_one(verb: str) -> None:
+    """As text, because the parser imports no recipe."""
+    told = {flags[0]: options["help"] for flags, options in VERBS[verb][1]()}
+    assert USUAL_TASK in told["--task"]
 
 
 def test_the_help_of_train_lists_settings_with_types_and_defaults(shell: Shell) -> None:
