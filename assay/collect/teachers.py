@@ -45,9 +45,8 @@ def ask_teachers(
             sign = 1.0 if choice == "best" else -1.0
             worth = comprehension(request, traces, models, codec) if len(traces) > 1 else [0.0]
             order = sorted(range(len(traces)), key=lambda i: (-sign * worth[i], len(traces[i]), i))
-        asked += [
-            _answered(request, traces[i], codec, sample=len(members) + place) for place, i in enumerate(order[:most])
-        ]
+        free = 1 + max(member.request.sample for member in members)
+        asked += [_answered(request, traces[i], codec, sample=free + place) for place, i in enumerate(order[:most])]
     return asked
 
 
