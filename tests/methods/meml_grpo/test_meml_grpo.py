@@ -84,6 +84,7 @@ def test_who_failed_more_than_three_quarters_is_shown_the_solution() -> None:
     assert [r.group for r in found] == ["0:0/e0/gold", "0:0/e2/gold"] and {r.tag for r in found} == {GOLD}
     assert found[1].context.tolist() == requests()[2].context.tolist(), "under its own instruction"
     assert Codec().decode(found[0].prefix[0].ids.tolist()[:-1]) == PROBLEM.solution and found[0].helped
+    assert {r.round for r in found} == {requests()[0].round + 1}
     done = [dataclasses.replace(episode([1], reward=1.0), request=r) for r in found]
     before = [row.episode for row in rows([False] * 4, [True] * 4, [False] * 4)]
     assert gold_after_failure([*before, *done], codec=Codec(), more_than=6 / 8) == [], "once"
