@@ -40,11 +40,12 @@ def probability(engine: object, before: str) -> float:
 @pytest.mark.parametrize("precision", ["fp64", "native"])
 def test_the_reward_is_that_of_the_dense_distributions(precision: str) -> None:
     """The answer that was sampled is nothing; without a mark the reference stands at the end of the response."""
-    engine = policy(precision, vocab=Signs.vocab)
-    cases = [("a,b#a", "a,b#", 1), ("a,b#bb", "a,b#", 1), ("b,#a#b", "b,#a#", 0), ("a,a", "a,a#", 0)]
+    engine = policy(precision, vocab=Signs.vocab, init_std=0.5)
+    cases = [("a,b#a", "a,b#", 1), ("b#bb", "b#", 1), ("b,#a#b", "b,#a#", 0), ("a,a", "a,a#", 0)]
     answers = [answer(text, sample=i) for i, (text, _, _) in enumerate(cases)]
     found = bind(ReferenceProbability(form=0.1), codec=CODEC)(answers, models=models_of(engine))
     alone = probability(engine, "#")
+    assert max(probability(engine, before) - alone for _, before, _ in cases) > 0.01, "reasoning that helps"
     for reward, (_, before, form) in zip(found, cases, strict=True):
         expected = 0.9 * min(1.0, max(0.0, probability(engine, before) - alone)) + 0.1 * form
         assert reward is not None and reward.value == pytest.approx(expected, abs=1e-6)
