@@ -2,6 +2,7 @@
 
     python tests/mutants.py                  # as many as the gate wants, drawn by a fixed seed
     python tests/mutants.py --draw 10 --seed 1 --within assay/memory
+    python tests/mutants.py --draw 99 --within assay/methods/rlmec --own    # seconds each: its own tests alone
     python tests/mutants.py --list           # all there are, by rule
 
 A mutant lives in a copy of the repository. It is noticed when a test fails; one that survives is a fault of the tests,
@@ -181,14 +182,24 @@ def nearest(path: str) -> tuple[str, ...] | None:
     return None
 
 
-def noticed(folder: Path, path: str) -> str:
-    """The first test of this copy that fails, empty if none does; those that import the changed module come first."""
-    near = nearest(path)
+def own(folder: Path, path: str) -> list[str]:
+    """The tests that import this module, and those of the method that it is part of."""
     named = named_in(folder, path.removesuffix(".py").replace("/", "."))
-    own = [test for test in named if near is None or "/attacks/" not in test or "probe" in test]
-    order = own + [test for test in (TESTS if near is None else near) if test not in own]
+    if not path.startswith("assay/methods/"):
+        return [test for test in named if nearest(path) is None or "/attacks/" not in test or "probe" in test]
+    method = Path(path).parts[2].removesuffix(".py")
+    beside = [test.relative_to(folder).as_posix() for test in folder.glob(f"tests/methods/{method}/test_*.py")]
+    return [*named, *sorted(set(beside) - set(named))]
+
+
+def noticed(folder: Path, path: str, alone: bool) -> str:
+    """The first test of this copy that fails, empty if none does. The module's own tests come first, or stand alone."""
+    near, order = nearest(path), own(folder, path)
     if path.startswith("assay/methods/") and (first := failing(folder, ["--all-recipes", RECORDED])):
         return first
+    if alone:
+        return failing(folder, order) if order else ""
+    order += [test for test in (TESTS if near is None else near) if test not in order]
     return failing(folder, order) or ("" if near is None else failing(folder, order, SLOW))
 
 
@@ -209,7 +220,7 @@ def failing(folder: Path, order: Sequence[str], which: str = FAST) -> str:
     return named[0] if named else done.stdout.strip().splitlines()[-1]
 
 
-def judged(mutant: Mutant, copies: queue.Queue[Path]) -> str:
+def judged(mutant: Mutant, copies: queue.Queue[Path], alone: bool) -> str:
     """What noticed it, in a copy that is as before when this ends."""
     folder = copies.get()
     file = folder / mutant.path
@@ -217,7 +228,7 @@ def judged(mutant: Mutant, copies: queue.Queue[Path]) -> str:
     try:
         file.write_text(mutant.text)
         compiled.unlink(missing_ok=True)  # of the same second and size, it would be taken for the mutant's
-        return noticed(folder, mutant.path)
+        return noticed(folder, mutant.path, alone)
     finally:
         file.write_text(whole)
         compiled.unlink(missing_ok=True)
@@ -229,7 +240,7 @@ def equivalent() -> dict[str, str]:
     return tomllib.loads(EQUIVALENT.read_text())["equivalent"]
 
 
-def judge(drawn: list[Mutant], at_once: int) -> int:
+def judge(drawn: list[Mutant], at_once: int, alone: bool = False) -> int:
     """Prints what noticed each of them; the number of survivors that nobody has explained."""
     known = equivalent()
     if stale := set(known) - {mutant.name for mutant in mutants()}:
@@ -240,10 +251,13 @@ def judge(drawn: list[Mutant], at_once: int) -> int:
         for index in range(at_once):
             copies.put(copied(Path(temporary) / str(index)))
         asked = [mutant for mutant in drawn if mutant.name not in known]
-        for near in {nearest(mutant.path): None for mutant in asked}:
-            if first := failing(Path(temporary) / "0", TESTS if near is None else near):
+        paths = [mutant.path for mutant in asked]
+        unchanged = Path(temporary) / "0"
+        sets = {tuple(own(unchanged, one)) for one in paths} if alone else {nearest(one) or TESTS for one in paths}
+        for order in sorted(sets - {()}):
+            if first := failing(unchanged, order):
                 raise SystemExit(f"the tests fail without any mutant: {first}; mend that first.")
-        running = {pool.submit(judged, mutant, copies): mutant for mutant in asked}
+        running = {pool.submit(judged, mutant, copies, alone): mutant for mutant in asked}
         for done in as_completed(running):
             mutant, by = running[done], done.result()
             unknown += not by
@@ -264,6 +278,11 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--within", default="", help="of paths that begin so")
     parser.add_argument("--at-once", type=int, default=2, help="how many are judged beside each other")
+    parser.add_argument(
+        "--own",
+        action="store_true",
+        help="ask only the tests that import the changed module, and those of its method; another might notice more",
+    )
     parser.add_argument("--list", action="store_true", help="count them by rule, and run nothing")
     asked = parser.parse_args()
     every = [mutant for mutant in mutants() if mutant.path.startswith(asked.within)]
@@ -271,7 +290,7 @@ def main() -> int:
         print("\n".join(mutant.name for mutant in every))
         print(dict(collections.Counter(mutant.rule for mutant in every)))
         return 0
-    return judge(drawn(every, asked.draw, asked.seed), asked.at_once) > 0
+    return judge(drawn(every, asked.draw, asked.seed), asked.at_once, asked.own) > 0
 
 
 if __name__ == "__main__":

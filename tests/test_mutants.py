@@ -97,3 +97,11 @@ def test_each_file_of_what_judges_has_tests_that_are_near() -> None:
         assert (near is not None) == judges and near != ()
         assert all((mutant_rules.ROOT / test).is_file() for test in near or ())
     assert mutants.nearest("assay/verifiers/sql/compare.py") == ("tests/verifiers/test_queries.py",)
+
+
+def test_a_method_has_the_tests_of_its_folder() -> None:
+    own = mutants.own(mutant_rules.ROOT, "assay/methods/rlmec/edits.py")
+    assert own[0] == "tests/methods/rlmec/test_rlmec.py" and len(set(own)) == len(own)
+    assert "tests/methods/srt/test_srt.py" in mutants.own(mutant_rules.ROOT, "assay/methods/srt.py")
+    attacks = mutants.own(mutant_rules.ROOT, "assay/sandbox/levels.py")
+    assert all("probe" in test for test in attacks if "/attacks/" in test)
