@@ -30,13 +30,13 @@ def distance(before: Ids, after: Ids) -> int:
 
 def edited(before: Ids, after: Ids) -> np.ndarray:
     """bool[m]: the tokens of `after` that were inserted or substituted, in one shortest sequence of edits. Equal tokens
-    stand for each other wherever that is shortest, and a deletion comes before an insertion where both are.
+    at the end of both texts stand for each other, and a deletion comes before an insertion where both are shortest.
     """
     table, found = edits(before, after), np.ones(len(after), bool)
     i, j = len(before), len(after)
     while i > 0 and j > 0:
         here = table[i, j]
-        if before[i - 1] == after[j - 1] and table[i - 1, j - 1] == here:
+        if before[i - 1] == after[j - 1]:  # as D(i, j) = D(i-1, j-1) then
             i, j = i - 1, j - 1
             found[j] = False
         elif table[i - 1, j] + 1 == here:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+import judged
 import numpy as np
 import pytest
 import torch
@@ -21,6 +22,8 @@ from assay.methods.rgr_grpo.gate import Printed, printed
 from assay.methods.rgr_grpo.refine import (
     REFINED,
     AllButOne,
+    Refine,
+    TaughtRefinement,
     all_but_one,
     as_long_as,
     asking,
@@ -28,12 +31,13 @@ from assay.methods.rgr_grpo.refine import (
     spoil,
     taught_refinement,
 )
-from assay.methods.rgr_grpo.rubric import MetSteps, met_steps, worked_rubric
+from assay.methods.rgr_grpo.rubric import MetSteps, met_steps, needed_steps, worked_rubric
 from assay.objective.gates import shaped
 from assay.recipe import Recipe
 from assay.reward import Anchors
 from assay.reward.rubrics import Criterion, of_vector, unmet_in
 from assay.tasks import task
+from assay.tasks.task import Solution
 from assay.types import Episode, Problem, Request, Reward, Segment, Verdict
 
 CODEC = Signs()
@@ -99,6 +103,20 @@ def test_a_problem_without_a_solution_has_no_rubric_and_one_without_steps_its_an
     assert "must be" in (MetSteps(anchors=Anchors(pairs=3)).refusal() or "")
 
 
+def test_the_longest_other_solution_stands_for_one_without_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    others = [Solution("a"), Solution("a", "b"), Solution("a", "a,b,a"), Solution("a", "b,b,b,b")]
+    worked.register(monkeypatch, dataclasses.replace(worked.TASK, others=lambda spec: others))
+    assert needed_steps(dataclasses.replace(PROBLEM, solution="#a")) == ["a", "b"], "of different steps"
+
+
+def test_only_steps_that_are_true_and_needed_are_criteria(monkeypatch: pytest.MonkeyPatch) -> None:
+    judged.register(monkeypatch)
+    aa = dataclasses.replace(judged.asked("aa"), solution="a,b#a")  # the second step is wrong
+    assert worked_rubric(aa) == [Criterion("a"), Criterion("#", 1.0, factual=True)]
+    taken = dataclasses.replace(PROBLEM, solution="a,~,b#a")
+    assert needed_steps(taken) == ["a", "b"], "what takes a step back is no step"
+
+
 CRITERIA = st.lists(
     st.tuples(st.floats(0.1, 5), st.booleans(), st.sampled_from([0.0, 0.5, 1.0])), min_size=1, max_size=6
 )
@@ -123,6 +141,14 @@ def test_the_best_answer_is_refined_by_what_it_lacks() -> None:
     assert request.train_context is not None and decoded(request.train_context) == "aba "
     (request,) = refine(rewarded(answer("b#b")), codec=CODEC)
     assert decoded(request.context) == "aba [b#b] [a,#] "
+    blank = dataclasses.replace(answer("a#a", sample=3), rewards=(Reward("outcome", 1.0),))
+    (request,) = refine([*group, blank], codec=CODEC)
+    assert decoded(request.context) == "aba [a,b#b] [#] ", "no criteria are known of the one with reward 1"
+
+
+def test_the_prompt_of_a_refinement_is_longer_by_hand() -> None:
+    """`aba [] [] ` in place of `aba ` is 6 tokens, and an answer and criteria of as many tokens stand in it."""
+    assert Refine().grows(PROBLEM, CODEC, 12) == TaughtRefinement().grows(PROBLEM, CODEC, 12) == 6 + 2 * 12
 
 
 def test_what_meets_everything_and_what_was_not_judged_is_not_refined() -> None:
@@ -163,6 +189,7 @@ def test_each_group_gets_one_more_and_its_order_does_not_matter(texts: list[str]
     best = max(e.reward or 0.0 for e in rows)
     (other,) = refine(list(reversed(rows[: len(texts)])), codec=CODEC)
     assert (other.tag == REFINED) == (found[0].tag == REFINED) or best == 1.0
+    assert other.sample == len(texts)
 
 
 def test_the_last_answer_is_not_asked_for() -> None:
@@ -204,6 +231,14 @@ def test_a_spoilt_solution_and_what_it_lacks() -> None:
     assert (
         asking(task("worked").pose({"letters": "ab"}, level=2, wording="natural"), "x", ["p", "q"]).count("p\nq") == 1
     )
+
+
+def test_each_request_of_each_step_is_spoilt_in_its_own_place() -> None:
+    problem = dataclasses.replace(PROBLEM, solution="0,0,0,0,0,0#0")
+    asked = [dataclasses.replace(answer("", sample=i).request, problem=problem) for i in range(1, 20, 2)]
+    steps = [taught_refinement(asked, Memory(0, step=step), codec=judged.Signs()) for step in range(10)]
+    assert len({request.context.tobytes() for request in steps[0]}) > 1
+    assert len({requests[0].context.tobytes() for requests in steps}) > 1
 
 
 def small(**changes: object) -> Recipe:

@@ -15,7 +15,7 @@ from tiny import recipe_of, require_resumable, run
 
 from assay.memory import Memory
 from assay.methods.rl_tango.classes import by_class, count_classes
-from assay.methods.rl_tango.credit import OutcomeAndSteps, outcome_and_steps, share_of_steps
+from assay.methods.rl_tango.credit import OutcomeAndSteps, outcome_and_steps, share_of_steps, steps_in
 from assay.part import bind
 from assay.recipe import Recipe, Stage
 from assay.reward import Outcome
@@ -35,8 +35,10 @@ def row(text: str, sample: int, reward: float, *steps: float, group: str = "0:0"
     return Row(one, process=one.dense.astype(np.float32))  # type: ignore[union-attr]
 
 
-def advantages(rows: Sequence[Row], *, step: int = 0, **values: float) -> list[list[float]]:
-    part = bind(OutcomeAndSteps(**values), since=0, until=10)  # type: ignore[arg-type]
+def advantages(
+    rows: Sequence[Row], *, step: int = 0, since: int = 0, until: int = 10, **values: float
+) -> list[list[float]]:
+    part = bind(OutcomeAndSteps(**values), since=since, until=until)  # type: ignore[arg-type]
     return [found.advantage.tolist() for found in part(rows, memory=Memory(0, step=step))]
 
 
@@ -49,6 +51,32 @@ def test_both_advantages_by_hand() -> None:
     first, second = advantages(rows, start=0.5, end=0.05, epsilon=0.0)
     np.testing.assert_allclose(first, 0.5 * out + 0.5 * np.array([-1, -1.5, -1.5, 0, 0, 0]), rtol=1e-12)
     np.testing.assert_allclose(second, -0.5 * out + 0.5 * np.array([1, 0.5, 0.5, 0, 0, 0]), rtol=1e-12)
+    # with 1/2 added to the stds they are 0.7071 + 1/2 and 1, so that r~ = 1/4, -3/4, 1/4, 1/4
+    first, _ = advantages(rows, start=0.5, end=0.05, epsilon=0.5)
+    out = 0.5 / (np.sqrt(0.5) + 0.5)
+    np.testing.assert_allclose(first, 0.5 * out + 0.5 * np.array([-0.5, -0.75, -0.75, 0, 0, 0]), rtol=1e-12)
+
+
+def test_groups_are_normalised_apart() -> None:
+    rows = [row("a,b#b", 0, 1.0, 0.5, -0.5), row("a,b#a", 1, 0.0, 0.5, 0.5)]
+    others = [row("a,b#b", 0, 4.0, 0.5, -1.5, group="0:1"), row("a,b#a", 1, 2.0, 0.5, 0.5, group="0:1")]
+    found = advantages([rows[0], *others, rows[1]], epsilon=0.0)
+    np.testing.assert_allclose(found[::3], advantages(rows, epsilon=0.0), rtol=1e-12)
+    np.testing.assert_allclose(found[1:3], advantages(others, epsilon=0.0), rtol=1e-12)
+
+
+def test_as_few_steps_as_the_std_subtracts_are_not_compared() -> None:
+    """Rewards 1, 0 and 0 less 1/3, over the std of ddof 2, sqrt(2/3); two steps have no such std."""
+    rows = [row("a#b", 0, 1.0, 0.5), row("a#a", 1, 0.0, -0.5), row("a", 2, 0.0)]
+    found = [values[0] for values in advantages(rows, start=0.5, end=0.05, ddof=2, epsilon=0.0)]
+    assert found == pytest.approx(0.5 * np.array([2, -1, -1]) / 3 / np.sqrt(2 / 3))
+
+
+def test_the_steps_are_those_of_rewards_of_spans_that_have_values() -> None:
+    one = row("a,b#b", 0, 1.0, 0.5, -0.5).episode
+    more = (Reward("turns", 5.0, "turn", np.array([5.0]), np.array([1], np.int32)), Reward("nothing", 0.0, "span"))
+    values, at = steps_in(Row(dataclasses.replace(one, rewards=(*one.rewards, *more))))
+    assert values.tolist() == [0.5, -0.5] and at.tolist() == [0, 2]
 
 
 def test_the_share_of_steps_falls_exponentially() -> None:
@@ -58,6 +86,9 @@ def test_the_share_of_steps_falls_exponentially() -> None:
     assert share_of_steps(0.0, 0.0, 0.5) == 0.0
     rows = [row("b", 0, 1.0), row("a", 1, 0.0)]
     assert advantages(rows, step=10, start=0.5, end=0.05, epsilon=0.0)[0][0] == pytest.approx(0.95 * 0.5 / np.sqrt(0.5))
+    half = (0.5 * 0.05) ** 0.5  # of a stage from step 20 to 30
+    found = advantages(rows, step=25, since=20, until=30, start=0.5, end=0.05, epsilon=0.0)
+    assert found[0][0] == pytest.approx((1 - half) * 0.5 / np.sqrt(0.5))
     refused = [OutcomeAndSteps(start=0.5, end=0.0), OutcomeAndSteps(start=2.0), OutcomeAndSteps(start=0.0)]
     assert all(part.refusal() for part in refused) and OutcomeAndSteps(start=0.0, end=0.0).refusal() is None
 
@@ -92,6 +123,10 @@ def test_classes_weigh_by_the_root_of_their_counts() -> None:
     assert np.mean(found) == pytest.approx(1.0)
     memory = count_classes(Memory(0), rows=rows, keep=0.9, place="classes")
     assert memory.store("classes") == {"share": 0.2}
+    aside = [*rows, verdicts(1, 0)[0].mark(in_group=False)]
+    assert count_classes(Memory(0), rows=aside, keep=0.9, place="classes").store("classes") == {"share": 0.2}
+    plain = [Row(answer("b"), advantage=np.ones(2)), Row(answer("a", sample=1), advantage=np.ones(2))]
+    assert by_class(plain, Memory(0), keep=0.9) == plain, "nothing was judged yet"
     again = count_classes(memory, rows=verdicts(1, 1), keep=0.9, place="classes")
     assert again.store("classes")["share"] == pytest.approx(0.9 * 0.2 + 0.1 * 0.5)
     share = 0.9 * 0.2 + 0.1 * 0.5

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
 
 import judged
 import numpy as np
@@ -16,7 +18,7 @@ from judged import NAME, POOL, Signs, answer, asked, beginner
 from tiny import Table, models_for, policy, recipe_of, require_resumable, run, segment, update
 
 from assay.credit import pack
-from assay.engine.interface import Span
+from assay.engine.interface import Scores, Span
 from assay.engine.local import LocalEngine
 from assay.known import RECIPES
 from assay.memory import Memory
@@ -72,7 +74,7 @@ def test_rewards_of_tokens_and_the_weight_of_the_ratio_by_hand() -> None:
     assert worth(p, right=True, below=0.1) == pytest.approx([0, 0, 0, 0, 0.3, 0.5])
     assert worth(p, right=False, below=0.1) == pytest.approx([-0.1, -0.1, -0.05, 0, 0, 0])
     ratio = torch.tensor([0.5, 1.0, 2.0], dtype=torch.float64)
-    for sign, wanted in ((1.0, [0.5, 1.0, 1.3]), (-1.0, [0.7, 1.0, 2.0])):
+    for sign, wanted in ((1.0, [0.5, 1.0, 1.3]), (0.0, [0.7, 1.0, 2.0]), (-1.0, [0.7, 1.0, 2.0])):
         advantage = torch.full((3,), sign, dtype=torch.float64)
         gate = surrogate(ratio, advantage, low=0.3, high=0.3)
         assert gate.tolist() == pytest.approx(wanted)
@@ -88,6 +90,15 @@ def shown(text: str, parent: Episode) -> Episode:
     )
     piece = Segment(given, np.full(len(given), Origin.INJECTED, np.int8))
     return dataclasses.replace(parent, request=request, segments=(piece,), text=text)
+
+
+def test_tokens_without_a_reward_are_left_out_beside_those_that_were_before() -> None:
+    rewards = np.array([0.1, 0.0, 0.2, 0.0])
+    rows = [Row(answer("b#a"), process=rewards), Row(answer("b#a"), process=rewards, keep=np.array([1, 1, 0, 0], bool))]
+    assert [row.keep.tolist() for row in process_alone(rows) if row.keep is not None] == [
+        [True, False, True, False],
+        [True, False, False, False],
+    ]
 
 
 def test_both_losses_by_hand() -> None:
@@ -129,6 +140,25 @@ def test_the_nearest_right_text_is_shown_and_right_answers_stay() -> None:
     kept = {right.request.id: "b#b.", other.request.id: "a,b#b."}
     assert Signs().decode(second.prefix[0].ids.tolist()) == kept[second.parent]
     assert bind(ShowRewrites(most=0.3), codec=Signs())([wrong, right], memory=Memory(0)) == []
+    assert len(bind(ShowRewrites(most=0.4), codec=Signs())([wrong, right], memory=Memory(0))) == 2, "2 of 5 tokens"
+    done = dataclasses.replace(wrong, request=first)
+    assert part([done, wrong, right, other], memory=Memory(0)) == [], "once"
+
+
+def test_the_nearest_text_is_not_the_first_one_and_there_may_be_none() -> None:
+    """b#a takes one edit to b#b from the group, and three to the solution a,b#b, whose letters come first."""
+    part = bind(ShowRewrites(most=0.5), codec=Signs())
+    first, _ = part([answer("b#a"), answer("b#b", sample=1)], memory=Memory(0))
+    assert Signs().decode(first.prefix[0].ids.tolist()) == "b#b."
+    unsolved = answer("b#a", dataclasses.replace(asked(), solution=None))
+    assert part([unsolved], memory=Memory(0)) == []
+
+
+def test_each_step_draws_its_own_right_answers() -> None:
+    rows = [answer("a,a#a"), answer("b#b", sample=1), answer("a,b#b", sample=2)]
+    part = bind(ShowRewrites(most=0.5), codec=Signs())
+    drawn = {part(rows, memory=Memory(0, step=step))[1].parent for step in range(20)}
+    assert drawn == {rows[1].request.id, rows[2].request.id}
 
 
 def test_right_rewrites_and_right_answers_are_shown_to_the_policy() -> None:
@@ -151,26 +181,51 @@ def test_right_rewrites_and_right_answers_are_shown_to_the_policy() -> None:
     assert [Signs().decode(r.prefix[0].ids.tolist()) for r in (first, second)] == ["a,b#b.", "b#b."]
     assert (first.tag, first.parent, first.role, first.max_new) == (REWRITTEN, wrong.request.id, "policy", 0)
     assert np.array_equal(first.context, wrong.request.context) and first.helped
+    assert [r.round for r in (made[0], first, second)] == [1, 2, 2], "one round after the other"
     done = [dataclasses.replace(wrong, request=first), dataclasses.replace(right, request=second)]
     assert part([*episodes, *done]) == []
+
+
+def test_what_another_role_writes_of_a_wrong_answer_is_no_rewrite() -> None:
+    wrong = answer("a,a#a")
+    written = answer("a#a", role="rewriter", parent=wrong.request.id)
+    other = answer("b#b", role="judge", parent=wrong.request.id)
+    assert bind(AskRewrites(), codec=Signs())([wrong, written, other]) == []
+
+
+def test_a_question_with_an_answer_is_longer_by_hand() -> None:
+    """`E ab [a,b#b] [] ` in place of `ab `, where E is no sign: 15 - 3 tokens, and those of an answer."""
+    for part in (ShowRewrites(), AskRewrites()):
+        assert part.grows(asked(), Signs(), 10) == 12 + 10
 
 
 def test_tokens_earn_what_the_rewriter_makes_of_them() -> None:
     models = models_for(recipe_of("rlmec"), policy("fp64", vocab=Signs.vocab, context=64))
     rows = [Row(answer("a,a#a")), Row(answer("b#b", sample=1)), Row(shown("a,b#b", answer("a,a#a")))]
+    rows += [Row(answer("a#a", sample=2, role="rewriter")), Row(answer("b#a", sample=3), in_loss=False)]
     found, stats = bind(RewriterTokens(), codec=Signs())(rows, models=models)
     for row in found[:2]:
         context = Signs().render(to_rewrite(asked(), row.episode.text))
         (scores,) = models["rewriter"].score([Span(context, row.episode.stream("ids"))])
         wanted = worth(np.exp(scores.logp), right=row.episode.right, below=0.1)
         assert row.process == pytest.approx(wanted, abs=1e-6)
-    assert found[2].process is None
+    assert [row.process for row in found[2:]] == [None] * 3, "shown, of another role, and not trained"
     assert stats == {"rewriter/blamed": pytest.approx(float((found[0].process < 0).mean()))}
+
+
+def test_the_share_that_is_blamed_by_hand() -> None:
+    """Of four tokens of a wrong answer one has p < 1/2, of another's two: 1/4 and 2/4. A right one is not counted."""
+    kept = [[0.3, 0.9, 0.9, 0.9], [0.3, 0.9, 0.2, 0.9], [0.3] * 4]
+    engine = SimpleNamespace(score=lambda spans: [Scores(np.log(p)) for p in kept])
+    models: Any = SimpleNamespace(play=lambda role: engine)
+    rows = [Row(answer(text, sample=i)) for i, text in enumerate(("b#a", "a#a", "b#b"))]
+    _, stats = bind(RewriterTokens(), codec=Signs())(rows, models=models)
+    assert stats == {"rewriter/blamed": pytest.approx(3 / 8)}
 
 
 def test_a_rewriter_that_would_ask_itself_is_refused() -> None:
     assert "must differ" in str(ShowRewrites(role="policy").refusal())
-    assert "0 or more" in str(ShowRewrites(most=-1.0).refusal())
+    assert "0 or more" in str(ShowRewrites(most=-0.01).refusal()) and ShowRewrites(most=0.0).refusal() is None
     assert "its own rewrites" in str(AskRewrites(role="policy").refusal())
     assert ShowRewrites().refusal() is None and AskRewrites().refusal() is None
 
