@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 LossScope = Literal["data", "row", "step"]
 """What a part of an objective must see at once: the packed batch alone, whole rows, or all rows of the step."""
+Ddof = Literal[0, 1]
+"""What is subtracted from the number of values that a variance divides by: with 2 a pair would have none."""
 
 _RUN = (
     *("pool", "codec", "sampling", "num_prompts", "group_size", "max_new"),

@@ -288,6 +288,12 @@ def test_every_recorded_recipe_is_one() -> None:
 # --- ranges -------------------------------------------------------------------------------------------------
 
 
+def test_a_variance_without_degrees_of_freedom_is_refused() -> None:
+    """With 2 a pair would be divided by infinity: advantages of 0, and nothing would be learnt."""
+    with pytest.raises(ConfigError, match="ddof is one of 0, 1, not '2'"):
+        override(RECIPES["grpo"], "mechanism.credit.ddof", "2")
+
+
 @pytest.mark.parametrize(
     ("group", "name", "least"),
     [

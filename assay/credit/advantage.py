@@ -12,7 +12,7 @@ import numpy as np
 
 from assay.credit.pack import by_reward
 from assay.errors import ConfigError
-from assay.part import Credit
+from assay.part import Credit, Ddof
 
 DivideBy = Literal["none", "std", "batch"]
 
@@ -71,7 +71,7 @@ class GroupRelative(Credit):
     """
 
     scale: DivideBy = "std"  # divide by nothing, by the std of the group, or by the std of all rewards of the step
-    ddof: int = 1  # the std divides by the number of rewards less ddof
+    ddof: Ddof = 1  # the std divides by the number of rewards less ddof
     epsilon: float = 1e-6  # is added to the std
     does = by_reward(group_relative)
     compares = True

@@ -9,7 +9,7 @@ import numpy as np
 
 from assay.credit.pack import trains
 from assay.errors import ConfigError
-from assay.part import Shape
+from assay.part import Ddof, Shape
 from assay.types import Row
 
 
@@ -43,7 +43,7 @@ class Whiten(Shape):
 
     by: Literal["batch", "tag"] = "batch"  # whiten all rows together, or the rows of each tag by themselves
     over: Literal["tokens", "rows"] = "tokens"  # rows: each answer counts once, with the mean of its tokens
-    ddof: int = 1  # the variance divides by the number of tokens or rows less ddof
+    ddof: Ddof = 1  # the variance divides by the number of tokens or rows less ddof
     epsilon: float = 1e-8  # is added to the std
     does = whiten
 

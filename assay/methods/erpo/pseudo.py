@@ -8,7 +8,7 @@ import numpy as np
 
 from assay.credit.imagined import relative_to
 from assay.curate.grouping import measure
-from assay.part import Credit
+from assay.part import Credit, Ddof
 from assay.types import Row
 
 
@@ -36,6 +36,6 @@ class PseudoFailure(Credit):
     """
 
     failure: float = 0.0  # the reward of the imaginary failure
-    ddof: int = 1
+    ddof: Ddof = 1
     epsilon: float = 1e-6
     does = pseudo_failure

@@ -8,7 +8,7 @@ import numpy as np
 
 from assay.curate.grouping import groups, spread
 from assay.errors import ConfigError
-from assay.part import Credit
+from assay.part import Credit, Ddof
 from assay.types import Row
 
 
@@ -43,7 +43,7 @@ class PerReward(Credit):
     """
 
     weights: tuple[float, ...] = ()  # one weight for each reward, in the recipe's order; empty: 1 for each
-    ddof: int = 1  # the group's variance is divided by its number of rows minus this
+    ddof: Ddof = 1  # the group's variance is divided by its number of rows minus this
     epsilon: float = 1e-6
     does = per_reward
     compares = True

@@ -8,7 +8,7 @@ import numpy as np
 
 from assay.credit.advantage import by_group
 from assay.methods.hi_grpo.turns import turns_of
-from assay.part import Credit
+from assay.part import Credit, Ddof
 from assay.types import Row
 
 
@@ -50,7 +50,7 @@ class TurnRelative(Credit):
     """
 
     backflow: float = 1.0  # lambda: the share of the next turn's return that a turn earns too
-    ddof: int = 1  # the std divides by the number of rewards less ddof
+    ddof: Ddof = 1  # the std divides by the number of rewards less ddof
     epsilon: float = 1e-6  # is added to the std
     compares = True
     does = turn_relative

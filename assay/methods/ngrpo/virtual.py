@@ -8,7 +8,7 @@ import numpy as np
 
 from assay.credit.imagined import relative_to
 from assay.errors import ConfigError
-from assay.part import Credit
+from assay.part import Credit, Ddof
 from assay.types import Row
 
 
@@ -38,7 +38,7 @@ class VirtualBest(Credit):
 
     best: float = 1.0  # the highest possible reward
     count: int = 1
-    ddof: int = 1
+    ddof: Ddof = 1
     epsilon: float = 1e-6
     does = virtual_best
     compares = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from assay.objective.ratios import CLAMP
-from assay.part import WholeLoss
+from assay.part import Ddof, WholeLoss
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -39,7 +39,7 @@ class RAPID(WholeLoss):
     """
 
     cap: float = 2.0
-    ddof: int = 1  # the group's variance is divided by its number of rows minus this
+    ddof: Ddof = 1  # the group's variance is divided by its number of rows minus this
     epsilon: float = 1e-6
     does = rapid
 

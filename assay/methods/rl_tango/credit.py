@@ -9,7 +9,7 @@ import numpy as np
 from assay.credit.advantage import group_relative
 from assay.curate.grouping import groups, spread
 from assay.memory import Memory
-from assay.part import Credit
+from assay.part import Credit, Ddof
 from assay.types import Row
 
 
@@ -42,7 +42,7 @@ def outcome_and_steps(
     for members in groups(rows).values():
         found = [steps_in(rows[i]) for i in members]
         every = np.concatenate([values for values, _ in found])
-        differ = len(every) > ddof and spread(every.tolist())
+        differ = spread(every.tolist())
         mean, scale = (every.mean(), every.std(ddof=ddof) + epsilon) if differ else (0.0, 1.0)
         for i, (values, at) in zip(members, found, strict=True):
             dense = np.zeros(len(rows[i].episode))
@@ -73,7 +73,7 @@ class OutcomeAndSteps(Credit):
 
     start: float = 0.5  # alpha at the first step of the stage
     end: float = 0.05  # alpha at its end
-    ddof: int = 1  # both stds divide by the number of rewards less ddof
+    ddof: Ddof = 1  # both stds divide by the number of rewards less ddof
     epsilon: float = 1e-6  # is added to both stds
     does = outcome_and_steps
     compares = True

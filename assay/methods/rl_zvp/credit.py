@@ -8,7 +8,7 @@ import numpy as np
 
 from assay.curate.grouping import groups, spread
 from assay.errors import DataError
-from assay.part import Credit
+from assay.part import Credit, Ddof
 from assay.types import Origin, Row
 
 
@@ -49,7 +49,7 @@ class ByCertainty(Credit):
     """
 
     alpha: float = 0.1
-    ddof: int = 1  # the group's variance is divided by its number of rows minus this
+    ddof: Ddof = 1  # the group's variance is divided by its number of rows minus this
     epsilon: float = 1e-6  # added to the standard deviation
     does = by_certainty
     compares = True

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from assay.part import Credit
+from assay.part import Credit, Ddof
 from assay.types import Row
 
 
@@ -34,7 +34,7 @@ class Demonstrated(Credit):
     --mechanism.credit demonstrated --mechanism.credit.epsilon 1e-06
     """
 
-    ddof: int = 1  # the group's variance is divided by its number of rows minus this
+    ddof: Ddof = 1  # the group's variance is divided by its number of rows minus this
     epsilon: float = 1e-6
     does = demonstrated
     compares = True

@@ -65,13 +65,6 @@ def test_groups_are_normalised_apart() -> None:
     np.testing.assert_allclose(found[1:3], advantages(others, epsilon=0.0), rtol=1e-12)
 
 
-def test_as_few_steps_as_the_std_subtracts_are_not_compared() -> None:
-    """Rewards 1, 0 and 0 less 1/3, over the std of ddof 2, sqrt(2/3); two steps have no such std."""
-    rows = [row("a#b", 0, 1.0, 0.5), row("a#a", 1, 0.0, -0.5), row("a", 2, 0.0)]
-    found = [values[0] for values in advantages(rows, start=0.5, end=0.05, ddof=2, epsilon=0.0)]
-    assert found == pytest.approx(0.5 * np.array([2, -1, -1]) / 3 / np.sqrt(2 / 3))
-
-
 def test_the_steps_are_those_of_rewards_of_spans_that_have_values() -> None:
     one = row("a,b#b", 0, 1.0, 0.5, -0.5).episode
     more = (Reward("turns", 5.0, "turn", np.array([5.0]), np.array([1], np.int32)), Reward("nothing", 0.0, "span"))
