@@ -61,10 +61,12 @@ def draw_more(
     place: str = STORE,
 ) -> list[Request]:
     """Requests for further problems, until the step has as many as the memory says."""
-    fresh = [episode for episode in episodes if episode.provenance == "fresh"]
-    drawn = 1 + max((episode.request.draw for episode in fresh), default=-1)
+    fresh = [episode.request.draw for episode in episodes if episode.provenance == "fresh"]
+    if not fresh:
+        return []
+    drawn = 1 + max(fresh)
     missing = memory.store(place).get("batch", num_prompts) - drawn
-    return more(memory, drawn, missing) if missing > 0 and fresh else []
+    return more(memory, drawn, missing) if missing > 0 else []
 
 
 class DrawMore(Expansion):

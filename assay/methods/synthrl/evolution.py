@@ -52,8 +52,8 @@ def evolution_of(
     """The state of a problem after these answers to it and these texts, in the order in which they were written.
     `replies` has the answers to each text, by the id of its request.
 
-    A text that is accepted is the current one from then on; it is also the best, unless a better one was accepted
-    before. As in the release, each is compared with the count of the seed, not with that of the text before.
+    A text that is accepted is the current one from then on; it is also the best, unless one as good or better was
+    accepted before. As in the release, each is compared with the count of the seed, not with that of the text before.
     """
     seed = answers[0].request.problem
     found = Evolution(seed, right_of(answers[: bar.checks], bar.checks), current=seed)

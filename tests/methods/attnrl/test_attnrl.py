@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 import torch
+from fresh_draws import require_fresh_draws
 from hypothesis import given
 from hypothesis import strategies as st
 from tiny import Letters, episode, group_of, policy, recipe_of, register, require_resumable, run, segment
@@ -117,6 +118,8 @@ def test_steps_by_hand() -> None:
     assert step_ends(["1", "+", "2", ",", "4", ",", "#", "4"], "compact") == ([4, 6, 8], 2)
     assert step_ends(["a", "\n", "\n", "b", ".\n\n", "</think>", " c"], "natural") == ([3, 5, 7], 3)
     assert step_ends(["a"], "compact") == ([1], 1)
+    assert step_ends(["1", ",", "#", "4", ",", "#", "5"], "compact") == ([2, 5, 7], 1), "before the first mark"
+    assert step_ends(["#", "4", ",", "#", "5"], "compact") == ([3, 5], 0), "an answer without reasoning"
 
 
 def test_places_by_hand() -> None:
@@ -129,6 +132,7 @@ def test_places_by_hand() -> None:
     assert fork_steps(scores, starts, 6, count=2, **where) == [1, 3], "4 is too near 3; then the earliest"  # type: ignore[arg-type]
     assert fork_steps(scores, starts, 6, count=1, **where) == [3]  # type: ignore[arg-type]
     assert fork_steps(scores, starts, 3, count=9, **where) == [1, 2], "behind the reasoning nothing forks"  # type: ignore[arg-type]
+    assert fork_steps(scores, starts, 3, count=1, **where) == [1], "0.1 is the fifth of 0, 0, 0, 0, 0.1, 0.2"  # type: ignore[arg-type]
     assert fork_steps(scores, starts, 6, count=9, share=0.8, apart=99) == []
 
 
@@ -174,6 +178,7 @@ def test_the_batch_by_hand() -> None:
 
     draw_more([episode([1], draw=1)], memory, more=more, num_prompts=2)
     draw_more([episode([1], draw=4)], memory, more=more, num_prompts=2)
+    draw_more([dataclasses.replace(episode([1], draw=1), provenance="replay")], memory, more=more, num_prompts=2)
     assert calls == [(2, 3)]
 
 
@@ -225,10 +230,10 @@ class Commas(Letters):
         return super().decode(ids).replace("c", ",")
 
 
-def asked(episodes: list[Episode], **changes: object) -> list[Request]:
+def asked(episodes: list[Episode], memory: Memory | None = None, **changes: object) -> list[Request]:
     values = {"places": 1, "gap": 1, "share": 0.8, "apart": 1, **changes}
     models = Models({"policy": Told([0.0, 0.1, 0.9, 0.2])}, {"policy": "policy"})  # type: ignore[dict-item]
-    return fork_attended(episodes, Memory(0), models=models, codec=Commas(), **values)  # type: ignore[arg-type]
+    return fork_attended(episodes, memory or Memory(0), models=models, codec=Commas(), **values)  # type: ignore[arg-type]
 
 
 def test_branches_begin_at_the_step_that_is_attended_to_and_only_once() -> None:
@@ -257,8 +262,51 @@ def test_of_solved_problems_only_those_above_the_mean_fork() -> None:
     assert asked(lost) == [], "without verdicts nothing is known"
 
 
+def test_the_score_of_a_problem_is_a_mean_of_answers_and_of_their_steps() -> None:
+    """x: two answers with the scores 0, 0.2, 1.8 and 0.4, a mean of 0.6; y: one with 0, 0.2 and 1.8, of 2/3."""
+    short, long = [1, 3, 1, 3, 1, 0], [1, 3, 1, 3, 1, 3, 1, 0]
+    many = [episode([segment(long, node=f"x{i}")], group="x", sample=i, reward=1.0) for i in range(2)]
+    one = episode([segment(short, node="y0")], group="y", reward=1.0)
+    assert [(r.parent, r.given) for r in asked([*many, one])] == [("y0", 4)]
+
+
+def test_answers_that_say_nothing_of_the_policy_neither_fork_nor_count() -> None:
+    """One without a verdict, through an error of ours, and one that was given whole. Beside a right answer they leave
+    the problem solved; if they were wrong answers, all would fork.
+    """
+    steps = [1, 3, 1, 3, 1, 0]
+    wrong, right = (episode([segment(steps, node=f"n{i}")], sample=i, reward=float(i)) for i in range(2))
+    lost = episode([segment(steps, node="n2")], sample=2, reward=None)
+    told = episode([segment(steps)], sample=2)
+    told = dataclasses.replace(told, request=dataclasses.replace(told.request, prefix=told.segments))
+    assert [r.parent for r in asked([wrong, lost])] == ["n0"]
+    assert asked([right, lost]) == [] and asked([right, told]) == []
+
+
+def drawn(memory: Memory, name: str) -> list[str]:
+    """Of six answers the wrong one forks, and two of the five right ones."""
+    six = [
+        episode([segment([1, 3, 1, 3, 1, 0], node=f"n{i}")], group=name, sample=i, reward=float(i != 1))
+        for i in range(6)
+    ]
+    return [request.parent for request in asked(six, memory)]
+
+
+def test_which_answers_fork_is_drawn_anew_in_every_step_and_group() -> None:
+    require_fresh_draws(drawn)
+
+
 def test_settings_that_cannot_work_are_refused() -> None:
     assert ForkAttended().refusal() is None and "gap 1 or more" in str(ForkAttended(gap=0).refusal())
+
+
+@pytest.mark.parametrize(
+    ("name", "least", "below"),
+    [("places", 0, -1), ("apart", 0, -1), ("gap", 1, 0), ("share", 0.0, -0.01), ("share", 1.0, 1.01)],
+)
+def test_the_bounds_of_settings_are_inclusive(name: str, least: float, below: float) -> None:
+    assert dataclasses.replace(ForkAttended(), **{name: least}).refusal() is None
+    assert dataclasses.replace(ForkAttended(), **{name: below}).refusal()
 
 
 def small() -> Recipe:

@@ -77,7 +77,7 @@ def answers(*texts: tuple[str, bool | None]) -> list[Episode]:
 def test_each_different_answer_gets_one_critique() -> None:
     written = answers(("a", False), ("a", False), ("", False), ("b", None), ("b", True), ("ab", False))
     asked = criticise(written, codec=Codec(), most=9)
-    assert [r.sample for r in asked] == [0, 4, 5] and {r.tag for r in asked} == {CRITIQUE}
+    assert [(r.sample, r.round) for r in asked] == [(0, 1), (4, 1), (5, 1)] and {r.tag for r in asked} == {CRITIQUE}
     assert all(r.max_new == 0 and r.helped and r.group == "0:0/critique" for r in asked)
     text = Codec().decode(asked[1].prefix[0].ids.tolist())
     assert text == Codec().decode([*Codec().encode("+"), END])
@@ -88,14 +88,21 @@ def test_each_different_answer_gets_one_critique() -> None:
     assert Criticise(most=2).grows(PROBLEM, Codec(), 6) >= len(asked[0].context) - len(Codec().render("ab"))
 
 
+def test_the_answer_and_what_the_longest_critique_has_beyond_it_are_added_to_a_prompt() -> None:
+    """` []~` and spaces are 5 tokens, `-99:8*7=10,` with its end 12: 6 more than an answer of 6 has, none of 20."""
+    problem = dataclasses.replace(PROBLEM, solution="5+3=8,8*7=10,9#9")
+    assert Criticise().grows(problem, Codec(), 6) == 5 + 6 + 6
+    assert Criticise().grows(problem, Codec(), 20) == 5 + 20
+
+
 def small(**scale: object) -> Recipe:
     rows = {"num_prompts": 2, "group_size": 8, "num_steps": 12, "learning_rate": 0.02, "warmup_steps": 0}
     return recipe_of("cft-1", max_new=6, **{**rows, **scale})
 
 
 def test_one_problem_for_all_steps() -> None:
-    found = {p.id for step in range(3) for p in one_problem(Memory(0, step=step), 0, 4, pool=POOL)}
-    assert len(found) == 1 and len({one_problem(Memory(s), 0, 1, pool=POOL)[0].id for s in range(9)}) > 1
+    found = [p.id for step in range(3) for p in one_problem(Memory(0, step=step), 0, 4, pool=POOL)]
+    assert found == found[:1] * 12 and len({one_problem(Memory(s), 0, 1, pool=POOL)[0].id for s in range(9)}) > 1
 
 
 def test_a_run_writes_once_and_then_learns_the_critiques() -> None:

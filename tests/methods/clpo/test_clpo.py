@@ -15,7 +15,7 @@ from worked import POOL, Signs, beginner, register
 
 from assay.ask import Sampling
 from assay.methods.clpo.gain import accuracy_gain
-from assay.methods.clpo.rewrite import ROLE, answer_of, mode_of, rewrite, usable
+from assay.methods.clpo.rewrite import ROLE, Rewrite, answer_of, mode_of, rewrite, usable
 from assay.recipe import Recipe
 from assay.rng import Key
 from assay.types import Episode, Problem, Request
@@ -78,7 +78,23 @@ def test_bands_by_hand(rights: list[bool | None], mode: str | None) -> None:
     """Of four: none or one right is hard, two medium, three or four easy; errors of ours count nowhere."""
     assert mode_of(answers(*rights), hard=0.3, medium=0.7) == mode
     found = asked(answers(*rights))
-    assert [(r.role, r.tag, r.group, r.max_new) for r in found] == ([(ROLE, mode, "0:0/rewriter", 5)] if mode else [])
+    places = [(r.role, r.tag, r.group, r.max_new, r.round) for r in found]
+    assert places == ([(ROLE, mode, "0:0/rewriter", 5, 1)] if mode else [])
+
+
+def test_a_bound_belongs_to_the_band_below_it() -> None:
+    """One of four is hard up to 1/4, two of four are medium up to 1/2; an answer that was not judged counts nowhere."""
+    one, two = answers(True, False, False, False), answers(True, True, False, False)
+    assert [mode_of(some, hard=0.25, medium=0.5) for some in (one, two)] == ["hard", "medium"]
+    unjudged = dataclasses.replace(one[0], verdict=None)
+    assert mode_of([*two, unjudged], hard=0.25, medium=0.5) == "medium"
+    assert mode_of([unjudged], hard=0.25, medium=0.5) is None
+
+
+def test_the_longer_of_text_and_question_to_the_rewriter_is_added_to_a_prompt() -> None:
+    """9 tokens of a text, or the 7 that an answer may have; ` [a] ` in the question to the rewriter has 5."""
+    grown = [Rewrite(longest=most).grows(PROBLEM, Codec(), limit) for most, limit in ((9, 20), (9, 7), (2, 20))]
+    assert grown == [9, 7, 5]
 
 
 def test_the_rewriter_reads_question_and_answer_in_the_wording_of_the_mode() -> None:
@@ -116,7 +132,7 @@ def test_each_rewritten_problem_is_solved_once_by_a_group_of_its_own() -> None:
     assert [r.group for r in solving] == ["0:0/rewriter/hard"] * 4 + ["0:1/rewriter/medium"] * 4
     assert {r.parent for r in solving[:4]} == {writing[0].id} and all(r.helped for r in solving)
     assert solving[0].context.tolist() == Codec().render("ba").tolist() and solving[0].max_new == 6
-    assert len({r.id for r in (*writing, *solving)}) == 10
+    assert len({r.id for r in (*writing, *solving)}) == 10 and {r.round for r in solving} == {2}
     done = [dataclasses.replace(e, request=r) for e, r in zip(answers(*[False] * 8), solving, strict=True)]
     assert asked([*first, *written, *done]) == [], "an all-wrong group of a rewritten problem is not rewritten again"
 
@@ -133,6 +149,9 @@ def test_texts_that_are_no_use() -> None:
         ("b 34", "stop", True),
     ]:
         assert usable(text(request, written, finish), least=3) == good, written
+    talk = tuple({"role": role, "content": said} for role, said in (("user", "b"), ("assistant", "a"), ("user", "ab")))
+    spoken = dataclasses.replace(request, problem=dataclasses.replace(problem, prompt=talk))
+    assert [usable(text(spoken, written), least=3) for written in ("ab", "a", "b")] == [False, True, True]
 
 
 @given(st.lists(st.sampled_from([True, False]), min_size=1, max_size=9), st.floats(0, 1), st.floats(0, 1))

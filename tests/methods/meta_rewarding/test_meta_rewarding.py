@@ -45,15 +45,28 @@ def test_without_a_prior_to_speak_of_the_odds_are_those_of_the_wins() -> None:
     assert first - second == pytest.approx(np.log(3.0), abs=1e-6)
 
 
+def slope(wins: np.ndarray, found: np.ndarray, prior: float) -> list[float]:
+    """Of the likelihood at these ratings, less the prior."""
+    places = range(len(wins))
+    return [sum(wins[i, j] / (1 + np.exp(found[i] - found[j])) - wins[j, i] / (1 + np.exp(found[j] - found[i]))
+                for j in places) - prior * found[i] for i in places]  # fmt: skip
+
+
 @given(st.lists(st.integers(0, 4), min_size=9, max_size=9))
 def test_ratings_sum_to_nothing_and_turn_with_the_wins(drawn: list[int]) -> None:
     wins = np.array(drawn, float).reshape(3, 3) * (1 - np.eye(3))
     found = ratings(wins, prior=0.1)
     assert abs(found.sum()) < 1e-8
     np.testing.assert_allclose(ratings(wins.T, prior=0.1), -found, atol=1e-8)
-    slope = [sum(wins[i, j] / (1 + np.exp(found[i] - found[j])) - wins[j, i] / (1 + np.exp(found[j] - found[i]))
-                 for j in range(3)) - 0.1 * found[i] for i in range(3)]  # fmt: skip
-    np.testing.assert_allclose(slope, 0, atol=1e-8)
+    np.testing.assert_allclose(slope(wins, found, 0.1), 0, atol=1e-8)
+
+
+def test_ratings_are_found_where_full_steps_never_arrive() -> None:
+    """The first beats the last of a chain of three; the fifth was never compared."""
+    wins = np.array([[0, 0.01, 0, 10, 0], [0, 0, 100, 0, 0], [0, 0, 0, 100, 0], [0] * 5, [0] * 5])
+    found = ratings(wins, prior=1e-4)
+    np.testing.assert_allclose(slope(wins, found, 1e-4), 0, atol=1e-8)
+    assert found[4] == 0
 
 
 def test_a_place_that_wins_more_often_counts_less() -> None:
@@ -72,6 +85,18 @@ def test_ratings_of_judgements_by_hand() -> None:
     np.testing.assert_allclose([r.value for r in found[:3]], ratings(wins, prior=0.01), atol=1e-9)
     assert found[3].value == 0.0 and found[0].value > found[2].value > found[1].value
     assert RatedBy(prior=0.0).refusal()
+
+
+def test_judgements_of_different_answers_are_not_rated_against_each_other() -> None:
+    """Half of the votes are for the first place, so all weigh 1; x beats y twice."""
+    one = answer("b")
+    x, y = (judgement(one, text, sample=i) for i, text in enumerate(["1", "0"]))
+    lone = judgement(answer("a", sample=1), "0")
+    votes = [(x, y, "1"), (y, x, "2"), (x, lone, "1"), (lone, x, "2")]
+    said = [comparison(a, b, text, role="meta", sample=i) for i, (a, b, text) in enumerate(votes)]
+    found = bind(RatedBy(prior=0.01))([x, y, lone], everyone=[one, x, y, lone, *said])
+    wanted = root(2, 0, 0.01)
+    np.testing.assert_allclose([r.value for r in found], [wanted, -wanted, 0], atol=1e-9)
 
 
 def small(**changes: object) -> Recipe:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections import Counter
 from pathlib import Path
@@ -49,6 +50,7 @@ def test_beginnings_of_the_best_answer_are_groups_of_their_own() -> None:
     assert [request.group for request in found] == ["0:0/0"] * 2 + ["0:0/1"] * 2
     assert {request.given for request in found} <= {2, 5, 7} and {r.tag for r in found} == {BEGINNING}
     assert {request.parent for request in found} == {"0:01"} and len({request.id for request in found}) == 4
+    assert [request.sample for request in found] == [0, 1, 2, 3]
     for request in found:
         assert np.array_equal(np.concatenate([s.ids for s in request.prefix]), LINES[: request.given])
 
@@ -63,6 +65,25 @@ def test_who_has_no_beginnings() -> None:
     assert (
         len(asked(answer(0.0), answer(1.0, 1), again, answer(0.0, 0, LINES, "0:1"), answer(1.0, 1, LINES, "0:1"))) == 4
     )
+
+
+def test_answers_to_beginnings_and_those_of_others_have_no_beginnings() -> None:
+    """Two answers to a beginning differ as much as answers to a question do."""
+    first = asked(answer(0.0), answer(1.0, 1))[:2]
+    grown = [
+        dataclasses.replace(answer(reward), request=one, segments=(*one.prefix, segment(LINES)))
+        for reward, one in zip((0.0, 1.0), first, strict=True)
+    ]
+    assert not asked(*grown)
+    for whose in ("replay", "teacher"):
+        assert not asked(*(dataclasses.replace(answer(float(i), i), provenance=whose) for i in range(2)))
+
+
+def test_the_bounds_of_rewards_are_inclusive_and_their_order_does_not_matter() -> None:
+    """Rewards 0 and 1 have the standard deviation 1/2."""
+    pair = answer(1.0), answer(0.0, 1)
+    assert len(asked(*pair, best=1.0, spread=0.5)) == 4
+    assert not asked(*pair, best=1.01) and not asked(*pair, spread=0.51)
 
 
 def test_early_beginnings_are_drawn_more_often() -> None:
@@ -91,7 +112,7 @@ def test_beginnings_are_drawn_anew_in_every_step_and_group() -> None:
 
 def test_wrong_numbers_are_refused() -> None:
     assert OwnBeginnings(share=-1.0).refusal() and OwnBeginnings(decay=0.0).refusal()
-    assert OwnBeginnings().refusal() is None
+    assert OwnBeginnings().refusal() is None and OwnBeginnings(share=0.0).refusal() is None
 
 
 def test_three_steps_of_training(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import dataclasses
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,10 +15,12 @@ from hypothesis import strategies as st
 from tiny import END, Letters, episode, policy, recipe_of, register, run
 
 from assay.ask.verdicts import chances_right, verdict_tokens
+from assay.engine.interface import Scores, Span
 from assay.errors import DataError
 from assay.lab.trial import small_run, variety
 from assay.memory import Memory
-from assay.methods.rl_v.verdicts import VERDICT, own_verdicts
+from assay.methods.rl_v.verdicts import VERDICT, own_verdicts, vote_by_verdicts
+from assay.models import Models
 from assay.types import Origin, Row, Verdict
 from assay.verifiers.elections import best, weighted
 
@@ -55,13 +58,26 @@ def test_as_many_right_answers_as_wrong_ones_are_asked_about(outcomes: list[floa
 
 
 def test_replayed_answers_and_those_without_a_verdict_are_not_asked_about() -> None:
+    """Nor those of another role, nor rows with a tag."""
     right, wrong, old, given, unjudged, lost = (row.episode for row in rows_of([1.0, 0.0, 1.0, 0.0, 1.0, 0.0]))
     old, given = dataclasses.replace(old, provenance="replay"), dataclasses.replace(given, provenance="teacher")
     unjudged = dataclasses.replace(unjudged, verdict=None)
     lost = dataclasses.replace(lost, verdict=Verdict.invalid("bug"))
     rows = [Row(one) for one in (right, wrong, old, given, unjudged, lost)]
+    rows += [Row(episode([1, END], sample=6, reward=1.0, role="critic")), Row(episode([1, END], sample=7), tag="told")]
     found = own_verdicts(rows, codec=Letters(), memory=Memory(0), role="policy")[len(rows) :]
     assert sorted(lesson.episode.request.sample for lesson in found) == [0, 1]
+
+
+def test_a_lesson_by_hand() -> None:
+    """It is asked at temperature 1 for one token, and keeps nothing of how the answer came about."""
+    right, wrong = (episode([1, 2, END], sample=i, reward=1.0 - i, temperature=0.7) for i in range(2))
+    right = dataclasses.replace(right, text="ab", context=np.array([4], np.int32), path=("node",))
+    lessons = own_verdicts([Row(right), Row(wrong)], codec=Letters(), memory=Memory(0), role="policy")[2:]
+    assert [lesson.episode.text for lesson in lessons] == ["b", "c"]  # the letters of + and -
+    one = lessons[0].episode
+    assert (one.request.temperature, one.request.max_new) == (1.0, 1) and one.path == ()
+    assert one.training_context.tolist() == [1, 1, 2, 3]
 
 
 def test_the_order_of_rows_does_not_matter_to_how_many_there_are_and_a_step_draws_anew() -> None:
@@ -87,10 +103,43 @@ def test_chances_by_hand() -> None:
     engine, problem = policy("fp64", init_std=0.5), episode([1]).request.problem
     (chance,) = chances_right(engine, [(problem, "b")], Letters())
     context = np.array([1, 2, 3], np.int32)
-    from assay.engine.interface import Span
-
     yes, no = (engine.score([Span(context, np.array([word], np.int32))])[0].logp[0] for word in (2, 3))
     assert chance == pytest.approx(math.exp(yes) / (math.exp(yes) + math.exp(no)), rel=1e-6)
+
+
+class Sure:
+    """An engine that gives this chance to Yes, by the first letter of the answer that it reads."""
+
+    def score(self, spans: Sequence[Span]) -> list[Scores]:
+        yes = [{1: 0.7, 2: 0.4, 3: 0.1}[int(span.context[1])] for span in spans]
+        chance = [p if span.ids[0] == 2 else 1 - p for p, span in zip(yes, spans, strict=True)]
+        return [Scores(np.log([p])) for p in chance]
+
+
+def voters(group: str, texts: str, right: str, **changes: Any) -> list[Row]:
+    return [
+        Row(episode([1, END], group=group, sample=i, reward=float(text == right), **{"text": text, **changes}))
+        for i, text in enumerate(texts)
+    ]
+
+
+def test_how_often_votes_are_right_by_hand() -> None:
+    """The chances of a, b and c are 0.7, 0.4 and 0.1. `v` and `y` elect b by every vote, which is wrong and right. `x`
+    elects b by number and by 2 * 0.4, and rightly a by the largest chance; `z` its earlier b by number, else a. `n`
+    elects nothing, for its answer was cut. Of seven pairs of a right and a wrong answer, the two of `v` are lost.
+    """
+    rows = voters("v", "bbc", "c") + voters("x", "bba", "a") + voters("y", "bbc", "b") + voters("z", "ba", "a")
+    rows += voters("n", "a", "a", finish="length")
+    apart = voters("other", "a", "a", role="critic")
+    apart += [row.mark(tag=VERDICT) for row in voters("lesson", "a", "a")]
+    apart.append(Row(episode([1, END], group="lost", reward=None, text="a")))
+    engine: Any = Sure()
+    models = Models({"policy": engine}, {"policy": "policy"})
+    found, stats = vote_by_verdicts([*rows, *apart], models=models, codec=Letters(), role="policy")
+    assert found == [*rows, *apart]
+    wanted = {"majority": 1 / 5, "weighted": 2 / 5, "best": 3 / 5, "auroc": 5 / 7}
+    assert stats == pytest.approx({f"verdict/{name}": value for name, value in wanted.items()})
+    assert vote_by_verdicts(apart, models=models, codec=Letters(), role="policy") == (apart, {})
 
 
 def test_votes_by_hand() -> None:

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from data_files import jsonl, sums
 from hypothesis import given
 from hypothesis import strategies as st
 from tiny import episode, policy, recipe_of, register, require_resumable, run
 
 from assay.ask import Sampling
+from assay.collect import Refill
 from assay.errors import ConfigError
 from assay.known import recipe
 from assay.memory import Memory
-from assay.methods.synthrl.evolution import ROLE, Bar, evolutions
+from assay.methods.synthrl.evolution import ROLE, Bar, evolutions, right_of
 from assay.methods.synthrl.evolve import STORE, Evolve, KeepEvolved, evolve, keep_evolved
 from assay.methods.synthrl.variants import evolved_all, with_evolved
 from assay.recipe import Recipe
@@ -24,6 +27,7 @@ from assay.rng import Key
 from assay.source import Pool, Share
 from assay.source.epochs import set_of
 from assay.tasks import task
+from assay.tasks.data.task import data
 from assay.tasks.harder import may_be_asked, request_for_variant, variant_of
 from assay.types import Episode, Problem, Request
 
@@ -84,15 +88,15 @@ def test_a_chain_of_variants_by_hand() -> None:
     """
     seen = [of(r, right=True) for r in first()]
     more = next_of(seen)
-    assert [r.sample for r in more] == [2, 3] and {r.group for r in more} == {"0:0"}
+    assert [(r.sample, r.round) for r in more] == [(2, 1), (3, 1)] and {r.group for r in more} == {"0:0"}
     seen += [of(r, right=True) for r in more]
     (writing,) = next_of(seen)
-    assert (writing.role, writing.group, writing.max_new) == (ROLE, f"0:0/{ROLE}", 16)
+    assert (writing.role, writing.group, writing.max_new, writing.round) == (ROLE, f"0:0/{ROLE}", 16, 1)
     assert prompts([writing]) == {"M23 5+3 ^"}
     seen.append(of(writing, text="M23 5+3+4-4"))
     asked = next_of(seen)
     assert len(asked) == 4 and prompts(asked) == {"M23 5+3+4-4"}
-    assert {(r.role, r.parent, r.max_new) for r in asked} == {("policy", writing.id, 64)}
+    assert {(r.role, r.parent, r.max_new, r.round) for r in asked} == {("policy", writing.id, 64, 2)}
     assert {r.problem.spec["steps"][0][1] for r in asked} == {3} and len({r.id for r in asked}) == 4
     seen += [of(r, right=i < 2) for i, r in enumerate(asked)]
     (again,) = next_of(seen)
@@ -129,14 +133,23 @@ def test_four_right_of_the_seed_accept_one_and_two(right: int, accepted: bool) -
     assert (chain(4, (TEXTS[0], right)).best is not None) is accepted
 
 
-def test_the_variant_with_the_fewest_right_answers_is_kept_and_the_last_one_goes_on() -> None:
+def test_the_variant_with_the_fewest_right_answers_is_kept_and_the_last_one_is_varied() -> None:
     one, two = TEXTS[:2]
     state = chain(4, (one, 1), (two, 2), (two, 1))
     assert (text_of(state.best), state.best_right) == (one, 1.0)
     assert text_of(state.current) == two and state.attempts == 3
     assert text_of(chain(4, (one, 2), (two, 1), (one, 2)).best) == two
+    assert text_of(chain(4, (one, 1), (two, 1)).best) == one, "of equal ones the first, as in the release"
     assert chain(4, (one, None)).best is None, "answers without a verdict accept nothing"
     assert chain(4, ("no problem", 1)).best is None and chain(4, ("M23 5+3", 1)).best is None
+
+
+def test_answers_without_a_verdict_count_in_neither_direction() -> None:
+    """Of four answers one is lost and one not judged; of the other two one is right, as 2 of 4 would be."""
+    asked = first()[0]
+    lost = [of(asked, right=None), of(asked, text="not judged")]
+    assert right_of([of(asked, right=True), of(asked, right=False), *lost], 4) == 2.0
+    assert right_of(lost, 4) is None
 
 
 @given(own=st.integers(0, 4), tries=st.lists(st.integers(0, 4), max_size=5))
@@ -149,6 +162,7 @@ def test_what_is_kept_is_solvable_and_harder_and_nothing_harder_was_accepted(own
 def test_a_seed_that_is_not_sure_gets_no_variants_and_a_useless_text_costs_an_attempt() -> None:
     requests = [dataclasses.replace(first()[0], sample=i) for i in range(4)]
     assert next_of([of(r, right=i < 2) for i, r in enumerate(requests)]) == []
+    assert [r.role for r in next_of([of(r, right=i < 3) for i, r in enumerate(requests)])] == [ROLE]
     seen = [of(r, right=True) for r in requests]
     (writing,) = next_of(seen)
     seen.append(of(writing, text="M23 5+3+4-4", finish="length"))
@@ -216,8 +230,29 @@ def test_training_draws_the_set_and_the_variants_in_epochs() -> None:
     memory = Memory(0).keep(STORE, {seeds[1].id: {"right": 14, "text": "M23 1+2-2"}, seeds[2].id: {"right": 3}})
     drawn = with_evolved(memory, 0, 4, pool=CHAINS, drawn=4, size=3)
     assert sorted(str(p.prompt) for p in drawn) == sorted([*(str(p.prompt) for p in seeds), "M23 1+2-2"])
+    assert with_evolved(memory, 1, 3, pool=CHAINS, drawn=4, size=3) == drawn[1:], "a refill goes on in the epoch"
     assert not evolved_all({}, memory=memory, pool=CHAINS, size=3)
     assert evolved_all({}, memory=memory, pool=CHAINS, size=2)
+
+
+def test_a_file_with_fewer_rows_than_the_set_is_measured_when_all_of_its_rows_are(tmp_path: Path) -> None:
+    pool = Pool((Share(data(jsonl(tmp_path / "rows.jsonl", sums(40))).name),), "natural")
+    names = [row.id for row in pool.rows("train")]
+    assert len(names) > 1 + max(len(pool.rows("valid")), len(pool.rows("test")))
+    every, but_one = (Memory(0).keep(STORE, {name: {} for name in some}) for some in (names, names[1:]))
+    assert evolved_all({}, memory=every, pool=pool, size=99) and not evolved_all({}, memory=but_one, pool=pool, size=99)
+    assert evolved_all({}, memory=but_one, pool=pool, size=len(names) - 1)
+
+
+def test_the_longest_text_and_what_asks_for_the_next_are_added_to_a_prompt() -> None:
+    """5 characters of a text, or the 3 that an answer may have, and ` ^` behind it."""
+    assert [Evolve(longest=5).grows(SEED, Characters(), limit) for limit in (64, 3)] == [7, 5]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("name", "least"), [("checks", 2), ("attempts", 0), ("margin", 0)])
+def test_the_least_of_each_setting_is_accepted(name: str, least: int) -> None:
+    fits, refused = (Evolve(**{name: value}).refusal() for value in (least, least - 1))
+    assert fits is None and refused is not None and "checks 2 or more, attempts and margin 0 or more" in refused
 
 
 def test_settings_that_cannot_work_are_refused() -> None:
@@ -226,6 +261,8 @@ def test_settings_that_cannot_work_are_refused() -> None:
     assert Evolve().refusal(**values) is None and KeepEvolved().refusal(**values) is None
     assert "least must be above 0" in str(Evolve(least=0).refusal(**values))
     assert "would accept other variants" in str(KeepEvolved(least=5).refusal(**values))
+    values["mechanism"] = dataclasses.replace(values["mechanism"], expand=(Refill(), Evolve()))
+    assert KeepEvolved().refusal(**values) is None, "a refill accepts no variants"
 
 
 def small() -> Recipe:

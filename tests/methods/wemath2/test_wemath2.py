@@ -15,8 +15,9 @@ from tiny import POOL, episode, policy, recipe_of, register, require_resumable, 
 from assay.memory import Memory
 from assay.methods.wemath2.climb import ARROWS, STORE, climb, difficulty_graph
 from assay.methods.wemath2.rank_mean import rank_mean, rank_means
-from assay.methods.wemath2.variants import at_level, basic, family_of, variants
+from assay.methods.wemath2.variants import at_level, basic, family_of, levels_of, variants
 from assay.recipe import Recipe
+from assay.rng import Key
 from assay.source import Pool, Share
 from assay.source.epochs import set_of
 from assay.tasks import task
@@ -72,6 +73,7 @@ def test_a_problem_without_variants_is_compared_within_its_group() -> None:
     found = advantages([1, 0, 0, 1], [1, 1], families=["a", "b"])
     np.testing.assert_allclose(found, [1, -1, -1, 1, 0, 0], atol=1e-5)
     assert advantages([0.5, 0.5], [0.5, 0.5]) == [0.0] * 4
+    assert advantages([1e7, 1e7 + 1]) == [0.0, 0.0], "apart by no more than single precision rounds"
 
 
 def test_groups_of_other_sizes_are_compared_by_shares_of_their_ranks() -> None:
@@ -110,6 +112,13 @@ def test_variants_come_together_and_are_of_one_split() -> None:
     assert all(not p.parents for p in variants(Memory(0), 0, 4, pool=POOL)), "a task without variants"
 
 
+def test_levels_are_those_of_the_task_of_the_problem() -> None:
+    """A task without variants has the level that was drawn."""
+    pool = Pool((Share("grids", (3, 1)), Share("grids", (2,)), Share("mod-chain", (4, 5))))
+    assert levels_of(pool, task("grids").problem(Key(0), level=1)) == [1, 2, 3]
+    assert levels_of(pool, task("mod-chain").problem(Key(0), level=4)) == [4]
+
+
 def answered(problem: Problem, *rights: bool | None) -> list[Episode]:
     made = [episode([1], sample=i, reward=None if r is None else float(r)) for i, r in enumerate(rights)]
     return [dataclasses.replace(e, request=dataclasses.replace(e.request, problem=problem)) for e in made]
@@ -132,12 +141,17 @@ def test_every_arrow_of_the_graph() -> None:
         assert ARROWS[names[name]] == tuple(None if a is None else names[a] for a in arrows)
 
 
-def test_a_problem_goes_on_where_its_answers_lead() -> None:
+def test_a_problem_follows_the_arrow_of_its_answers() -> None:
     (base, other, *_) = set_of(basic(GRIDS), 0, SIZE)
     memory = climb(Memory(0), episodes=[*answered(base, False, True), *answered(other, False, False)], pool=GRIDS)
     assert memory.store(STORE) == {base.id: [2, True]}, "the other one is out, and comes again at its base"
     memory = climb(memory, episodes=answered(at_level(base, 2), False, None), pool=GRIDS)
     assert memory.store(STORE) == {base.id: [3, False]}
+    lost, plain = answered(at_level(base, 3), None, True)
+    hinted = dataclasses.replace(plain, request=dataclasses.replace(plain.request, hinted=True))
+    for silent in (lost, hinted, dataclasses.replace(plain, verdict=None)):
+        assert climb(memory, episodes=[silent], pool=GRIDS).store(STORE) == {base.id: [3, False]}, "says nothing"
+    assert climb(memory, episodes=[plain], pool=GRIDS).store(STORE) == {base.id: [4, True]}
     drawn = difficulty_graph(memory, 0, 4, pool=GRIDS, drawn=4, size=SIZE)
     assert (family_of(drawn[0]), drawn[0].level) == (base.id, 3)
     assert [p.level for p in drawn[1:]] == [1, 1, 1] and base.id not in {p.id for p in drawn[1:]}
