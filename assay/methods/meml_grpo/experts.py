@@ -96,7 +96,7 @@ def gold_after_failure(episodes: Sequence[Episode], *, codec: Codec, more_than: 
         judged = [e.right for e in members if e.verdict is not None and e.verdict.status != "invalid"]
         if expert_of(request) < 0 or request.tag == GOLD or f"{group}/{GOLD}" in groups or not request.problem.solution:
             continue
-        if judged and judged.count(False) > more_than * len(judged):
+        if judged.count(False) > more_than * len(judged):
             place = {"group": f"{group}/{GOLD}", "tag": GOLD, "sample": expert_of(request)}
             gold = dataclasses.replace(request, **place, round=request.round + 1, prefix=())
             asked.append(answered(gold, request.problem.solution, codec))

@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 from tiny import POOL, TINY, policy, recipe_of, register, require_resumable, run
 
 import assay.tasks
+from assay.ask import AnnealTemperature, Fewer, Shorter
 from assay.known import recipe
 from assay.memory import Memory
+from assay.methods.acereason import MATHS, within
 from assay.recipe import Recipe
 from assay.source import Examine, Only, Pool, Share, Unsolved
 from assay.source.domains import Domain, only, restricted
@@ -75,6 +77,14 @@ def test_a_run_goes_through_lengths_domains_and_temperatures() -> None:
     assert 0.6 in heat and max(heat) == 1.0
     assert trained.count(False) <= 2 and memory.stage == 7
     assert not any(step.get("update/steps", 0) > 1 for step in notes.stats), "one update a rollout"
+
+
+def test_a_stage_asks_for_its_length_its_answers_and_its_temperature() -> None:
+    """8192 of 32768 tokens, half of the answers and one temperature throughout; unless told otherwise the length."""
+    every = within(8192, MATHS, answers=0.5, temperature=0.6)
+    assert every.ask == (Fewer(share=0.5), Shorter(share=0.25), AnnealTemperature(first=0.6, last=0.6))
+    assert within(16384, MATHS).ask == (Shorter(share=0.5),)
+    assert dataclasses.replace(every, ask=()) == MATHS
 
 
 def test_the_stages_of_the_paper() -> None:

@@ -68,6 +68,7 @@ def test_laws_of_paths(rows: list[list[float]], scale: float) -> None:
         ("a,b,a,b#a", 2, ["a,", "a,b,a,b"]),
         ("ab", 15, [""]),
         ("#a", 15, [""]),
+        (" #a", 15, [""]),
     ],
 )
 def test_states_by_hand(text: str, most: int, states: list[str]) -> None:
@@ -77,6 +78,8 @@ def test_states_by_hand(text: str, most: int, states: list[str]) -> None:
 def test_states_of_lines() -> None:
     text = "one\ntwo\nAnswer: \\boxed{3}"
     assert states_of(answer(text, wording="natural"), most=9) == ["one\n", "one\ntwo\n", "one\ntwo\nAnswer: "]
+    blank = answer("\n\none\nAnswer: \\boxed{3}", wording="natural")
+    assert states_of(blank, most=9) == ["\n\none\n", "\n\none\nAnswer: "], "an empty line is no step"
 
 
 def distance(engine: Any, state: str, said: str) -> float:
@@ -101,6 +104,15 @@ def test_the_reward_is_that_of_dense_distributions(precision: str) -> None:
     assert [one.value for one in halves] == [1.0, 1.0, 1.0, 0.0]
 
 
+def test_a_long_answer_is_as_likely_as_its_tokens_are_on_average() -> None:
+    """The sum over its two tokens would say that the other answer is always the nearer one."""
+    engine = policy("fp64", vocab=Signs.vocab, seed=1)
+    answers = [answer("a,b#ab"), answer("b#b", sample=1)]
+    assert all(distance(engine, s, "ab") < distance(engine, s, "b") for s in ("a,", "a,b", "b"))
+    found = bind(Steady(above=None), codec=CODEC)(answers, models=models_of(engine))
+    assert [one.value for one in found] == [1.0, 0.0], "con 1 and vol 0, and the other way round"
+
+
 @pytest.mark.slow
 def test_steady_paths_become_more(monkeypatch: pytest.MonkeyPatch) -> None:
     """Until a group agrees, which is worth nothing."""
@@ -117,3 +129,7 @@ def test_where_all_agree_or_nobody_answers_there_is_no_reward() -> None:
     part, models = bind(Steady(), codec=CODEC), models_of(policy("fp64", vocab=Signs.vocab))
     assert [one.value for one in part([answer("a#a"), answer("b#a", sample=1)], models=models)] == [0.0, 0.0]
     assert [one.value for one in part([answer("a#a", finish="length")], models=models)] == [0.0]
+
+
+def test_no_state_at_all_is_refused() -> None:
+    assert Steady(most=0).refusal() and Steady(most=1).refusal() is None

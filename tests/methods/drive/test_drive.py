@@ -8,11 +8,13 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tiny import POOL, episode, policy, recipe_of, register, require_resumable, run
+from tiny import POOL, episode, group_of, policy, recipe_of, register, require_resumable, run
 
 from assay.known import recipe
 from assay.memory import Memory
+from assay.methods.drive import BROAD, hard
 from assay.methods.drive.hardest import STORE, before, hardest, stage_rates
+from assay.part import bind
 from assay.recipe import Recipe
 from assay.source import Pool, Share
 from assay.source.epochs import set_of
@@ -47,7 +49,9 @@ def places(memory: Memory, *, share: float, first: int = 0, count: int = 99, dra
 def test_counts_of_two_stages_by_hand() -> None:
     """Two visits: 1 of 2, then 0 of 2: 1 of 4, the first visit at 0.5. The next stage begins anew and keeps these."""
     memory = counted(Memory(0), of(0, True, False), of(1, None))
-    memory = counted(memory, of(0, False, False))
+    hinted = [dataclasses.replace(e, request=dataclasses.replace(e.request, hinted=True)) for e in of(0, True, True)]
+    unjudged = [dataclasses.replace(e, verdict=None) for e in of(1, False)]
+    memory = counted(memory, of(0, False, False), hinted, unjudged)
     (name,) = memory.store(STORE)["now"]
     assert memory.store(STORE)["now"][name] == [1, 4, 0.5] and before(memory, STORE) == {}
     later = dataclasses.replace(memory, stage=1)
@@ -68,6 +72,27 @@ def test_the_hardest_by_hand() -> None:
     assert places(memory, share=0.01) == [1], "one at least"
     assert len(places(memory, share=1.0)) == 4, "a round has no problem twice"
     assert sorted(places(Memory(0), share=0.5)) == list(range(SIZE)), "nothing was tried"
+
+
+@pytest.mark.parametrize("drawn", [2, 4, 99])
+def test_each_step_takes_the_places_after_those_of_the_one_before(drawn: int) -> None:
+    """An epoch of four problems is two steps of two, or one step that asks for four or more. A refill asks for places
+    within the step or beyond it.
+    """
+    memory = dataclasses.replace(counted(Memory(0), *(of(place, False) for place in range(4))), stage=1)
+    epochs = [place for step in (0, 1) for place in places(dataclasses.replace(memory, step=step), share=1.0)]
+    assert sorted(epochs[:4]) == sorted(epochs[4:]) == [0, 1, 2, 3]
+    for step in range(2):
+        begin, now = step * min(drawn, 4), dataclasses.replace(memory, step=step)
+        assert places(now, share=1.0, count=2, drawn=drawn) == epochs[begin : begin + 2]
+        assert places(now, share=1.0, first=1, count=2, drawn=drawn) == epochs[begin + 1 : begin + 3]
+
+
+def test_advantages_of_broad_and_hard_problems_by_hand() -> None:
+    """Of 1, 0, 0, 0 the mean is 1/4 and the std, of three degrees of freedom, (3/4 / 3)^0.5 = 1/2."""
+    for mechanism in (BROAD, hard(72, 175)):
+        rows = bind(mechanism.credit)(group_of([1.0, 0.0, 0.0, 0.0]))
+        assert [row.advantage[0] for row in rows] == pytest.approx([1.5, -0.5, -0.5, -0.5], abs=1e-5)
 
 
 @given(st.lists(st.lists(st.booleans(), min_size=1, max_size=4), min_size=1, max_size=SIZE), st.floats(0.1, 1))

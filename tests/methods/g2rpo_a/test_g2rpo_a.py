@@ -16,6 +16,7 @@ from assay.ask import Sampling, first_requests
 from assay.errors import ConfigError, DataError
 from assay.memory import Memory
 from assay.methods.g2rpo_a.guidance import GUIDED, STORE, GuideAnswers, adapt_guidance, guide_answers
+from assay.part import bind
 from assay.recipe import Recipe, check
 from assay.rng import Key
 from assay.types import Episode, Origin, Request
@@ -94,6 +95,8 @@ def test_two_of_twelve_begin_with_the_solution() -> None:
     assert Signs().decode(whole.prefix[0].ids.tolist()) == solution and whole.max_new == 8 - len(solution)
     assert len(guided(99, requests=requests(max_new=3))[11].prefix[0]) == 2, "one token is left to write"
     assert not any(r.tag for r in guided(3, share=0.0))
+    usual = bind(GuideAnswers(), codec=Signs(), group_size=12)(requests(), Memory(0))
+    assert [r.sample for r in usual if r.tag == GUIDED] == [10, 11], "unless told otherwise"
 
 
 def test_what_cannot_be_guided_is_refused() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -37,7 +38,7 @@ def letters(monkeypatch: pytest.MonkeyPatch) -> None:
     register(monkeypatch)
 
 
-def group(outcomes: list[float | None], name: str) -> list[Episode]:
+def group(outcomes: Sequence[float | None], name: str) -> list[Episode]:
     return [episode([1, END], group=name, sample=i, reward=one, text="ab"[i % 2]) for i, one in enumerate(outcomes)]
 
 
@@ -49,6 +50,43 @@ def test_only_mixed_groups_are_asked_about_and_both_kinds_alike() -> None:
     assert all((request.role, request.max_new, request.prefix) == ("verifier", 3, ()) for request in requests)
     known = [dataclasses.replace(episodes[0], request=requests[0])]
     assert ask_verdicts([*episodes, *known], codec=Words(), memory=Memory(0), most=2, **ASKED) == []
+
+
+def test_only_judged_answers_of_the_role_are_asked_about() -> None:
+    right, wrong, lost = group([1.0, 0.0, None], "m")
+    unjudged = dataclasses.replace(wrong, verdict=None)
+    other = dataclasses.replace(wrong, request=dataclasses.replace(wrong.request, role="other"))
+    for second, count in ((wrong, 2), (lost, 0), (unjudged, 0), (other, 0)):
+        assert len(ask_verdicts([right, second], codec=Words(), memory=Memory(0), most=2, **ASKED)) == count
+
+
+def test_the_draw_is_another_one_for_each_step_group_and_kind() -> None:
+    """Half of 16 right answers, and half of 16 wrong ones."""
+
+    def drawn(name: str, step: int) -> list[list[int]]:
+        episodes = group([1.0] * 16 + [0.0] * 16, name)
+        place = {f"verdict/{one.request.id}": i for i, one in enumerate(episodes)}
+        memory = dataclasses.replace(Memory(0), step=step)
+        asked = [place[r.group] for r in ask_verdicts(episodes, codec=Words(), memory=memory, most=8, **ASKED)]
+        assert [i < 16 for i in asked] == [True] * 8 + [False] * 8 and len(set(asked)) == 16
+        return [asked[:8], [i - 16 for i in asked[8:]]]
+
+    found = [*drawn("m", 0), *drawn("m", 1), *drawn("n", 0)]
+    assert len(set(map(tuple, found))) == 6
+
+
+def test_how_much_longer_a_question_about_an_answer_is() -> None:
+    """By its tokens and those of its reply, less those of the problem and the answer."""
+    episodes = group([1.0, 0.0], "m")
+    first = episodes[0]
+    first_length = len(Words().render(first.request.problem.prompt)) + len(first.text)
+    for length in (1, 3):
+        part = AskVerdicts(most=1, length=length)
+        asked = bind(part, codec=Words())(episodes, memory=Memory(0))[0]
+        assert part.grows(first.request.problem, Words(), 8) == len(asked.context) + asked.max_new - first_length
+    part = ShowVerdicts(most=1)
+    shown = bind(part, codec=Words())(episodes, memory=Memory(0))[0]
+    assert part.grows(first.request.problem, Words(), 8) == len(shown.context) + shown.given - first_length
 
 
 @given(st.lists(st.lists(st.sampled_from([0.0, 1.0, None]), min_size=1, max_size=6), max_size=4), st.integers(1, 3))
@@ -104,8 +142,10 @@ def test_between_the_best_mean_and_the_majority(votes: list[tuple[str, int]]) ->
     assert answers.count(most) == answers.count(majority(answers))  # type: ignore[arg-type]
 
 
-def test_lengths_and_numbers_are_refused() -> None:
-    assert "1 or more" in str(AskVerdicts(most=0).refusal()) and AskVerdicts().refusal() is None
+@pytest.mark.parametrize("name", ["most", "length"])
+def test_lengths_and_numbers_are_refused(name: str) -> None:
+    assert "1 or more" in str(dataclasses.replace(AskVerdicts(), **{name: 0}).refusal())
+    assert dataclasses.replace(AskVerdicts(), **{name: 1}).refusal() is AskVerdicts().refusal() is None
 
 
 @pytest.mark.slow

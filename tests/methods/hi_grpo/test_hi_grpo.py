@@ -60,7 +60,7 @@ def test_a_reward_stands_at_the_end_of_its_turn() -> None:
         assert [r.value for r in found if r is not None] == [0.5, 0.25][: 2 - turn]
         assert all(r.scope == "turn" for r in found if r is not None)
     assert bind(InTurn(of=Scored(name="y")))([two]) == [None]
-    assert InTurn(turn=-1).refusal() and InTurn(of=ValidSteps()).refusal() and InTurn(turn=1).refusal() is None
+    assert InTurn(turn=-1).refusal() and InTurn(of=ValidSteps()).refusal() and InTurn(turn=0).refusal() is None
 
 
 def row(origin: list[int], dense: list[float], *, group: str = "0:0", sample: int = 0) -> Row:
@@ -85,6 +85,16 @@ def test_advantages_by_hand() -> None:
     assert three.advantage == pytest.approx([first[2], first[2]])
     apart, *_ = turn_relative(rows, backflow=0.0, ddof=1, epsilon=1e-6)
     assert apart.advantage == pytest.approx([1 / 3 / (3**-0.5 + 1e-6)] * 2 + [second[0]])
+
+
+def test_what_the_third_turn_earns_flows_back_to_the_first() -> None:
+    """By halves: 1, 0, 4 return 2, 2, 4; 0, 1, 0 return 0.5, 1, 0; and nothing returns nothing."""
+    origin = [P, E, P, E, P]
+    rows = [row(origin, [1, 0, 0, 0, 4]), row(origin, [0, 0, 1, 0, 0], sample=1), row(origin, [0.0] * 5, sample=2)]
+    found = turn_relative(rows, backflow=0.5, ddof=1, epsilon=0.0)
+    for token, returns in ((0, [2.0, 0.5, 0.0]), (2, [2.0, 1.0, 0.0]), (4, [4.0, 0.0, 0.0])):
+        expected = (np.array(returns) - np.mean(returns)) / np.std(returns, ddof=1)
+        assert [one.advantage[token] for one in found] == pytest.approx(expected)  # type: ignore[index]
 
 
 ANSWERS = st.lists(

@@ -18,7 +18,7 @@ from assay.methods.j1.sides import InHalves, both, in_halves
 from assay.rng import Key
 from assay.source import Pool, Share
 from assay.tasks import task
-from assay.types import Episode, Request
+from assay.types import Episode, Request, Verdict
 
 PAIRS = Pool((Share(f"compare:{NAME}", (2,)),))
 
@@ -57,10 +57,20 @@ def test_only_comparisons_have_halves() -> None:
     drawn = first_requests([asked()], Memory(0), first=0, samples=4, sampling=Sampling(8), codec=Signs())
     assert in_halves(drawn, codec=Signs(), form="both-orders") == drawn
     plain = [answer("b"), answer("a", sample=1)]
-    assert [r.value for r in both(plain, by="verdict")] == [1.0, 0.0]  # type: ignore[union-attr]
-    odd, even = (recipe_of("j1", group_size=size).scale for size in (5, 4))
+    found = both(plain, by="verdict")
+    assert [r.value for r in found] == [1.0, 0.0]  # type: ignore[union-attr]
+    assert [[part.name for part in r.parts] for r in found] == [["alone"], ["alone"]]  # type: ignore[union-attr]
+    few, odd, even = (recipe_of("j1", group_size=size).scale for size in (2, 5, 4))
+    assert "two or more" in str(InHalves().refusal(scale=few, mechanism=None))
     assert "even number" in str(InHalves().refusal(scale=odd, mechanism=None))
     assert InHalves().refusal(scale=even, mechanism=None) is None
+
+
+def test_a_half_is_a_judgement_of_a_group_that_was_divided() -> None:
+    """No half are a comparison that was asked as it is, and an answer that is no judgement, whatever its group."""
+    whole = task(f"compare:{NAME}").problem(Key(1), level=2)
+    episodes = [answer(str(whole.spec["score"]), whole), answer("b", group="0:1/greedy")]
+    assert [r.value for r in both(episodes, by="verdict")] == [1.0, 1.0]  # type: ignore[union-attr]
 
 
 def test_both_must_be_right_by_hand() -> None:
@@ -71,7 +81,12 @@ def test_both_must_be_right_by_hand() -> None:
     found = both(episodes, by="verdict")
     assert [r.value for r in found] == [1.0, 1.0, 0.0, 0.0]  # type: ignore[union-attr]
     assert [r.parts[0].value for r in found] == [1.0, 1.0, 1.0, 0.0]  # type: ignore[union-attr]
-    assert both(episodes[:3], by="verdict")[2] is None, "its other half was lost"
+    for by in ("verdict", "order"):
+        assert both(episodes[:3], by=by)[2] is None, "its other half was lost"  # type: ignore[arg-type]
+        for lost in (None, Verdict.invalid("bug")):
+            unjudged = dataclasses.replace(episodes[1], verdict=lost)
+            halves = both([episodes[0], unjudged, *episodes[2:]], by=by)  # type: ignore[arg-type]
+            assert halves[:2] == [None, None] and halves[2] is not None, "one half was not judged"
 
 
 def test_scores_must_be_in_order_by_hand() -> None:
@@ -80,6 +95,17 @@ def test_scores_must_be_in_order_by_hand() -> None:
     scores = [["1", "0"], ["1", "1"], ["?", "0"]]  # of the better answer and of the worse one
     episodes = [said(r, scores[i // 2][(i % 2) ^ good]) for i, r in enumerate(made)]
     assert [r.value for r in both(episodes, by="order")] == [1.0, 1.0, 0.0, 0.0, 0.0, 0.0]  # type: ignore[union-attr]
+
+
+def test_scores_can_be_in_order_though_neither_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The better answer keeps both rules, the worse one of them: 1 and 0 are in order, and both are too low."""
+    judged.register(monkeypatch, judged.RULED)
+    made = requests("alone", samples=2)
+    wanted = [r.problem.spec["score"] for r in made]
+    assert sorted(wanted) == [1, 2]
+    episodes = [said(r, str(score - 1)) for r, score in zip(made, wanted, strict=True)]
+    assert [r.value for r in both(episodes, by="order")] == [1.0, 1.0]  # type: ignore[union-attr]
+    assert [r.value for r in both(episodes, by="verdict")] == [0.0, 0.0]  # type: ignore[union-attr]
 
 
 @given(st.lists(st.sampled_from("12"), min_size=4, max_size=4))

@@ -20,12 +20,14 @@ from assay.methods.meml_grpo.experts import (
     GOLD,
     MANNERS,
     AsExperts,
+    GoldAfterFailure,
     as_experts,
     expert_of,
     gold_after_failure,
     taught_experts,
 )
 from assay.methods.meml_grpo.lessons import MUTUAL, lessons
+from assay.part import bind
 from assay.recipe import Recipe, check
 from assay.rng import Key
 from assay.types import Origin, Request, Row
@@ -70,6 +72,8 @@ def test_the_experts_answer_in_turn_each_in_a_group_of_its_own() -> None:
     question = PROBLEM.prompt
     contexts = [Codec().render(text).tolist() for text in (question, f"{question} (", f"{question} )")]
     assert [r.context.tolist() for r in made[:3]] == contexts and not any(r.helped for r in made)
+    assert expert_of(dataclasses.replace(made[1], group="0:0")) == -1, "of no expert"
+    assert AsExperts(experts=3).grows(PROBLEM, Codec(), 6) == 2, "by a space and a bracket"
     shown = taught_experts(made, codec=Codec())
     texts = [Codec().decode(r.prefix[0].ids.tolist()[:-1]) for r in shown[:3]]
     assert texts == TASK.traces(PROBLEM)[:3] and all(r.max_new == 0 for r in shown)
@@ -85,12 +89,23 @@ def test_who_failed_more_than_three_quarters_is_shown_the_solution() -> None:
     assert found[1].context.tolist() == requests()[2].context.tolist(), "under its own instruction"
     assert Codec().decode(found[0].prefix[0].ids.tolist()[:-1]) == PROBLEM.solution and found[0].helped
     assert {r.round for r in found} == {requests()[0].round + 1}
+    episodes = [row.episode for row in rows([False] * 4, [False, False, False, True], [])]
+    assert [r.group for r in bind(GoldAfterFailure(), codec=Codec())(episodes)] == ["0:0/e0/gold"]
     done = [dataclasses.replace(episode([1], reward=1.0), request=r) for r in found]
     before = [row.episode for row in rows([False] * 4, [True] * 4, [False] * 4)]
     assert gold_after_failure([*before, *done], codec=Codec(), more_than=6 / 8) == [], "once"
 
 
-def test_the_worst_learns_what_the_best_had_right() -> None:
+def test_answers_that_nobody_judged_are_no_failures() -> None:
+    """3 of 4 failed, which is not more than 3/4; 4 of 5 would be."""
+    assert golden([False, False, False, True, None], [], []) == golden([None] * 4, [], []) == []
+    episodes = [row.episode for row in rows([False, False, False, True, False], [], [])]
+    assert len(gold_after_failure(episodes, codec=Codec(), more_than=6 / 8)) == 1
+    unjudged = [*episodes[:4], dataclasses.replace(episodes[4], verdict=None)]
+    assert gold_after_failure(unjudged, codec=Codec(), more_than=6 / 8) == []
+
+
+def test_the_worst_is_given_what_the_best_had_right() -> None:
     """Accuracies 1/2, 1 and 0: the two right answers of the second expert, under the question of the third."""
     given_rows = rows([True, False], [True, True], [False, False])
     found = lessons(given_rows)
@@ -101,6 +116,21 @@ def test_the_worst_learns_what_the_best_had_right() -> None:
     assert all(row.episode.training_context.tolist() == third for row in copies)
     assert not any(row.in_group or row.in_denominator for row in copies) and all(row.in_loss for row in copies)
     assert [row.in_group for row in found[: len(given_rows)]] == [True] * 6
+    given_rows = [row.mark(in_loss=not row.episode.right) for row in given_rows]
+    assert len(lessons(given_rows)) == len(given_rows), "what is out of the loss is not copied"
+    equal = lessons(rows([True, False], [True, False], [False, False]))[6:]
+    assert [expert_of(row.episode.request) for row in equal] == [0], "the first of equals"
+
+
+def test_solutions_and_answers_of_no_expert_are_no_merit() -> None:
+    """All experts failed; the right answers are a solution that was shown, and one of a group of no expert."""
+    failed, (shown, *_) = rows([False] * 4, [False] * 4, [False] * 4), golden([False] * 4, [], [])
+    gold = Row(dataclasses.replace(episode([1], reward=1.0), request=shown))
+    plain = Row(dataclasses.replace(gold.episode, request=dataclasses.replace(shown, group="0:0", tag="")))
+    found = lessons([*failed, gold, plain])
+    assert len(found) == 14 and [(row.in_group, row.in_denominator) for row in found[:12]] == [(True, True)] * 12
+    assert not found[12].in_group and not found[12].in_denominator and found[12].in_loss
+    assert found[13].in_group and found[13].in_denominator
 
 
 @given(st.lists(st.lists(st.sampled_from([True, False, None]), min_size=2, max_size=4), min_size=3, max_size=3))
@@ -123,6 +153,7 @@ def small(**scale: object) -> Recipe:
 def test_too_few_answers_for_the_experts_are_refused() -> None:
     with pytest.raises(ConfigError, match=r"as-experts: 4 answers are too few for 3 experts"):
         check(small(group_size=4))
+    check(small(group_size=6))
     recipe = small()
     with pytest.raises(ConfigError, match="2 to 3 experts, not 4"):
         check(dataclasses.replace(recipe, mechanism=dataclasses.replace(recipe.mechanism, ask=(AsExperts(experts=4),))))

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tiny import Letters, episode, policy, recipe_of, register, require_resumable, run
-from voting import answered
+from voting import answered, rows_of
 
 from assay.ask import Sampling
+from assay.known import recipe
 from assay.memory import Memory
 from assay.methods.r_zero.answer_posed import AnswerPosed, answer_posed
 from assay.methods.r_zero.split import Split, band, tent
@@ -82,8 +83,23 @@ def test_every_problem_is_answered_once_in_a_group_of_its_own() -> None:
     assert [r.group for r in asked] == [f"2:{draw}"] * 3 + [f"2:{draw + 1}"] * 3
     assert [r.parent for r in asked] == [proposals[0].request.id] * 3 + [proposals[2].request.id] * 3
     assert {r.role for r in asked} == {"policy"} and len({r.id for r in asked}) == 6
-    assert answer_posed([*proposals, *answers(proposals[0], "x")], Memory(0), **values) == []  # type: ignore[arg-type]
+    done = answers(proposals[0], "x")
+    for episodes in ([*proposals, *done], [*done, *proposals]):
+        assert answer_posed(episodes, Memory(0), **values) == []  # type: ignore[arg-type]
+    late = dataclasses.replace(proposals[0], request=dataclasses.replace(proposals[0].request, draw=900))
+    drawn = answer_posed([late, *proposals[1:]], Memory(0), **values)  # type: ignore[arg-type]
+    assert [r.draw for r in drawn] == [901] * 3 + [902] * 3, "no draw of the step is used twice"
     assert AnswerPosed(answers=1).refusal() and AnswerPosed().refusal() is None
+
+
+@pytest.mark.parametrize(("name", "expected"), [("r-zero", ["quarter", "half", "most"]), ("sqlm", None)])
+def test_the_solver_trains_on_split_votes(name: str, expected: list[str] | None) -> None:
+    """Of four answers 1, 2, 3 and 4 are the same, of eight 1: R-Zero takes shares from 1/4 to 3/4, SQLM all."""
+    votes = {"none": "xyzabcde", "quarter": "xyza", "half": "xxyz", "most": "xxxy", "all": "xxxx"}
+    rows = rows_of(*(answered(*texts, group=group) for group, texts in votes.items()))
+    (curate,) = recipe(name).mechanism.curate
+    found = bind(curate)(rows)
+    assert list(dict.fromkeys(row.group for row in found if row.in_loss)) == (expected or list(votes))
 
 
 @pytest.mark.parametrize("name", ["r-zero", "sqlm"])

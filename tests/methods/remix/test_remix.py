@@ -73,6 +73,13 @@ def test_old_groups_come_whole_and_at_most_once(new: int, old: int, share: float
     assert names(rows) == names(mix_past(fresh, memory, share=share)), "the step's key draws"
 
 
+def test_each_step_draws_anew() -> None:
+    """One of six groups in each of eight steps: always the same one would be no draw."""
+    memory = after([row for name in "abcdef" for row in group(name)])
+    found = [mix_past(group("new"), dataclasses.replace(memory, step=step), share=0.5)[-1].group for step in range(8)]
+    assert len(set(found)) > 2
+
+
 def test_a_past_token_is_pushed_by_its_weight_and_by_both_penalties() -> None:
     """log mu = -2, log old = -1.5, log ref = -1, and the policy is the old one: rho = e^0.5, the ratio is 1, the
     penalty to the old policy has no slope yet, and that to the base pushes by ref - log pi. Four tokens in all.

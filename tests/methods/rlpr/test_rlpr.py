@@ -51,6 +51,17 @@ def test_the_reward_is_that_of_the_dense_distributions(precision: str) -> None:
         assert reward is not None and reward.value == pytest.approx(expected, abs=1e-6)
 
 
+def test_each_role_is_scored_by_the_model_that_plays_it() -> None:
+    one, other = (policy("fp64", vocab=Signs.vocab, seed=seed) for seed in (1, 5))
+    first = answer("a,b#a")
+    second = dataclasses.replace(first, request=dataclasses.replace(first.request, role="proposer", group="h"))
+    models = models_of(one, other, {"policy": "policy", "proposer": "reference"})
+    found = bind(ReferenceProbability(form=0.0), codec=CODEC)([first, second], models=models)
+    gains = [probability(engine, "a,b#") - probability(engine, "#") for engine in (one, other)]
+    assert min(gains) > 0 and abs(gains[0] - gains[1]) > 1e-3, "reasoning that helps, and not both alike"
+    assert [one.value for one in found] == pytest.approx(gains, abs=1e-6)
+
+
 def test_what_was_cut_has_no_form_and_what_has_no_reference_no_reward() -> None:
     engine, bare = policy("fp64", vocab=Signs.vocab), dataclasses.replace(PROBLEM, solution=None)
     part = bind(ReferenceProbability(form=1.0), codec=CODEC)
@@ -84,7 +95,8 @@ def test_the_filter_by_hand() -> None:
     """Deviations 1/sqrt 2 and 0; the mean is that of the first step that counts, then moves by a tenth."""
     wide, narrow = group_of([1.0, 0.0], name="w"), group_of([1.0, 1.0], name="n")
     s = 0.5**0.5
-    assert deviations([*wide, *narrow]) == {"w": pytest.approx(s), "n": 0.0}
+    alone = [*group_of([1.0], name="one"), *group_of([1.0, None], name="lost")]
+    assert deviations([*wide, *narrow, *alone]) == {"w": pytest.approx(s), "n": 0.0}, "of one reward there is none"
     keep = bind(KeepDeviation(keep=0.9, after=1), place="d")
     memory = keep(Memory(0, step=0), rows=[*wide, *narrow])
     assert memory.store("d") == {}
@@ -97,3 +109,8 @@ def test_the_filter_by_hand() -> None:
         assert sum(row.in_loss for row in found) == kept
     everything = bind(Varied(beta=0.5, after=0), place="d")([*wide, *narrow], Memory(0, step=9))
     assert all(row.in_loss for row in everything)
+    three = group_of([0.0, 1.0, 2.0])  # a deviation of 1
+    for mean, kept in ((2.0, 3), (2.001, 0)):
+        memory = Memory(0, step=9).keep("d", {"mean": mean})
+        found = bind(Varied(beta=0.5, after=0), place="d")(three, memory)
+        assert sum(row.in_loss for row in found) == kept, "at least half of the mean is enough"

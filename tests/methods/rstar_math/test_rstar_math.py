@@ -22,8 +22,10 @@ from assay.collect.nodes import Node, Tree, uct
 from assay.collect.walks import Seen, StepSearch, Walked, backed_up, is_stuck, step_search, walked
 from assay.engine.local import LocalEngine
 from assay.errors import ConfigError
+from assay.forwards.reward_model import Fitted
 from assay.lab.trial import small_run
 from assay.memory import Memory
+from assay.methods.rstar_math import prefer
 from assay.methods.rstar_math.chosen import (
     STORE,
     KeepPreferences,
@@ -38,7 +40,7 @@ from assay.recipe import Recipe, Stage, check
 from assay.reward.learnt import read, scores_after
 from assay.rng import Key
 from assay.tasks import task
-from assay.types import Episode, Request, Row, Verdict
+from assay.types import Batch, Episode, Request, Row, Verdict
 
 OPEN = object()
 CUT = object()
@@ -103,6 +105,13 @@ def by_hand() -> Grown:
     grown.expand("a", d=1.0, e=0.0, f=OPEN)
     grown.expand("f", g=1.0, h=1.0, i=0.0)
     grown.expand("b", j=0.0, k=0.0, l=CUT)
+    return grown
+
+
+def solved_at_once(problem: str, group: str) -> Grown:
+    """The right answer a and the wrong answer b, of one step each."""
+    grown = Grown(problem, group)
+    grown.expand("", a=1.0, b=0.0)
     return grown
 
 
@@ -265,6 +274,8 @@ def test_pairs_of_a_tree_by_hand() -> None:
 
     assert pairs() == ["dj", "dk", "gj", "gk"]
     assert pairs(visits=2) == ["ab", "dj", "dk", "gj", "gk"]
+    assert pairs(visits=2, margin=1 / 5 + 1) == ["ab", "dj", "dk", "gj", "gk"], "a margin that is just met"
+    assert pairs(visits=1) == ["ab", "dj", "dk", "gj", "gk"], "what ended is an answer and no step"
     assert pairs(visits=2, margin=1.3) == ["dj", "dk", "gj", "gk"]
     assert pairs(each=1) == ["dj"]
 
@@ -303,9 +314,7 @@ def test_pairs_are_stored_until_the_problem_is_searched_again() -> None:
     texts = [text.stream("ids").tolist()[1::2] for text in memory.kept[STORE]]
     assert ["".join(map(chr, ids)) for ids in texts] == ["a", "b", "ad", "bj", "bk", "afg"]
     assert all(text.provenance == "replay" and not text.request.prefix for text in memory.kept[STORE])
-    other, again = Grown("b", "h"), Grown("a", "i")
-    for grown in (other, again):
-        grown.expand("", a=1.0, b=0.0)
+    other, again = solved_at_once("b", "h"), solved_at_once("a", "i")
     both = keep_preferences(memory, episodes=other.episodes, place=STORE, **CHOICE)
     assert list(both.store(STORE)) == ["g", "h"]
     assert list(keep_preferences(both, episodes=again.episodes, place=STORE, **CHOICE).store(STORE)) == ["h", "i"]
@@ -327,6 +336,9 @@ def test_the_loss_by_hand() -> None:
     near, flat = 1 - s * s, 1 - math.tanh(0.5) ** 2
     expected = [-(one + two) / 2 * near, one / 2, two / 2 * near, -0.5 * flat, 0.5 * flat]
     assert gradient == pytest.approx([g / 2 for g in expected])
+    assert preference_loss(values[:3], sides[:3], ["g"] * 3)[1] == 1.0
+    assert preference_loss(-values[:3], sides[:3], ["g"] * 3)[1] == 0.0
+    assert preference_loss(values[3:], sides[3:, :1], ["h"] * 2)[1] == 0.5
 
 
 @given(
@@ -360,7 +372,7 @@ def lettered() -> Memory:
     return keep_preferences(Memory(0), episodes=grown.episodes, place=STORE, **CHOICE)
 
 
-def test_the_model_learns_the_stored_pairs_and_the_search_reads_its_scores() -> None:
+def test_the_model_fits_the_stored_pairs_and_the_search_reads_its_scores() -> None:
     recipe = recipe_of("rstar-math")
     models, memory = models_for(recipe, policy("fp64")), lettered()
     about = {"codec": Letters(), "scale": dataclasses.replace(recipe.scale, learning_rate=0.02), "micro_tokens": 99}
@@ -410,9 +422,40 @@ def test_sides_stand_beside_their_texts() -> None:
     assert sides.shape == (6, 5) and sides.sum(axis=0).tolist() == [0] * 5
     assert sides[:, 0].tolist() == [1, -1, 0, 0, 0, 0] and sides[:, 4].tolist() == [0, 0, 0, 0, -1, 1]
     assert batch.mask.sum() == 6 and [batch.mask[end - 1] for end in batch.at[1:]] == [True] * 6
+    other = keep_preferences(memory, episodes=solved_at_once("b", "h").episodes, place=STORE, **CHOICE)
+    trees = [[text for text in other.kept[STORE] if text.request.group == group] for group in "gh"]
+    (both,) = paired(trees, other.store(STORE), Letters()).constants.values()
+    assert both[:6].tolist() == sides.tolist() and both[6:].tolist() == [[1, 0, 0, 0, 0], [-1, 0, 0, 0, 0]]
+
+
+def test_trees_are_drawn_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of four trees two in each step: each once in two steps, and then in another order."""
+    drawn: list[set[str]] = []
+
+    def learn(engine: object, batch: Batch, *_: object, **about: object) -> tuple[list[Fitted], list[float]]:
+        drawn.append(set(batch.group))
+        return [(0.25, 0.75, np.zeros(0))], []
+
+    monkeypatch.setattr(prefer, "learn", learn)
+    episodes = [e for group in "ghij" for e in solved_at_once("a", group).episodes]
+    memory, rows = keep_preferences(Memory(0), episodes=episodes, place=STORE, **CHOICE), by_hand().rows
+    for step in range(12):
+        about = _about({"preference-model": None}, dataclasses.replace(memory, step=step), 99)
+        found, stats = prefer_steps(rows, **about)  # type: ignore[arg-type]
+        assert found == rows and stats == {"preference-model/loss": 0.25, "preference-model/accuracy": 0.75}
+    assert len(drawn) == 12 and all(len(groups) == 2 for groups in drawn)
+    assert all(one | two == set("ghij") for one, two in zip(drawn[::2], drawn[1::2], strict=True))
+    assert len(set(map(frozenset, drawn[::2]))) > 1
+    assert prefer_steps(rows, **_about({}, Memory(0), 99)) == (rows, {})  # type: ignore[arg-type]
 
 
 # Refusals
+
+
+@pytest.mark.parametrize("name", ["each", "visits"])
+def test_the_least_of_a_count_is_one(name: str) -> None:
+    assert KeepPreferences(**{name: 1}).refusal() is None
+    assert "must be at least 1" in str(KeepPreferences(**{name: 0}).refusal())
 
 
 def test_what_cannot_be_is_refused() -> None:
@@ -423,6 +466,18 @@ def test_what_cannot_be_is_refused() -> None:
     recipe = recipe_of("rstar-math")
     with pytest.raises(ConfigError, match="model 'preference-model' with a value head"):
         check(dataclasses.replace(recipe, models={"policy": recipe.models["policy"]}))
+
+
+def test_the_last_two_searches_are_guided_and_the_last_is_longer() -> None:
+    mechanisms = [stage.mechanism for stage in recipe_of("rstar-math").stages]
+    searches = [part for m in mechanisms if m for part in m.expand if isinstance(part, StepSearch)]
+    model = "preference-model"
+    assert [(s.rollouts, s.most, s.model) for s in searches] == [
+        (16, 16, ""),
+        (16, 16, ""),
+        (16, 16, model),
+        (16, 64, model),
+    ]
 
 
 # Runs

@@ -49,7 +49,7 @@ def test_one_greedy_answer_first_and_a_group_where_it_failed_by_hand() -> None:
     asked = after(found)
     assert [r.group for r in asked] == ["0:1"] * 8 + ["0:3"] * 8
     assert [r.sample for r in asked[:8]] == list(range(8))
-    assert {(r.temperature, r.tag, r.max_new) for r in asked} == {(0.7, "", 6)}
+    assert {(r.temperature, r.tag, r.max_new, r.round) for r in asked} == {(0.7, "", 6, 1)}
     done = [dataclasses.replace(episode([1], reward=0.0), request=r) for r in asked]
     assert after([*found, *done]) == [] and len({r.id for r in (*asked, *probes(4))}) == 20
 

@@ -13,6 +13,7 @@ from tiny import Letters, episode, policy, recipe_of, register, require_resumabl
 
 from assay.ask import Sampling
 from assay.memory import Memory
+from assay.memory.posed import admit_posed
 from assay.methods.serl.answer_unlike import AnswerUnlike, answer_unlike, likeness, unlike
 from assay.tasks import task
 from assay.types import Episode, Verdict
@@ -92,7 +93,21 @@ def test_only_problems_unlike_those_before_are_answered() -> None:
     assert [r.parent for r in asked] == [proposals[0].request.id] * 3 + [proposals[2].request.id] * 3
     assert len({r.group for r in asked}) == 2 and len({r.id for r in asked}) == 6
     other = dataclasses.replace(proposals[0], request=asked[0])
-    assert answer_unlike([*proposals, other], Memory(0), **values) == []  # type: ignore[arg-type]
+    for episodes in ([*proposals, other], [other, *proposals]):
+        assert answer_unlike(episodes, Memory(0), **values) == []  # type: ignore[arg-type]
+    late = dataclasses.replace(proposals[0], request=dataclasses.replace(proposals[0].request, draw=900))
+    drawn = answer_unlike([late, *proposals[1:]], Memory(0), **values)  # type: ignore[arg-type]
+    assert [r.draw for r in drawn] == [901] * 3 + [902] * 3, "no draw of the step is used twice"
+    memory = admit_posed(Memory(0), episodes=proposals, cap=9, place="elsewhere")
+    assert answer_unlike(proposals, memory, place="elsewhere", **values) == []  # type: ignore[arg-type]
+    assert answer_unlike(proposals, memory, **values), "these pools are empty"  # type: ignore[arg-type]
+
+
+def test_problems_count_as_one_from_the_likeness_on() -> None:
+    """The seed of the pool is `s 012`, of which the proposal has one of two words: a likeness of 2 / (2 + 2)."""
+    known = task("dsl-deduction").posing
+    assert known is not None and known.write(known.seed) == "s 012"
+    assert [len(unlike([posing("s 345")], Memory(0), alike=alike)) for alike in (0.5, 0.51)] == [0, 1]
 
 
 def test_what_shares_too_many_words_is_left_out() -> None:

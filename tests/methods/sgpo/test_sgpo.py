@@ -42,6 +42,10 @@ def test_a_right_answer_or_an_error_of_ours() -> None:
     assert grades([answer(HALF), answer(ALL, 1.0, sample=1)]) == [None, None]
     found = grades([answer(ALL), answer(HALF, None, sample=1), answer(HALF, 1.0, group="h")])
     assert found == [0.5, None, None]
+    assert grades([dataclasses.replace(answer(ALL), verdict=None), answer(HALF, sample=1)], threshold=0.5) == [
+        None,
+        0.5,
+    ]
     other = dataclasses.replace(PROBLEM, task="countdown")
     own = answer(HALF)
     assert grades([dataclasses.replace(own, request=dataclasses.replace(own.request, problem=other))]) == [None]

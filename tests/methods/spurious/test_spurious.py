@@ -15,6 +15,7 @@ from assay.methods.spurious.coin import Coin
 from assay.methods.spurious.marked import Marked
 from assay.methods.spurious.wrong_labels import wrong_labels
 from assay.part import bind
+from assay.rng import uniforms
 from assay.types import Episode
 
 
@@ -38,6 +39,13 @@ def test_the_answer_is_nothing_to_the_coin(share: float) -> None:
     other = [episode([2, 3], sample=i, reward=1.0) for i in range(9)]
     assert tossed(one, share=share) == tossed(other, share=share)
     assert tossed(one, share=1.0) == [1.0] * 9 and tossed(one, share=0.0) == [0.0] * 9
+
+
+def test_a_coin_that_falls_on_the_share_itself_earns_nothing() -> None:
+    """Falls are multiples of 2^-53 from 0 on, and `share` 2^53 of them are below the share."""
+    one = episode([1])
+    fall = float(uniforms([Memory(0).key("coin", 0, one.request.id)], 1)[0, 0])
+    assert tossed([one], share=fall) == [0.0] and tossed([one], share=fall + 2.0**-53) == [1.0]
 
 
 def test_a_coin_without_a_probability_is_refused() -> None:

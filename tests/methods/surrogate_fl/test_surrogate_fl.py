@@ -39,6 +39,10 @@ def test_form_and_length_by_hand() -> None:
     cut = dataclasses.replace(cut, verdict=Verdict.fail("truncated"))
     assert earned(Surrogate(), [read, wrong, cut, bad]) == [2.0, 1.75, -1.0, 0.0]
     assert earned(Surrogate(length=False), [read, wrong, cut, bad]) == [1.0, 1.0, 0.0, 0.5]
+    early = dataclasses.replace(read, finish="length", verdict=Verdict.fail("wrong"))
+    unjudged = dataclasses.replace(read, verdict=None)
+    assert earned(Surrogate(), [early, unjudged]) == [0.0, 0.0], "what was cut, and what nobody read, at the turn"
+    assert earned(Surrogate(length=False), [early, unjudged]) == [0.0, 0.5]
 
 
 def test_a_turn_at_an_end_is_refused() -> None:

@@ -38,7 +38,9 @@ def to(problem: Problem, *rights: bool | None) -> list[Episode]:
 def test_curves_by_hand() -> None:
     one, two, *_ = set_of(LISTS, 0, SIZE)
     memory = keep_curves(Memory(0), episodes=[*to(one, True, False, False, None), *to(two, None)])
-    memory = keep_curves(memory, episodes=[*to(one, False, False), *to(two, True)])
+    hinted = [dataclasses.replace(e, request=dataclasses.replace(e.request, hinted=True)) for e in to(one, True, True)]
+    unjudged = [dataclasses.replace(e, verdict=None) for e in to(two, False)]
+    memory = keep_curves(memory, episodes=[*to(one, False, False), *to(two, True), *hinted, *unjudged])
     assert memory.store(STORE) == {one.id: [pytest.approx(1 / 3), 0.0], two.id: [1.0]}
 
 
@@ -63,6 +65,15 @@ def test_a_slope_is_that_of_the_best_line_and_knows_no_height(values: list[float
     expected = np.polyfit(np.arange(len(values)), np.array(values), 1)[0]
     assert slope(values) == pytest.approx(expected, abs=1e-9)
     assert slope([v + height for v in values]) == pytest.approx(slope(values), abs=1e-9)
+
+
+def test_a_curve_that_does_not_move_has_no_slope_to_the_last_bit() -> None:
+    """So that a problem of which a third is right at every visit is weak."""
+    for answers in range(2, 8):
+        for visits in range(1, 10):
+            curves = [[right / answers] * visits for right in range(answers)]
+            assert [slope(curve) for curve in curves] == [0.0] * answers
+            assert all(weak(curve, below=1.0) for curve in curves)
 
 
 def test_numbers_of_new_problems_by_hand() -> None:
@@ -104,6 +115,9 @@ def test_new_problems_have_the_concepts_of_weak_ones_in_their_numbers() -> None:
     again = of(memory, added=30, step=1)
     assert sorted(p.id for p in again) == sorted(p.id for p in drawn), "an epoch has the same problems"
     assert [p.id for p in again] != [p.id for p in drawn]
+    values = {"pool": LISTS, "size": SIZE, "added": 30, "below": 0.5, "by_weakness": True, "place": STORE}
+    later = with_synthesised(dataclasses.replace(memory, step=1), 40, 6, drawn=SIZE + 30, **values)  # type: ignore[arg-type]
+    assert [p.id for p in later] == [p.id for p in again][40:46], "a refill goes on where the step stopped"
 
 
 def test_without_weak_problems_the_set_alone_is_drawn_and_uniformly_all_are_models() -> None:

@@ -50,12 +50,17 @@ def by_step(row: Row) -> list[tuple[str, float]]:
 
 RIGHT = "4*7=29 3,~,3+4=7 7,7+7=14#3+4+7"
 WRONG = "4*7=29 3,~,3+4=8 7,8+7=15#3*4+7"
+LEFT = "4*4=16 7,3+4=7 7,7+7=14#3*4+7"  # the wrong step is not taken back, though what follows it is valid
+TWICE = "4*7=29 3,~,~,~,3+4=8 7#3*4+7"  # the first step is taken back; nothing is left for the others to take back
 
 
 def test_the_texts_are_read_as_they_are_meant() -> None:
     verdicts = [[s.verdict for s in task("search-stream").chain(PROBLEM, t).steps] for t in (RIGHT, WRONG)]  # type: ignore[union-attr]
     assert verdicts[0] == ["wrong", "valid", "valid", "valid"]
     assert verdicts[1] == ["wrong", "valid", "wrong", "wrong"]
+    other = [[s.verdict for s in task("search-stream").chain(PROBLEM, t).steps] for t in (LEFT, TWICE)]  # type: ignore[union-attr]
+    assert other[0] == ["wrong", "valid", "valid"]
+    assert other[1] == ["wrong", "valid", "wrong", "wrong", "wrong"]
 
 
 def test_a_right_and_a_wrong_answer_by_hand() -> None:
@@ -65,6 +70,9 @@ def test_a_right_and_a_wrong_answer_by_hand() -> None:
     found = thoughts([answer(RIGHT, 1.0), answer(WRONG, -1.0, 1)], codec=Characters(), alpha=0.5)
     assert [a for _, a in by_step(found[0])] == [0.75, 1.0, 1.0, 1.0, 1.0]
     assert [a for _, a in by_step(found[1])] == [0.0, 0.0, -1.0, -1.0, -1.0]
+    left, twice = thoughts([answer(LEFT, -1.0), answer(TWICE, -1.0, 1)], codec=Characters(), alpha=0.5)
+    assert [a for _, a in by_step(left)] == [-1.0, 0.0, 0.0, -1.0]
+    assert [a for _, a in by_step(twice)] == [0.0, 0.0, -1.0, -1.0, -1.0, -1.0]
 
 
 @given(st.integers(1, 5), st.integers(0, 5), st.floats(0, 2))
