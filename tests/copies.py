@@ -15,9 +15,9 @@ Contents = dict[Path, list[str]]
 
 
 def copy_of_the_repository(folder: Path) -> Path:
-    """The package, its tests, benches and pages, and its settings."""
+    """The package, its tests, benches and pages, and its settings; without the runs of studies, which may be large."""
     for name in ("assay", "tests", "bench", "docs"):
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "built"))
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "built", "runs"))
     shutil.copy(ROOT / "pyproject.toml", folder)
     return folder
 

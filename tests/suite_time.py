@@ -52,7 +52,7 @@ class SuiteTime:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if self.worker is None:
             path = report.nodeid.split("::")[0]
-            self.seconds[path] += getattr(report, SECONDS)
+            self.seconds[path] += getattr(report, SECONDS, 0.0)  # that of a worker that died has none
             self.tests[path].add(report.nodeid)
 
     @pytest.hookimpl(optionalhook=True)

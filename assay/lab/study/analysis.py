@@ -6,6 +6,7 @@ are corrected for all differences of the study at once (Holm).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -144,7 +145,7 @@ def _cell(arm: str, task: str, results: Sequence[Result], before: Examined, afte
         passes=_passes([result.after for result in results if result.after is not None]),
         claim=claim,
         spent={name: float(np.mean([result.spent.get(name, 0.0) for result in results])) for name in names},
-        seconds=sum(result.seconds for result in results),
+        seconds=math.fsum(result.seconds for result in results),
         entropy=_last(results, "entropy"),
         length=_last(results, "length"),
         collapsed={result.seed: result.collapsed for result in results if result.watched},

@@ -44,7 +44,7 @@ def page(findings: Findings, name: str) -> str:
         "tasks": ", ".join(study.tasks),
         "seeds": str(len(study.seeds)),
         "budget of a run": str(study.budget),
-        "computed in": duration(sum(result.seconds for result in findings.results.values())),
+        "computed in": duration(math.fsum(result.seconds for result in findings.results.values())),
     }
     return _template().render(
         name=name,
