@@ -14,12 +14,12 @@ from tiny import group_of
 from assay.errors import ConfigError
 from assay.methods.ngrpo.unsolved import UnsolvedGroups
 from assay.methods.ngrpo.virtual import VirtualBest
-from assay.part import bind
+from assay.part import Ddof, bind
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.sampled_from([0.0, 0.25, 1.0]), min_size=1, max_size=8), st.integers(1, 3), st.sampled_from([0, 1]))
-def test_a_virtual_answer_is_one_more_of_the_group(rewards: list[float], count: int, ddof: int) -> None:
+def test_a_virtual_answer_is_one_more_of_the_group(rewards: list[float], count: int, ddof: Ddof) -> None:
     found = credited(VirtualBest(best=1.0, count=count, ddof=ddof, epsilon=0.0), group_of(rewards))
     if min(rewards) == 1.0:
         assert found == [0.0] * len(rewards)
