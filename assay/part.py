@@ -24,7 +24,7 @@ import functools
 import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, dataclass_transform
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, dataclass_transform
 
 from assay.streams import Stream
 
@@ -37,6 +37,19 @@ if TYPE_CHECKING:
 
 LossScope = Literal["data", "row", "step"]
 """What a part of an objective must see at once: the packed batch alone, whole rows, or all rows of the step."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Least:
+    """The least value that a whole number may have, in the type of a field: `Annotated[int, Least(2)]`. A field of
+    the type `int` may be 0 or more, because the whole numbers of parts are counts.
+    """
+
+    least: int
+
+
+Count = Annotated[int, Least(1)]
+"""A whole number of which 0 would mean nothing, or the opposite of what it says: a slice [-0:] has all items."""
 Ddof = Literal[0, 1]
 """What is subtracted from the number of values that a variance divides by: with 2 a pair would have none."""
 

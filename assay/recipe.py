@@ -360,13 +360,9 @@ def check(recipe: Recipe) -> None:
     """Refuses values that contradict each other, before anything is loaded."""
     check_memory(recipe)
     scale, mechanism = recipe.scale, recipe.mechanism
-    for one in recipe.mechanisms:
-        check_parts(one, "mechanism")
-        check_parts(one.objective, "mechanism.objective")
-        for rule in one.rules:
-            check_parts(rule, f"mechanism.rules.{rule.role}")
-    for stage in recipe.stages:
-        check_parts(stage, f"stages.{stage.name}")
+    check_parts(mechanism, "mechanism")
+    for i, stage in enumerate(recipe.stages):
+        check_parts(stage, f"stages.{i}")
     check_choices(scale, "scale")
     for name, model in recipe.models.items():
         check_choices(model, f"models.{name}")

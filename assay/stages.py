@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from assay.memory import Memory
 from assay.models import Models
-from assay.part import Condition, Part, bind
+from assay.part import Condition, Count, Part, bind
 from assay.types import Stats
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Threshold(Condition):
 
     metric: str = "reward/accuracy"
     least: float = 0.5
-    window: int = 10
+    window: Count = 10
     does = threshold
 
     @property
@@ -73,7 +73,7 @@ class Plateau(Condition):
 
     metric: str = "reward/accuracy"
     gain: float = 0.01
-    window: int = 10
+    window: Count = 10
     does = plateau
 
     @property

@@ -45,7 +45,7 @@ class Expert(Asking):
     does = expert
 
     def refusal(self, *, scale: Any, mechanism: Any) -> str | None:
-        if 0 <= self.count < scale.group_size:
+        if self.count < scale.group_size:
             return None
         return (
             f"ask.count: of {scale.group_size} answers from 0 to {scale.group_size - 1} are an expert's, not "

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from assay.memory import Memory
-from assay.part import Asking
+from assay.part import Asking, Count
 from assay.types import Request
 
 
@@ -60,16 +59,8 @@ class FirstSteps(Asking):
 
     formerly = ("steps",)
 
-    width: int = 8
-    depth: int = 64
-    least: int = 1
+    width: Count = 8
+    depth: Count = 64  # with 1 there is nothing to search
+    least: Count = 1
     marks: str = ""  # the characters that end a step; "": steps end at their length
     does = first_steps
-
-    def refusal(self, **_: Any) -> str | None:
-        if min(self.width, self.depth, self.least) >= 1:
-            return None
-        return (
-            f"first-steps: width, depth and least must be at least 1, not {self.width}, {self.depth} and "
-            f"{self.least}; with depth 1 there is nothing to search."
-        )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Any
 
-from assay.errors import ConfigError
 from assay.memory import Memory
 from assay.part import Asking
 from assay.types import Request
@@ -13,8 +13,6 @@ from assay.types import Request
 
 def trunks(requests: Sequence[Request], memory: Memory, *, group_size: int, share: float) -> list[Request]:
     """The requests for the first round(share * group_size) answers of each group, at least one."""
-    if share <= 0:
-        raise ConfigError(f"trunks: share must be above 0, not {share}. With 1 every answer of a group is a trunk.")
     groups: dict[str, list[Request]] = {}
     for request in requests:
         groups.setdefault(request.group, []).append(request)
@@ -31,5 +29,8 @@ class Trunks(Asking):
     --mechanism.ask trunks --mechanism.ask.0.share 0.25
     """
 
-    share: float = 0.25  # of the `group_size` answers
+    share: float = 0.25  # of the `group_size` answers; 1: every answer of a group is a trunk
     does = trunks
+
+    def refusal(self, **_: Any) -> str | None:
+        return None if 0 < self.share <= 1 else f"trunks: share must lie above 0 and up to 1, not at {self.share:g}."

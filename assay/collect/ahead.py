@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from assay.memory import Memory
-from assay.part import Collecting, for_caller, name_of
+from assay.part import Collecting, Count, for_caller, name_of
 from assay.source.rows import count_rows
 
 if TYPE_CHECKING:
@@ -93,13 +93,11 @@ class Ahead(Collecting):
         --mechanism.collect ahead --mechanism.collect.0.lag 1
     """
 
-    lag: int = 1  # steps between the weights that write an answer and those that learn from it
+    lag: Count = 1  # steps between the weights that write an answer and those that learn from it
     order: Literal["strict", "window"] = for_caller("strict")  # window: weights may change while an answer is written
     does = ahead
 
     def refusal(self, *, scale: Any, mechanism: Any) -> str | None:
-        if self.lag < 1:
-            return f"collect.lag is {self.lag}: at least 1 step. Leave `ahead` out where answers are to be of now."
         if others := [part for part in mechanism.collect if part is not self]:
             return f"ahead decides which weights write the answers, and so does {name_of(others[0])}: keep one of them."
         if any(part.imitates for part in mechanism.ask):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 from assay.ask import Codec
 from assay.collect.trees import branch
@@ -66,12 +65,7 @@ class ContinueSteps(Expansion):
 
     continues = True
 
-    branches: int = 8  # answers from each place
+    branches: int = 8  # answers from each place; 0: nothing is continued
     prompt: bool = False  # also from the prompt, before the first step
     marks: str = "\n,|"  # the characters that end a step
     does = continue_steps
-
-    def refusal(self, **_: Any) -> str | None:
-        if self.branches >= 0:
-            return None
-        return f"continue-steps: branches must be 0 or more, not {self.branches}. With 0 nothing is continued."

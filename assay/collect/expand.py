@@ -7,7 +7,7 @@ from typing import Literal
 
 from assay.memory import Memory
 from assay.memory.leftovers import leftovers
-from assay.part import Expansion
+from assay.part import Count, Expansion
 from assay.types import Episode, Request, drawn_in_step
 
 More = Callable[[Memory, int, int], list[Request]]
@@ -58,7 +58,7 @@ class Refill(Expansion):
         --mechanism.expand refill --mechanism.expand.0.max_rounds 10
     """
 
-    max_rounds: int = 10  # the first draw counts as a round
+    max_rounds: Count = 10  # the first draw counts as a round
     wanted: Literal["mixed", "solved"] = "mixed"  # groups with a right and a wrong answer, or with a right answer
     share: float = 1.0  # the share of `num_prompts` groups that must be as wanted
     does = refill

@@ -16,7 +16,7 @@ import numpy as np
 from assay.ask import Codec, Sampling
 from assay.ask.demonstrate import demonstrate
 from assay.memory import Memory
-from assay.part import Expansion
+from assay.part import Count, Expansion
 from assay.tasks import task
 from assay.tasks.judging import COMPARE, JUDGE, question_about, to_compare, to_judge, written
 from assay.types import Episode, Problem, Request
@@ -103,7 +103,7 @@ class AskJudge(Expansion):
 
     role: str = "judge"  # who judges; a name in the recipe's `roles`
     of: str = "policy"  # the role whose answers are judged
-    judgements: int = 1  # of each answer
+    judgements: Count = 1  # of each answer
     limit: int = 0  # tokens of a judgement; 0: as many as of an answer
     shown: bool = False  # the role writes nothing: it is shown what the verifier says, to imitate
     does = ask_judge
@@ -112,8 +112,6 @@ class AskJudge(Expansion):
         return _longer(problem, codec, JUDGE, max_new) + max(0, self.limit - max_new)
 
     def refusal(self, *, scale: Any, mechanism: Any) -> str | None:
-        if self.judgements < 1 or self.limit < 0:
-            return f"ask-judge: judgements must be 1 or more and limit 0 or more, not {self.judgements}, {self.limit}."
         return _of_itself("ask-judge", self.role, self.of)
 
 
@@ -201,7 +199,7 @@ class AskPairs(Expansion):
     role: str = "judge"  # who compares; a name in the recipe's `roles`
     of: str = "policy"  # the role whose answers are compared
     most: int = 0  # pairs of a group; 0: all
-    judgements: int = 1  # of each pair in each order
+    judgements: Count = 1  # of each pair in each order
     limit: int = 0  # tokens of a judgement; 0: as many as of an answer
     disputed: bool = False  # `of` judges: of each problem, only what it said of the answer whose scores vary most
     does = ask_pairs
@@ -210,9 +208,6 @@ class AskPairs(Expansion):
         return _longer(problem, codec, COMPARE, max_new) + max(0, self.limit - max_new)
 
     def refusal(self, *, scale: Any, mechanism: Any) -> str | None:
-        if self.judgements < 1 or min(self.most, self.limit) < 0:
-            given = f"{self.judgements}, {self.most} and {self.limit}"
-            return f"ask-pairs: judgements must be 1 or more, and most and limit 0 or more, not {given}."
         if scale.group_size < 2:
             return "ask-pairs compares the answers of a group, and scale.group_size is 1. Set it to 2 or more."
         return _of_itself("ask-pairs", self.role, self.of)

@@ -14,7 +14,6 @@ from typing import Literal
 import numpy as np
 
 from assay.ask import Codec
-from assay.errors import ConfigError
 from assay.memory import Memory
 from assay.part import Expansion
 from assay.rng import Key
@@ -68,11 +67,6 @@ def fork(
     A tree without a token where it may fork does so before the first token that the policy wrote. A tree in which the
     policy wrote nothing does not fork.
     """
-    if min(places, branches, rounds, among, skip) < 0:
-        raise ConfigError(
-            "fork: places, branches, rounds, among and skip must be 0 or more, not "
-            f"{places}, {branches}, {rounds}, {among} and {skip}. With branches 0 nothing forks."
-        )
     taken: dict[str, int] = {}
     for episode in episodes:
         taken[episode.request.group] = 1 + max(taken.get(episode.request.group, -1), episode.request.sample)
@@ -104,7 +98,7 @@ class Fork(Expansion):
     continues = True
 
     places: int = 1  # number of tokens at which a tree forks in a round
-    branches: int = 3  # number of branches from each of these tokens
+    branches: int = 3  # number of branches from each of these tokens; 0: nothing forks
     rounds: int = 1  # how often a tree forks
     by: Literal["entropy", "surprisal", "random"] = "entropy"  # the score of a token
     among: int = 20  # the places are drawn at random among this many tokens with the highest scores

@@ -12,7 +12,7 @@ from assay.ask import Codec
 from assay.collect.nodes import Node, Tree, grown, uct
 from assay.collect.steps import by_group, next_steps
 from assay.models import Models
-from assay.part import Expansion
+from assay.part import Count, Expansion
 from assay.reward.learnt import read, scores_after
 from assay.tasks import task
 from assay.types import Episode, Request
@@ -203,7 +203,7 @@ class StepSearch(Expansion):
     explore: float = 2.0  # c of UCT
     rollouts: int = 16
     most: int = 16  # rollouts of a tree without an answer that is worth more than 0
-    depth: int = 16  # steps of an answer
+    depth: Count = 16  # steps of an answer
     errors: int = 2  # 0: steps are not judged
     model: str = ""  # the process preference model, by its name in the recipe's `models`; "": outcomes alone guide
     judge: Literal["verifier", "model"] = "verifier"  # what says what an answer is worth
@@ -216,9 +216,6 @@ class StepSearch(Expansion):
     def refusal(self, **_: Any) -> str | None:
         if self.judge == "model" and not self.model:
             return "step-search: the model is the judge, and model is ''. Name it, or let the verifier judge."
-        if 0 <= self.rollouts <= self.most and self.depth >= 1 and self.errors >= 0:
+        if self.rollouts <= self.most:
             return None
-        return (
-            "step-search: rollouts must be from 0 to most, depth at least 1 and errors 0 or more, not "
-            f"{self.rollouts}, {self.most}, {self.depth} and {self.errors}."
-        )
+        return f"step-search: rollouts must be at most most, and is {self.rollouts}, where most is {self.most}."

@@ -10,7 +10,7 @@ import numpy as np
 
 from assay.curate.grouping import groups, measure
 from assay.memory import Memory
-from assay.part import Curator
+from assay.part import Count, Curator
 from assay.streams import Stream
 from assay.types import Origin, Row
 
@@ -44,7 +44,7 @@ class Pairs(Curator):
     writes = True
     fills = (SIDES,)
 
-    most: int = 1  # pairs of a group
+    most: Count = 1  # pairs of a group
     does = pairs
 
 

@@ -18,7 +18,7 @@ from assay.memory import Memory
 from assay.models import Models
 from assay.objective.aggregate import SequenceMean
 from assay.objective.ratios import CLAMP
-from assay.part import Aggregate, Forward, Part, bind
+from assay.part import Aggregate, Count, Forward, Part, bind
 from assay.types import Batch, Origin, Row, Stats
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class Critic(Forward):
     lam: float = 0.95  # lambda of GAE
     clip: float = 0.2  # value clip: how far the loss lets a value move from the value before the step
     rate: float = 1.0  # its learning rate, as a multiple of the policy's
-    num_minibatches: int | None = None  # its optimiser steps in a pass over the batch; None: as many as the policy's
+    num_minibatches: Count | None = None  # its optimiser steps in a pass over the batch; None: as many as the policy's
     aggregate: Aggregate = SequenceMean()  # how its loss averages over tokens and rows
     does = critic
 

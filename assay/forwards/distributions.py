@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from assay.engine.spans import forwarded
 from assay.models import Models
-from assay.part import Forward
+from assay.part import Count, Forward
 from assay.types import Episode, Row, Stats
 
 if TYPE_CHECKING:
@@ -52,11 +52,8 @@ class Distributions(Forward):
         --mechanism.forwards distributions --mechanism.forwards.0.k 512
     """
 
-    k: int = 512  # number of tokens kept of each distribution
+    k: Count = 512  # number of tokens kept of each distribution
     does = keep_distributions
-
-    def refusal(self, **_: Any) -> str | None:
-        return f"forwards.k: at least 1 token of a distribution must be kept, not {self.k}." if self.k < 1 else None
 
 
 def _lacks(episode: Episode) -> bool:

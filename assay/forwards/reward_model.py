@@ -17,7 +17,7 @@ from assay.engine.spans import laid
 from assay.forwards.fit import Goal, fit
 from assay.memory import Memory
 from assay.models import Models
-from assay.part import Forward, Rewarding
+from assay.part import Count, Forward, Rewarding
 from assay.reward import Outcome
 from assay.reward.composed import Child
 from assay.reward.learnt import Sees, blind, longer, readings, scores_after
@@ -242,7 +242,7 @@ class RewardModel(Forward):
     critiques: float = 0.0  # the weight of the likelihood of these critiques, beside the loss of the scores
     role: str = "policy"  # whose answers
     rate: float = 1.0  # its learning rate, as a multiple of the policy's
-    num_epochs: int = 1  # its optimiser steps on the answers of a step
+    num_epochs: Count = 1  # its optimiser steps on the answers of a step
     does = reward_model
 
     @property
@@ -261,8 +261,6 @@ class RewardModel(Forward):
                 f"reward-model: critiques, {self.critiques:g}, is the weight of what a critic wrote, and critic is "
                 f"'{self.critic}'. Name the critic's role, or set critiques to 0."
             )
-        if self.num_epochs < 1:
-            return f"reward-model: num_epochs must be 1 or more, not {self.num_epochs}."
         if self.of.gives != "episode" and (self.loss == "pairs" or self.sees == "answer" or self.critic):
             return (
                 f"reward-model: {type(self.of).__name__} has a value for each {self.of.gives} of an answer. Set loss "

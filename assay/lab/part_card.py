@@ -16,11 +16,11 @@ import re
 import textwrap
 import tokenize
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, ClassVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, get_args, get_origin, get_type_hints
 
 from assay.known import METHOD_OF, RECIPES, SLOTS
 from assay.part import Part, kind_of, parts_of
-from assay.part_checks import GIVEN, OFFERED, choices_of
+from assay.part_checks import GIVEN, OFFERED, choices_of, least_of
 from assay.run.configure import to_data
 
 STRUCTURE = ("does", "known_as", "slots", "given", "offers", "reads")  # attributes of a kind that answer no question
@@ -107,7 +107,7 @@ def _answer(record: type[Part], question: str) -> dict[str, Any]:
 
 
 def _field(record: type[Part], field: dataclasses.Field[Any]) -> dict[str, Any]:
-    hint = get_type_hints(record)[field.name]
+    hint = get_type_hints(record, include_extras=True)[field.name]
     scales = field.metadata.get("scales_with")
     return {
         "name": field.name,
@@ -121,6 +121,8 @@ def _field(record: type[Part], field: dataclasses.Field[Any]) -> dict[str, Any]:
 
 def type_name(hint: Any) -> str:
     """A type in words: `float or none`."""
+    if get_origin(hint) is Annotated:
+        return f"{type_name(get_args(hint)[0])}, {least_of(hint)} or more"
     if choices_of(hint):
         return "one of its choices" + (" or none" if type(None) in get_args(hint) else "")
     if get_origin(hint) is tuple:

@@ -19,6 +19,7 @@ from assay.errors import ConfigError, StorageError, UsageError
 from assay.lab.sample import asked_with, check_sampling, exam, how_many
 from assay.memory import Memory
 from assay.part import bind
+from assay.part_checks import check_parts
 from assay.reward.learnt import read, scores_after
 from assay.rng import Key
 from assay.run.ancestry import Origin, origin
@@ -89,7 +90,9 @@ def search(
     """
     check_sampling(max_new=max_new, temperature=temperature)
     part = StepSearch(explore, rollouts, rollouts, depth, errors=0, model=guide, judge="model")
-    if problem := part.refusal() or FirstSteps(width=width, marks=marks).refusal():
+    check_parts(part, "search")
+    check_parts(FirstSteps(width=width, marks=marks), "search")
+    if problem := part.refusal():
         raise UsageError(problem)
     policy, models = opened(model, guide)
     codec, count = policy.tokenizer, how_many(pool, problems, 1)

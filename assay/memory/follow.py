@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from assay.models import Models
-from assay.part import Remembering
+from assay.part import Count, Remembering
 
 if TYPE_CHECKING:
     from assay.memory import Memory
@@ -31,7 +31,7 @@ class Follow(Remembering):
         --mechanism.remember follow --mechanism.remember.0.every 5
     """
 
-    every: int = 5
+    every: Count = 5
     rate: float = 1.0  # 1: copy; below 1: exponential moving average
     names: tuple[str, ...] = ()  # the models that follow; (): every model of the recipe that follows another
     does = follow

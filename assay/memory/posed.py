@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from assay.part import Remembering
+from assay.part import Count, Remembering
 from assay.tasks import task
 from assay.tasks.pose import PREFIX
 from assay.tasks.task import Spec
@@ -50,7 +50,7 @@ class AdmitPosed(Remembering):
 
     keeps = STORE
 
-    cap: int = 16384
+    cap: Count = 16384
     does = admit_posed
 
 

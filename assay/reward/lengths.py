@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from assay.part import Rewarding, scales_with
+from assay.part import Count, Rewarding, scales_with
 from assay.types import Episode, Reward
 
 
@@ -25,6 +25,6 @@ class SoftOverlong(Rewarding):
     """
 
     deducts: ClassVar[bool] = True
-    buffer: int = scales_with("max_new", 4096, at=20480)  # in tokens
+    buffer: Count = scales_with("max_new", 4096, at=20480)  # in tokens
     factor: float = 1.0  # the penalty of an answer that has the length of the limit
     does = soft_overlong

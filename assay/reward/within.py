@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from assay.part import Rewarding
+from assay.part import Count, Rewarding
 from assay.types import Episode, Origin, Reward, RewardScope
 
 
@@ -119,13 +119,10 @@ class RepeatedNgrams(Rewarding):
     --mechanism.reward outcome,repeated-ngrams --mechanism.reward.1.length 40
     """
 
-    length: int = 40  # n
+    length: Count = 40  # n
     cost: float = 0.05
     does = repeated_ngrams
 
     @property
     def gives(self) -> RewardScope:
         return "token"
-
-    def refusal(self, **_: object) -> str | None:
-        return None if self.length > 0 else f"repeated-ngrams: length must be at least 1, not {self.length}."

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from assay.memory import Memory
-from assay.part import Source, scales_with
+from assay.part import Count, Source, scales_with
 from assay.rng import Key
 from assay.types import Problem
 
@@ -32,7 +32,7 @@ class Epochs(Source):
     --mechanism.source epochs --mechanism.source.size 512
     """
 
-    size: int = scales_with("num_prompts", 512)  # number of problems in the set
+    size: Count = scales_with("num_prompts", 512)  # number of problems in the set
     does = epochs
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from assay.memory import Memory
 from assay.memory.examined import STORE, KeepExamined
-from assay.part import Source, scales_with
+from assay.part import Count, Source, scales_with
 from assay.rng import Key
 from assay.source.domains import Domain, mixed_files, restricted
 from assay.source.epochs import in_epochs, set_of
@@ -46,7 +46,7 @@ class Unsolved(Source):
 
     reads = (KeepExamined,)
 
-    size: int = scales_with("num_prompts", 512)
+    size: Count = scales_with("num_prompts", 512)
     most: float = 0.25
     tasks: Domain = "all"  # of the pool's tasks: all, the first alone, or the others
     does = unsolved
@@ -79,7 +79,7 @@ class Examine(Source):
 
     reads = (KeepExamined,)
 
-    size: int = scales_with("num_prompts", 512)  # problems of the set
+    size: Count = scales_with("num_prompts", 512)  # problems of the set
     most: float = 0.25  # the highest pass rate of a problem that counts as unsolved
     tasks: Domain = "all"  # of the pool's tasks: all, the first alone, or the others
     does = examine

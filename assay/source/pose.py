@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from assay.memory import Memory
 from assay.memory.posed import STORE, AdmitPosed, pool_of, short_of
-from assay.part import Source, scales_with
+from assay.part import Count, Source, scales_with
 from assay.tasks import TASKS, short, task
 from assay.tasks.pose import PREFIX
 from assay.tasks.task import Task
@@ -76,7 +76,7 @@ class PoseSeeds(_Posing):
     reads = (AdmitPosed,)
     world: ClassVar[str] = Pose.world
 
-    size: int = scales_with("num_prompts", 256, at=192)
+    size: Count = scales_with("num_prompts", 256, at=192)
     does = pose_seeds
 
 

@@ -170,8 +170,6 @@ def test_what_was_asked_for_a_stage_that_ended_is_dropped() -> None:
 @pytest.mark.parametrize(
     ("part", "more", "said"),
     [
-        (Ahead(lag=0), {}, "collect.lag is 0: at least 1 step"),
-        (Ahead(lag=-2), {}, "collect.lag is -2"),
         (Ahead(), {"collect": (Frozen(), Ahead())}, "and so does frozen: keep one of them"),
     ],
 )

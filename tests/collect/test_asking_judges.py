@@ -98,12 +98,10 @@ def test_prompts_grow_by_the_answers_that_they_quote() -> None:
 def test_what_cannot_be_judged_is_refused() -> None:
     scale = recipe_of("grpo", group_size=1).scale
     refused = [
-        AskJudge(judgements=0).refusal(scale=scale, mechanism=None),
         AskJudge(role="policy").refusal(scale=scale, mechanism=None),
         AskPairs().refusal(scale=scale, mechanism=None),
-        AskPairs(most=-1).refusal(scale=scale, mechanism=None),
     ]
-    assert all(refused) and "scale.group_size is 1" in str(refused[2])
+    assert all(refused) and "scale.group_size is 1" in str(refused[1])
     assert AskJudge().refusal(scale=scale, mechanism=None) is None
 
 

@@ -21,7 +21,7 @@ from assay.memory import Memory
 from assay.models import Models
 from assay.part import bind
 from assay.recipe import check
-from assay.reward import Outcome, SampledSteps
+from assay.reward import SampledSteps
 from assay.reward.learnt import read, scores_after
 from assay.types import Reward, Row, Verdict
 
@@ -187,4 +187,3 @@ def test_what_cannot_be_learnt_is_refused_before_anything_is_loaded() -> None:
         check(dataclasses.replace(recipe, mechanism=dataclasses.replace(recipe.mechanism, forwards=(part,))))
     assert "a value for each span" in str(RewardModel(of=SampledSteps()).refusal())
     assert RewardModel(of=SampledSteps(), loss="labels").refusal() is None
-    assert "num_epochs" in str(RewardModel(of=Outcome(), num_epochs=0).refusal())

@@ -104,10 +104,12 @@ def test_what_cannot_be_searched_is_refused(run: str, tmp_path: Path, shell: She
         search(str(small_model(tmp_path / "model")), POOL)
     with pytest.raises(ConfigError, match="no model 'critic' with a value head; it has preference-model"):
         search(run, POOL, guide="critic")
-    with pytest.raises(UsageError, match="width, depth and least"):
+    with pytest.raises(ConfigError, match=r"search\.width must be 1 or more, not 0"):
         search(run, POOL, width=0)
-    with pytest.raises(UsageError, match="rollouts must be"):
+    with pytest.raises(ConfigError, match=r"search\.rollouts must be 0 or more, not -1"):
         search(run, POOL, rollouts=-1)
+    with pytest.raises(UsageError, match="the model is the judge, and model is ''"):
+        search(run, POOL, guide="")
     assert shell("search", run, "--guide", "critic").code == 78
 
 

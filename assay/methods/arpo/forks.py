@@ -11,7 +11,7 @@ import numpy as np
 from assay.ask import Codec
 from assay.collect.turns import going_on
 from assay.memory import Memory
-from assay.part import Expansion, scales_with
+from assay.part import Count, Expansion, scales_with
 from assay.types import Episode, Origin, Request
 
 
@@ -72,11 +72,11 @@ class ForkAtReplies(Expansion):
 
     continues = True
 
-    total: int = scales_with("group_size", 16, at=8)
-    beams: int = 2  # an answer forks at most beams - 1 times at one reply
+    total: Count = scales_with("group_size", 16, at=8)
+    beams: Count = 2  # an answer forks at most beams - 1 times at one reply
     threshold: float = 0.5
     weight: float = 0.2
-    tokens: int = 20
+    tokens: Count = 20
     does = fork_at_replies
 
 

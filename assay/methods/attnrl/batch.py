@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from assay.memory import Memory
-from assay.part import Expansion, Remembering
+from assay.part import Count, Expansion, Remembering
 from assay.types import Episode, Request, Row
 
 STORE = "batch-size"
@@ -46,7 +46,7 @@ class AdaptBatch(Remembering):
 
     keeps = STORE
 
-    answers: int = 5  # wanted rows of use, for each of the first answers to num_prompts problems
+    answers: Count = 5  # wanted rows of use, for each of the first answers to num_prompts problems
     rate: float = 0.1  # how fast the number follows
     limit: float = 4.0  # the most problems, as a multiple of num_prompts
     does = adapt_batch

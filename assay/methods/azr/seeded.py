@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from assay.memory import Memory
 from assay.memory.posed import STORE, AdmitPosed, short_of
-from assay.part import Condition, scales_with
+from assay.part import Condition, Count, scales_with
 from assay.stages import Seen
 
 if TYPE_CHECKING:
@@ -27,5 +27,5 @@ class Seeded(Condition):
 
     reads = (AdmitPosed,)
 
-    size: int = scales_with("num_prompts", 256, at=192)  # problems of each task that must have been posed
+    size: Count = scales_with("num_prompts", 256, at=192)  # problems of each task that must have been posed
     does = seeded

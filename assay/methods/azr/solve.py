@@ -8,7 +8,7 @@ from typing import Any
 from assay.ask import Codec, Sampling
 from assay.memory import Memory
 from assay.memory.posed import STORE, AdmitPosed, admitted, instance_of, pool_of, posed
-from assay.part import Expansion
+from assay.part import Count, Expansion
 from assay.tasks.pose import PREFIX
 from assay.types import Episode, Problem, Request
 
@@ -66,5 +66,5 @@ class SolvePosed(Expansion):
 
     reads = (AdmitPosed,)
 
-    probes: int = 8
+    probes: Count = 8
     does = solve_posed

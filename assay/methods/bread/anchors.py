@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Annotated, Any
 
 from assay.ask import Codec
 from assay.ask.hints import lines_of, written_by_others
-from assay.errors import ConfigError
-from assay.part import Expansion
+from assay.part import Count, Expansion, Least
 from assay.types import Episode, Problem, Request
 
 ANCHOR = "anchor"
@@ -18,11 +18,6 @@ def anchor_search(
     episodes: Sequence[Episode], *, codec: Codec, pieces: int, low: float, high: float, probes: int
 ) -> list[Request]:
     """Requests for a further group of each problem whose search goes on, with the next number of pieces as prefix."""
-    if not 0 < low <= high <= 1 or pieces < 2:
-        raise ConfigError(
-            f"anchor-search: expected 0 < low <= high <= 1 and at least 2 pieces; got low {low}, high "
-            f"{high} and {pieces} pieces."
-        )
     asked: list[Request] = []
     for members in _by_problem(episodes).values():
         base = members[0]
@@ -53,11 +48,16 @@ class AnchorSearch(Expansion):
     continues = True
     solutions = "all"
 
-    pieces: int = 10
+    pieces: Annotated[int, Least(2)] = 10
     low: float = 0.25
     high: float = 0.75
-    probes: int = 4  # the most groups that the search for one problem asks for
+    probes: Count = 4  # the most groups that the search for one problem asks for
     does = anchor_search
+
+    def refusal(self, **_: Any) -> str | None:
+        if 0 < self.low <= self.high <= 1:
+            return None
+        return f"anchor-search: expected 0 < low <= high <= 1; got low {self.low:g}, high {self.high:g}."
 
 
 def next_count(shares: dict[int, float], most: int, low: float, high: float) -> int:

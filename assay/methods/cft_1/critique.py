@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from assay.ask.hints import ENDS, answered, lengthened, lines_of, reworded
 from assay.ask.template import worded
 from assay.memory import Memory
-from assay.part import Expansion, Source
+from assay.part import Count, Expansion, Source
 from assay.source.epochs import set_of
 from assay.types import Episode, Problem, Request
 
@@ -85,7 +85,7 @@ class Criticise(Expansion):
 
     solutions = "all"
 
-    most: int = 100  # different answers that are criticised
+    most: Count = 100  # different answers that are criticised
     does = criticise
 
     def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from assay.ask.hints import holds_answer, lengthened, reworded
 from assay.ask.template import worded
-from assay.part import Expansion
+from assay.part import Count, Expansion
 from assay.policy.messages import text_of
 from assay.types import Episode, Problem, Request
 from assay.verifiers.answers import find_answer
@@ -88,7 +88,7 @@ class Rewrite(Expansion):
 
     hard: float = 0.3  # up to this accuracy a problem is hard, and is simplified
     medium: float = 0.7  # up to this accuracy a problem is medium, and is varied
-    longest: int = 1024  # the most tokens of a rewritten problem; the limit of answers holds too
+    longest: Count = 1024  # the most tokens of a rewritten problem; the limit of answers holds too
     least: int = 3  # characters; a shorter answer may occur in the new problem by chance
     does = rewrite
 

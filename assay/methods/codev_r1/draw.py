@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from assay.collect.expand import wanted_groups
 from assay.models import Models
-from assay.part import Collecting, Expansion, Remembering
+from assay.part import Collecting, Count, Expansion, Remembering
 from assay.types import Episode, Request, drawn_in_step
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class FirstDraw(Collecting):
 
     reads = (TrackMixed,)
 
-    most: int = 10  # a step draws at most so many times num_prompts
+    most: Count = 10  # a step draws at most so many times num_prompts
     does = first_draw
 
 
@@ -110,5 +110,5 @@ class AdaptiveRefill(Expansion):
 
     reads = (TrackMixed,)
 
-    most: int = 10  # a step draws at most so many times num_prompts
+    most: Count = 10  # a step draws at most so many times num_prompts
     does = adaptive_refill

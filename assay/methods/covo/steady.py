@@ -10,7 +10,7 @@ import numpy as np
 
 from assay.ask.cues import cued
 from assay.models import Models
-from assay.part import Rewarding
+from assay.part import Count, Rewarding
 from assay.reward.votes import groups_of
 from assay.tasks.task import STEP_MARKS
 from assay.types import Episode, Reward
@@ -104,9 +104,6 @@ class Steady(Rewarding):
 
     form: Literal["vector", "linear"] = "vector"
     above: float | None = 0.5  # the least worth that is rewarded, with 1; None: the worth itself is the reward
-    most: int = 15  # states of a response
+    most: Count = 15  # states of a response
     does = steady
     outcome = True
-
-    def refusal(self, **_: object) -> str | None:
-        return f"steady: at least 1 state of a response is read, not {self.most}." if self.most < 1 else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assay.part import Condition
+from assay.part import Condition, Count
 from assay.stages import Seen
 
 
@@ -20,7 +20,7 @@ class LimitBinds(Condition):
 
     metric: str = "length/truncated"  # what is watched
     factor: float = 1.5
-    window: int = 50  # steps
+    window: Count = 50  # steps
     does = limit_binds
 
     @property

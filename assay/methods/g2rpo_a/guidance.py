@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from assay.ask.hints import written_by_others
 from assay.errors import DataError
 from assay.memory import Memory
-from assay.part import Asking, Remembering, scales_with
+from assay.part import Asking, Count, Remembering, scales_with
 from assay.types import Episode, Request
 
 if TYPE_CHECKING:
@@ -53,8 +53,8 @@ class AdaptGuidance(Remembering):
 
     keeps = STORE
 
-    longest: int = scales_with("max_new", 3072, at=4096)  # tokens
-    window: int = 3  # steps over which the accuracy is averaged, the present one included
+    longest: Count = scales_with("max_new", 3072, at=4096)  # tokens
+    window: Count = 3  # steps over which the accuracy is averaged, the present one included
     grow: float = 1.25  # the factor of the length after a step without a right answer
     does = adapt_guidance
 
@@ -100,7 +100,7 @@ class GuideAnswers(Asking):
     solutions = "all"
 
     share: float = 2 / 12  # of the answers of a group
-    longest: int = scales_with("max_new", 3072, at=4096)  # tokens of the first step
+    longest: Count = scales_with("max_new", 3072, at=4096)  # tokens of the first step
     does = guide_answers
 
     def refusal(self, *, scale: Any, mechanism: Any) -> str | None:

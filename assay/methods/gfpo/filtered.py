@@ -11,7 +11,7 @@ from assay.curate.parts import leave_out
 from assay.errors import ConfigError
 from assay.memory import Memory
 from assay.methods.gfpo.difficulty import STORE, TrackDifficulty, quantile
-from assay.part import Curator, scales_with
+from assay.part import Count, Curator, scales_with
 from assay.types import Row
 
 By = Literal["length", "reward-per-token"]
@@ -32,7 +32,7 @@ class Filtered(Curator):
         --mechanism.curate filtered --mechanism.curate.0.keep 8
     """
 
-    keep: int = scales_with("group_size", 8, at=24)
+    keep: Count = scales_with("group_size", 8, at=24)
     by: By = "length"  # which rows come first: the shortest, or those with the most reward per token
     does = filtered
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from assay.ask.hints import answered
 from assay.ask.verdicts import NO, YES, asked_whether_right, longer_by, said
 from assay.collect.judges import request_about
 from assay.memory import Memory
-from assay.part import Expansion, Rewarding
+from assay.part import Count, Expansion, Rewarding
 from assay.types import Episode, Problem, Request, Reward
 
 if TYPE_CHECKING:
@@ -55,17 +55,12 @@ class AskVerdicts(Expansion):
 
     role: str = "policy"  # whose answers
     verifier: str = "verifier"  # the role that is asked
-    most: int = 2  # right answers of a problem, and wrong ones
-    length: int = 1  # the most tokens of a verdict; the reasoning before it counts too
+    most: Count = 2  # right answers of a problem, and wrong ones
+    length: Count = 1  # the most tokens of a verdict; the reasoning before it counts too
     does = ask_verdicts
 
     def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
         return longer_by(problem, codec) + max(0, self.length - 1)
-
-    def refusal(self, **_: Any) -> str | None:
-        if self.most >= 1 and self.length >= 1:
-            return None
-        return f"ask-verdicts: most and length must be 1 or more, not {self.most} and {self.length}."
 
 
 def show_verdicts(
@@ -87,7 +82,7 @@ class ShowVerdicts(Expansion):
 
     role: str = "policy"  # whose answers
     verifier: str = "verifier"  # the role that is shown
-    most: int = 2  # right answers of a problem, and wrong ones
+    most: Count = 2  # right answers of a problem, and wrong ones
     does = show_verdicts
 
     def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:

@@ -54,8 +54,6 @@ class InTurn(Rewarding):
         return "turn"
 
     def refusal(self, **_: Any) -> str | None:
-        if self.turn < 0:
-            return f"in-turn: turns are counted from 0; turn is {self.turn}."
         if self.of.gives != "episode":
             return f"in-turn: {type(self.of).__name__} has values within the answer. Take a reward of the whole answer."
         return None

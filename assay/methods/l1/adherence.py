@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from assay.methods.l1.budget import budget_of
-from assay.part import Rewarding, scales_with
+from assay.part import Count, Rewarding, scales_with
 from assay.types import Episode, Reward
 
 
@@ -35,6 +35,6 @@ class Adherence(Rewarding):
     """
 
     deducts: ClassVar[bool] = True
-    unit: int = scales_with("max_new", 3333, at=4096)  # an answer that misses the budget by so many tokens loses 1
+    unit: Count = scales_with("max_new", 3333, at=4096)  # an answer that misses the budget by so many tokens loses 1
     margin: float = 0.5  # with "at most n": the reward that a right answer of n tokens keeps
     does = adherence

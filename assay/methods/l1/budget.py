@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from assay.ask.hints import lengthened, reworded, with_hint
 from assay.memory import Memory
-from assay.part import Asking, scales_with
+from assay.part import Asking, Count, scales_with
 from assay.types import Problem, Request
 
 if TYPE_CHECKING:
@@ -48,9 +48,14 @@ class Budget(Asking):
     """
 
     low: int = scales_with("max_new", 100, at=4096)
-    high: int = scales_with("max_new", 4000, at=4096)
+    high: Count = scales_with("max_new", 4000, at=4096)
     at_most: float = 0.0  # share of the groups whose prompt says "at most" rather than "exactly"
     does = budget
+
+    def refusal(self, **_: Any) -> str | None:
+        if self.low <= self.high:
+            return None
+        return f"budget: low must be at most high, and is {self.low}, where high is {self.high}."
 
     def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
         limits = [Limit(self.high, most) for most in (False, True)]

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from assay.errors import ConfigError
 from assay.part import Rewarding
 from assay.types import Episode, Reward
 
 
 def stop_properly(episodes: Sequence[Episode], *, right: float, wrong: float, cut: float) -> list[Reward | None]:
     """The reward of each answer: by its verdict, and by `cut` if the limit cut it."""
-    if cut > 1:
-        raise ConfigError(f"reward.cut is a factor from 0 to 1, or a reward below 0, not {cut:g}.")
     worth = [right if episode.right else wrong for episode in episodes]
     cuts = [episode.finish == "length" for episode in episodes]
     paid = [(cut if cut < 0 else cut * w) if is_cut else w for w, is_cut in zip(worth, cuts, strict=True)]
@@ -31,3 +29,8 @@ class StopProperly(Rewarding):
     cut: float = 0.0  # from 0 to 1: a factor on the reward; below 0: the reward itself
     does = stop_properly
     outcome = True
+
+    def refusal(self, **_: Any) -> str | None:
+        if self.cut <= 1:
+            return None
+        return f"stop-properly: cut is a factor from 0 to 1, or a reward below 0, not {self.cut:g}."

@@ -11,7 +11,7 @@ import numpy as np
 from assay.curate.grouping import groups
 from assay.errors import ConfigError
 from assay.memory import Memory
-from assay.part import Credit, scales_with
+from assay.part import Count, Credit, scales_with
 from assay.types import Row
 
 if TYPE_CHECKING:
@@ -21,15 +21,13 @@ if TYPE_CHECKING:
 Kind = Literal["full", "bootstrap", "analytic"]
 
 
-def pass_k(rows: Sequence[Row], *, memory: Memory, group_size: int, k: int, kind: str, epsilon: float) -> list[Row]:
+def pass_k(rows: Sequence[Row], *, memory: Memory, k: int, kind: str, epsilon: float) -> list[Row]:
     """With n of N wrong: R = 1 - C(n, k) / C(N, k), s = sqrt(R (1 - R)); A of a right answer is (1 - R) / s, of a
     wrong one (1 - R - C(n - 1, k - 1) / C(N - 1, k - 1)) / s. If errors of ours leave a group with fewer than k
     answers, they are one set.
     """
     if kind not in ("full", "bootstrap", "analytic"):
         raise ConfigError(f"credit.kind is 'full', 'bootstrap' or 'analytic', not '{kind}'.")
-    if not 1 <= k <= group_size:
-        raise ConfigError(f"credit.k: pass@{k} needs k from 1 to the size of a group, {group_size}; it is {k}.")
     result = list(rows)
     for name, members in groups(rows).items():
         right = np.array([rows[i].episode.right for i in members])
@@ -56,7 +54,7 @@ class PassK(Credit):
         --mechanism.credit pass-k --mechanism.credit.k 8
     """
 
-    k: int = scales_with("group_size", 8, at=32)
+    k: Count = scales_with("group_size", 8, at=32)
     kind: Kind = "analytic"  # which sets of k answers: disjoint sets, random sets, or all sets
     epsilon: float = 1e-6  # added to the standard deviation
     does = pass_k

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from assay.ask.hints import holds_answer, lengthened, reworded, with_hint
-from assay.errors import ConfigError, DataError
+from assay.errors import DataError
 from assay.memory import Memory
 from assay.part import Asking, scales_with
 from assay.types import Ids, Problem, Request
@@ -49,6 +49,11 @@ class PartialSolution(Asking):
     leaks: Literal["keep", "bare"] = "keep"  # keep or leave out a hint that contains the answer
     does = partial_solution
 
+    def refusal(self, **_: Any) -> str | None:
+        if 0 <= self.percent <= 100:
+            return None
+        return f"partial-solution: percent must be from 0 to 100, not {self.percent:g}."
+
     def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
         if problem.solution is None:
             return 0
@@ -66,10 +71,6 @@ def hint(problem: Problem, *, percent: float, unit: str) -> str:
     """The first floor(percent / 100 * |s|) characters of the solution s, with unit `steps` up to the
     last whole step.
     """
-    if not 0 <= percent <= 100 or unit not in ("characters", "steps"):
-        raise ConfigError(
-            f"ask: percent is from 0 to 100 and unit 'characters' or 'steps', not {percent} and '{unit}'."
-        )
     if problem.solution is None:
         raise DataError(
             f"problem {problem.id} of '{problem.task}' has no worked solution from which a hint could be taken."

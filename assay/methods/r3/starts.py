@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from assay.ask.hints import lines_of, written_by_others
-from assay.errors import ConfigError
 from assay.memory import Memory
 from assay.part import Asking
 from assay.types import Request
@@ -20,8 +19,6 @@ def start_states(
     requests: Sequence[Request], memory: Memory, *, codec: Codec, low: float, high: float
 ) -> list[Request]:
     """All answers of a group start in one state: u belongs to the group. The given tokens count towards the limit."""
-    if not 0 <= low <= high <= 1:
-        raise ConfigError(f"ask: expected 0 <= low <= high <= 1 for start states; got low {low}, high {high}.")
     result = []
     for request in requests:
         steps = lines_of(request.problem)
@@ -50,3 +47,8 @@ class StartStates(Asking):
     low: float = 0.0
     high: float = 1.0
     does = start_states
+
+    def refusal(self, **_: Any) -> str | None:
+        if 0 <= self.low <= self.high <= 1:
+            return None
+        return f"start-states: expected 0 <= low <= high <= 1; got low {self.low:g}, high {self.high:g}."

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from assay.ask import Codec
 from assay.collect.trees import branch
-from assay.part import Expansion
+from assay.part import Count, Expansion
 from assay.tasks.task import STEP_MARKS
 from assay.types import Episode, Origin, Request
 
@@ -37,7 +37,7 @@ class CompleteSteps(Expansion):
 
     continues = True
 
-    num: int = 4
+    num: Count = 4
     does = complete_steps
 
 

@@ -10,7 +10,7 @@ from assay.ask.demonstrate import worked
 from assay.memory import Memory
 from assay.memory.places import Named
 from assay.methods.relift.unsolved import HoldUnsolved
-from assay.part import Expansion, for_caller, scales_with
+from assay.part import Count, Expansion, for_caller, scales_with
 from assay.types import Episode, Request
 
 
@@ -44,7 +44,7 @@ class Study(Named, Expansion):
     solutions = "all"
     reads = (HoldUnsolved,)
 
-    size: int = scales_with("num_prompts", 128, at=128)
+    size: Count = scales_with("num_prompts", 128, at=128)
     name: str = for_caller("unsolved")  # the name of the part that stores the problems
     student: str = "student"  # the role that is shown the solutions
     does = study

@@ -8,7 +8,7 @@ from typing import Any
 from assay.curate.grouping import groups
 from assay.memory import Memory
 from assay.memory.leftovers import leftovers, replayed
-from assay.part import Curator, Remembering
+from assay.part import Count, Curator, Remembering
 from assay.types import Row
 
 STORE = "past"
@@ -40,7 +40,7 @@ class KeepPast(Remembering):
 
     keeps = STORE
 
-    steps: int = 4
+    steps: Count = 4
     does = keep_past
 
 

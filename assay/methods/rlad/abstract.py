@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from assay.ask.hints import answered, hint_of, holds_answer, lengthened, reworded, sometimes
 from assay.ask.template import worded
 from assay.errors import DataError
-from assay.part import Asking, scales_with
+from assay.part import Asking, Count, scales_with
 from assay.types import Problem, Request
 
 if TYPE_CHECKING:
@@ -52,8 +52,8 @@ class Abstract(Asking):
     --mechanism.ask abstract --mechanism.ask.0.num 1
     """
 
-    num: int = 4  # number of abstractions of each problem
-    longest: int = 1024  # the most tokens of an abstraction; the limit of answers holds too
+    num: Count = 4  # number of abstractions of each problem
+    longest: Count = 1024  # the most tokens of an abstraction; the limit of answers holds too
     bare: int = 0  # answers to each problem without an abstraction
     bare_every: int = 0  # one in so many problems is solved without any abstraction; 0: none
     does = abstract

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from assay.ask.template import worded
 from assay.methods.rlad.abstract import GIVEN, ROLE
-from assay.part import Expansion
+from assay.part import Count, Expansion
 from assay.types import Episode, Request
 
 if TYPE_CHECKING:
@@ -38,5 +38,5 @@ class SolveWith(Expansion):
     --mechanism.expand solve-with --mechanism.expand.0.samples 16
     """
 
-    samples: int = 4  # answers with each abstraction
+    samples: Count = 4  # answers with each abstraction
     does = solve_with

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from assay.part import Remembering
+from assay.part import Count, Remembering
 from assay.types import Episode
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Promote(Remembering):
     keeps = STORE
 
     accuracy: float = 0.9
-    after: int = 8
+    after: Count = 8
     does = promote
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from assay.memory import Memory
 from assay.methods.rlve.levels import STORE, Promote, standing
-from assay.part import Source
+from assay.part import Count, Source
 from assay.source.rows import draw
 from assay.types import Problem
 
@@ -38,5 +38,5 @@ class LevelWindow(Source):
 
     reads = (Promote,)
 
-    width: int = 4
+    width: Count = 4
     does = level_window

@@ -10,7 +10,7 @@ import numpy as np
 
 from assay.memory import Memory
 from assay.models import Models
-from assay.part import Asking
+from assay.part import Asking, Count
 from assay.rng import Key
 from assay.types import Problem, Request
 
@@ -63,16 +63,13 @@ class ContinueText(Asking):
     replies = False
 
     share: float = 0.2  # the share of a solution's tokens, those of the highest entropy, that a cut may stand before
-    length: int = 8  # the most tokens of a prediction
+    length: Count = 8  # the most tokens of a prediction
     does = continue_text
 
     def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
         return len(codec.encode(problem.solution or ""))
 
     def refusal(self, **_: Any) -> str | None:
-        if 0 < self.share <= 1 and self.length >= 1:
+        if 0 < self.share <= 1:
             return None
-        return (
-            f"continue-text: share lies above 0 and up to 1, and length is at least 1, not {self.share:g} and "
-            f"{self.length}."
-        )
+        return f"continue-text: share lies above 0 and up to 1, not at {self.share:g}."

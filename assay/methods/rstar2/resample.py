@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from assay.curate.grouping import groups
 from assay.curate.parts import leave_out
 from assay.memory import Memory
-from assay.part import Curator, scales_with
+from assay.part import Count, Curator, scales_with
 from assay.types import Origin, Row
 from assay.verifiers.answers import count_answers
 
@@ -36,7 +36,7 @@ class ResampleOnCorrect(Curator):
     --mechanism.curate resample-on-correct --mechanism.curate.0.keep 16
     """
 
-    keep: int = scales_with("group_size", 16, at=32)
+    keep: Count = scales_with("group_size", 16, at=32)
     least: int = 2  # the least number of right and of wrong rows that are kept, if there are so many
     does = resample_on_correct
 

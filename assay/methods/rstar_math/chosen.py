@@ -10,7 +10,7 @@ import numpy as np
 from assay.collect.nodes import Node, Tree
 from assay.collect.walks import backed_up, stepwise
 from assay.memory.episodes import bare
-from assay.part import Curator, Remembering
+from assay.part import Count, Curator, Remembering
 from assay.types import Episode, Row
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class BestTrajectories(Curator):
 
     writes = True
 
-    most: int = 2  # of a tree
+    most: Count = 2  # of a tree
     does = best_trajectories
 
 
@@ -109,15 +109,10 @@ class KeepPreferences(Remembering):
 
     keeps = STORE
 
-    each: int = 2  # the winners and the losers at each place
+    each: Count = 2  # the winners and the losers at each place
     margin: float = 0.5  # the least difference in Q
-    visits: int = 3  # the least number of answers from a step; of fewer its Q says little
+    visits: Count = 3  # the least number of answers from a step; of fewer its Q says little
     does = keep_preferences
 
     def refusal(self, **_: Any) -> str | None:
-        if min(self.each, self.visits) >= 1 and self.margin > 0:
-            return None
-        return (
-            "keep-preferences: each and visits must be at least 1 and margin above 0, not "
-            f"{self.each}, {self.visits} and {self.margin:g}."
-        )
+        return None if self.margin > 0 else f"keep-preferences: margin must be above 0, not {self.margin:g}."

@@ -14,7 +14,7 @@ from assay.curate.pairs import SIDES
 from assay.forwards.reward_model import Fitted, learn, lessons
 from assay.methods.rstar_math.chosen import KeepPreferences
 from assay.models import Models
-from assay.part import Forward
+from assay.part import Count, Forward
 from assay.reward.learnt import read
 from assay.types import Batch, Episode, Row, Stats
 
@@ -114,12 +114,9 @@ class PreferSteps(Forward):
 
     model: str = "preference-model"  # its name in the recipe's `models`
     rate: float = 1.0  # its learning rate, as a multiple of the policy's
-    num_epochs: int = 1  # its optimiser steps on the pairs of a step
+    num_epochs: Count = 1  # its optimiser steps on the pairs of a step
     does = prefer_steps
 
     @property
     def heads(self) -> tuple[str, ...]:
         return (self.model,)
-
-    def refusal(self, **_: Any) -> str | None:
-        return None if self.num_epochs >= 1 else f"prefer-steps: num_epochs must be 1 or more, not {self.num_epochs}."

@@ -8,7 +8,7 @@ import numpy as np
 
 from assay.engine.spans import forwarded
 from assay.models import Models
-from assay.part import Forward
+from assay.part import Count, Forward
 from assay.types import Row, Stats
 
 
@@ -36,5 +36,5 @@ class Candidates(Forward):
         --mechanism.forwards candidates --mechanism.forwards.0.k 3
     """
 
-    k: int = 3
+    k: Count = 3
     does = candidates

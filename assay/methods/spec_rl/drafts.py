@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assay.part import Remembering, scales_with
+from assay.part import Count, Remembering, scales_with
 from assay.types import Episode, Origin, Row, Segment
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Drafts(Remembering):
 
     keeps = STORE
 
-    problems: int = scales_with("num_prompts", 512)
+    problems: Count = scales_with("num_prompts", 512)
     does = keep_drafts
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from assay.collect.continuations import continued
 from assay.curate.unsure_tokens import unsure
-from assay.part import Expansion
+from assay.part import Count, Expansion
 from assay.types import Episode, Request
 
 
@@ -38,13 +38,10 @@ class ContinueCuts(Expansion):
 
     branches: int = 9  # answers from each place
     below: float = 0.9  # a token is improbable if its probability was lower
-    every: int = 5  # improbable tokens in a segment
+    every: Count = 5  # improbable tokens in a segment
     does = continue_cuts
 
     def refusal(self, **_: Any) -> str | None:
-        if self.branches >= 0 and self.every >= 1 and 0 < self.below <= 1:
+        if 0 < self.below <= 1:
             return None
-        return (
-            "continue-cuts: branches must be 0 or more, every 1 or more and below a probability above 0, not "
-            f"{self.branches}, {self.every} and {self.below:g}."
-        )
+        return f"continue-cuts: below is a probability above 0, not {self.below:g}."

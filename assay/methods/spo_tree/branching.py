@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from assay.ask.first_steps import first_of
 from assay.collect.steps import by_group, limit_of, next_steps, nodes_of
-from assay.part import Asking, Expansion
+from assay.part import Asking, Count, Expansion
 from assay.types import Episode, Request
 
 
@@ -34,18 +33,12 @@ class FirstBranches(Asking):
         --mechanism.ask first-branches --mechanism.ask.0.levels 3
     """
 
-    levels: int = 3  # how often an answer branches, from its beginning on; as in `grow-branches`
-    depth: int = 35
-    least: int = 4
+    levels: Count = (
+        3  # how often an answer branches, from its beginning on, as in `grow-branches`; 1: nothing is shared
+    )
+    depth: Count = 35
+    least: Count = 4
     does = first_branches
-
-    def refusal(self, **_: Any) -> str | None:
-        if min(self.levels, self.depth, self.least) >= 1:
-            return None
-        return (
-            f"first-branches: levels, depth and least must be at least 1, not {self.levels}, {self.depth} and "
-            f"{self.least}. With levels 1 no answers share a beginning."
-        )
 
 
 def grow_branches(episodes: Sequence[Episode], *, group_size: int, max_new: int, levels: int) -> list[Request]:
@@ -78,11 +71,8 @@ class GrowBranches(Expansion):
 
     continues = True
 
-    levels: int = 3  # how often an answer branches, from its beginning on; as in `first-branches`
+    levels: Count = 3  # how often an answer branches, from its beginning on; as in `first-branches`
     does = grow_branches
-
-    def refusal(self, **_: Any) -> str | None:
-        return None if self.levels >= 1 else f"grow-branches: levels must be at least 1, not {self.levels}."
 
 
 def _open(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from assay.credit.pack import earned
 from assay.credit.pieces import pieces
 from assay.curate.grouping import groups
 from assay.memory import Memory
-from assay.part import Credit, Curator
+from assay.part import Count, Credit, Curator
 from assay.types import Row
 
 Leaves = tuple[int, ...]
@@ -115,8 +114,5 @@ class Edges(Curator):
 
     writes = True
 
-    most: int = 32  # edges of a group that train in a step
+    most: Count = 32  # edges of a group that train in a step
     does = train_edges
-
-    def refusal(self, **_: Any) -> str | None:
-        return None if self.most >= 1 else f"edges: most must be at least 1, not {self.most}. With 1 little trains."

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from assay.curate.grouping import groups
 from assay.curate.parts import leave_out
-from assay.part import Curator
+from assay.part import Count, Curator
 from assay.types import Row
 
 
@@ -26,6 +26,6 @@ class BestAnswers(Curator):
     --mechanism.curate best-answers --mechanism.curate.0.most 1
     """
 
-    most: int = 1  # answers of a group; of equal ones the first
+    most: Count = 1  # answers of a group; of equal ones the first
     above: float = 0.0  # an answer must earn more than this
     does = best_answers

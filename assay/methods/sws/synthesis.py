@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from assay.memory import Memory
 from assay.methods.sws.weakness import STORE, KeepCurves, allotted, weak
-from assay.part import Source, scales_with
+from assay.part import Count, Source, scales_with
 from assay.rng import Key
 from assay.source.epochs import in_epochs, set_of
 from assay.source.rows import finite_shares
@@ -95,7 +95,7 @@ class WithSynthesised(Source):
 
     reads = (KeepCurves,)
 
-    size: int = scales_with("num_prompts", 12288, at=1024)  # problems of the set from which `epochs` draws
+    size: Count = scales_with("num_prompts", 12288, at=1024)  # problems of the set from which `epochs` draws
     added: int = scales_with("num_prompts", 40960, at=1024)  # new problems
     below: float = 0.5  # the accuracy that a weak problem never reached
     by_weakness: bool = True  # new problems after the weak ones; else after all problems alike, for comparison

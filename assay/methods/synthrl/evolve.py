@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from assay.ask.hints import lengthened
 from assay.memory import Memory
 from assay.methods.synthrl.evolution import ROLE, Bar, Evolution, evolutions
-from assay.part import Expansion, Remembering
+from assay.part import Count, Expansion, Least, Remembering
 from assay.tasks.harder import request_for_variant, text_asked, variant_of
 from assay.types import Episode, Problem, Request
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from assay.recipe import Mechanism
     from assay.scale import Scale
 
+Checks = Annotated[int, Least(2)]
 STORE = "evolved"
 
 
@@ -62,19 +63,13 @@ class Evolve(Expansion):
     fewer than of the answers to the old problem, less `margin`. The next variant starts from the last accepted one.
     """
 
-    checks: int = 16  # answers that measure a problem or a variant
+    checks: Checks = 16  # answers that measure a problem or a variant
     sure: int = 12  # right answers of a problem that gets variants
-    least: int = 4  # right answers of a variant that is accepted; more than chance would give
+    least: Count = 4  # right answers of a variant that is accepted; more than chance would give
     margin: int = 1  # by how much more than this its count must be below that of the old problem
     attempts: int = 8  # texts for a problem
-    longest: int = 1024  # the most tokens of a text; the limit of answers holds too
+    longest: Count = 1024  # the most tokens of a text; the limit of answers holds too
     does = evolve
-
-    def refusal(self, **_: Any) -> str | None:
-        if not self.least > 0 or self.checks < 2 or self.attempts < 0 or self.margin < 0:
-            given = f"{self.least}, {self.checks}, {self.attempts} and {self.margin}"
-            return f"evolve: least must be above 0, checks 2 or more, attempts and margin 0 or more, not {given}."
-        return None
 
     def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
         return min(self.longest, max_new) + lengthened(problem, request_for_variant(problem), codec)
@@ -126,9 +121,9 @@ class KeepEvolved(Remembering):
 
     keeps = STORE
 
-    checks: int = 16  # answers that measure a problem or a variant
+    checks: Checks = 16  # answers that measure a problem or a variant
     sure: int = 12  # right answers of a problem that gets variants
-    least: int = 4  # right answers of a variant that is accepted
+    least: Count = 4  # right answers of a variant that is accepted
     margin: int = 1  # by how much more than this its count must be below that of the old problem
     does = keep_evolved
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from assay.memory import Memory
 from assay.methods.synthrl.evolve import STORE, KeepEvolved
-from assay.part import Condition, Source, scales_with
+from assay.part import Condition, Count, Source, scales_with
 from assay.rng import Key
 from assay.source.epochs import in_epochs, set_of
 from assay.stages import Seen
@@ -35,7 +35,7 @@ class WithEvolved(Source):
 
     reads = (KeepEvolved,)
 
-    size: int = scales_with("num_prompts", 8192, at=512)  # problems of the set, without variants
+    size: Count = scales_with("num_prompts", 8192, at=512)  # problems of the set, without variants
     does = with_evolved
 
 
@@ -53,5 +53,5 @@ class EvolvedAll(Condition):
 
     reads = (KeepEvolved,)
 
-    size: int = scales_with("num_prompts", 8192, at=512)
+    size: Count = scales_with("num_prompts", 8192, at=512)
     does = evolved_all

@@ -8,7 +8,7 @@ from typing import Any
 from assay.ask.first_steps import first_of
 from assay.collect.steps import again_from, by_group, given_first, limit_of, next_steps, nodes_of
 from assay.memory import Memory
-from assay.part import Asking, Expansion
+from assay.part import Asking, Count, Expansion
 from assay.types import Episode, Request
 
 
@@ -40,19 +40,16 @@ class FirstSplit(Asking):
         --mechanism.ask first-split --mechanism.ask.0.most 8
     """
 
-    fewest: int = 2  # first segments
+    fewest: Count = 2  # first segments
     most: int = 8
-    depth: int = 14
-    least: int = 4
+    depth: Count = 14
+    least: Count = 4
     does = first_split
 
     def refusal(self, **_: Any) -> str | None:
-        if 1 <= self.fewest <= self.most and min(self.depth, self.least) >= 1:
+        if self.fewest <= self.most:
             return None
-        return (
-            "first-split: fewest must be from 1 to most, and depth and least at least 1, not "
-            f"{self.fewest}, {self.most}, {self.depth} and {self.least}."
-        )
+        return f"first-split: fewest must be at most most, and is {self.fewest}, where most is {self.most}."
 
 
 def widen(
@@ -95,11 +92,8 @@ class Widen(Expansion):
 
     continues = True
 
-    branches: int = 2  # of each path at each boundary, as long as there are fewer answers than wanted
+    branches: Count = 2  # of each path at each boundary, as long as there are fewer answers than wanted
     does = widen
-
-    def refusal(self, **_: Any) -> str | None:
-        return None if self.branches >= 1 else f"widen: branches must be at least 1, not {self.branches}."
 
 
 def widths(live: int, ended: int, branches: int, leaves: int) -> list[int]:

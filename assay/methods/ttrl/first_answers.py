@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from assay.curate.grouping import groups
 from assay.curate.parts import leave_out
-from assay.part import Curator, scales_with
+from assay.part import Count, Curator, scales_with
 from assay.types import Row
 
 
@@ -25,5 +25,5 @@ class FirstAnswers(Curator):
     --mechanism.curate first-answers --mechanism.curate.0.count 32
     """
 
-    count: int = scales_with("group_size", 32, at=64)  # the number of answers of a group that train
+    count: Count = scales_with("group_size", 32, at=64)  # the number of answers of a group that train
     does = first_answers

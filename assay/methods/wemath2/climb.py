@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from assay.memory import Memory
 from assay.methods.wemath2.variants import at_level, basic, family_of, levels_of
-from assay.part import Remembering, Source, scales_with
+from assay.part import Count, Remembering, Source, scales_with
 from assay.rng import Key
 from assay.source.epochs import in_epochs, set_of
 from assay.types import Episode, Problem
@@ -85,5 +85,5 @@ class DifficultyGraph(Source):
 
     reads = (Climb,)
 
-    size: int = scales_with("num_prompts", 512)  # problems of the set
+    size: Count = scales_with("num_prompts", 512)  # problems of the set
     does = difficulty_graph

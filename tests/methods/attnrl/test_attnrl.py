@@ -296,17 +296,10 @@ def test_which_answers_fork_is_drawn_anew_in_every_step_and_group() -> None:
     require_fresh_draws(drawn)
 
 
-def test_settings_that_cannot_work_are_refused() -> None:
-    assert ForkAttended().refusal() is None and "gap 1 or more" in str(ForkAttended(gap=0).refusal())
-
-
-@pytest.mark.parametrize(
-    ("name", "least", "below"),
-    [("places", 0, -1), ("apart", 0, -1), ("gap", 1, 0), ("share", 0.0, -0.01), ("share", 1.0, 1.01)],
-)
-def test_the_bounds_of_settings_are_inclusive(name: str, least: float, below: float) -> None:
-    assert dataclasses.replace(ForkAttended(), **{name: least}).refusal() is None
-    assert dataclasses.replace(ForkAttended(), **{name: below}).refusal()
+@pytest.mark.parametrize(("fits", "beyond"), [(0.0, -0.01), (1.0, 1.01)])
+def test_a_share_is_from_0_to_1(fits: float, beyond: float) -> None:
+    assert ForkAttended(share=fits).refusal() is None
+    assert "share must be from 0 to 1" in str(ForkAttended(share=beyond).refusal())
 
 
 def small() -> Recipe:

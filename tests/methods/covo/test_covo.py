@@ -129,7 +129,3 @@ def test_where_all_agree_or_nobody_answers_there_is_no_reward() -> None:
     part, models = bind(Steady(), codec=CODEC), models_of(policy("fp64", vocab=Signs.vocab))
     assert [one.value for one in part([answer("a#a"), answer("b#a", sample=1)], models=models)] == [0.0, 0.0]
     assert [one.value for one in part([answer("a#a", finish="length")], models=models)] == [0.0]
-
-
-def test_no_state_at_all_is_refused() -> None:
-    assert Steady(most=0).refusal() and Steady(most=1).refusal() is None

@@ -28,14 +28,13 @@ from tiny import (
     with_rounds,
 )
 
-from assay.ask.trunks import trunks
+from assay.ask import Trunks
 from assay.collect import Fork, generate
 from assay.collect.trees import branch
 from assay.curate.own_tokens import own_tokens
 from assay.engine.interface import Span
 from assay.engine.layout import distinct
 from assay.engine.sampling_call import prompt_of
-from assay.errors import ConfigError
 from assay.known import RECIPES
 from assay.memory import Memory
 from assay.part import bind
@@ -139,11 +138,10 @@ def test_a_place_is_counted_within_its_node() -> None:
     assert branch(child, 1, sample=2).parent == one.request.id and branch(child, 1, sample=2).fork == 1
 
 
-def test_counts_below_zero_are_refused() -> None:
-    with pytest.raises(ConfigError, match="With branches 0 nothing forks"):
-        forks([answer([1], [0.0])], branches=-1)
-    with pytest.raises(ConfigError, match="share must be above 0"):
-        trunks([], Memory(0), group_size=8, share=0.0)
+def test_no_trunks_and_more_than_all_are_refused() -> None:
+    assert Trunks(share=1.0).refusal() is None
+    for share in (0.0, 1.01):
+        assert "share must lie above 0 and up to 1" in str(Trunks(share=share).refusal())
 
 
 # Whose tokens

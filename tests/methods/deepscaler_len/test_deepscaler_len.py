@@ -7,8 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny import policy, recipe_of, register, require_resumable, run
 
+from assay.errors import ConfigError
 from assay.known import recipe
 from assay.methods.deepscaler_len.binding import LimitBinds, limit_binds
+from assay.part_checks import check_parts
 from assay.recipe import Recipe, at_profile
 
 
@@ -39,6 +41,12 @@ def test_a_series_that_falls_never_binds_and_a_constant_one_neither(values: list
 
 def small(**scale: object) -> Recipe:
     return recipe_of("deepscaler-len", max_new=6, **{"num_prompts": 2, "group_size": 4, "num_steps": 8, **scale})
+
+
+def test_a_mean_of_no_steps_is_refused() -> None:
+    check_parts(LimitBinds(window=1), "when")
+    with pytest.raises(ConfigError, match=r"when\.window must be 1 or more, not 0"):
+        check_parts(LimitBinds(window=0), "when")
 
 
 def test_the_limits_of_the_paper_and_of_a_laptop() -> None:

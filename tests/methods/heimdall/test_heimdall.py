@@ -142,12 +142,6 @@ def test_between_the_best_mean_and_the_majority(votes: list[tuple[str, int]]) ->
     assert answers.count(most) == answers.count(majority(answers))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("name", ["most", "length"])
-def test_lengths_and_numbers_are_refused(name: str) -> None:
-    assert "1 or more" in str(dataclasses.replace(AskVerdicts(), **{name: 0}).refusal())
-    assert dataclasses.replace(AskVerdicts(), **{name: 1}).refusal() is AskVerdicts().refusal() is None
-
-
 @pytest.mark.slow
 def test_a_verifier_learns() -> None:
     """The solver is frozen and right now and then. What the verifier earns goes up, and nobody else trains. Of three

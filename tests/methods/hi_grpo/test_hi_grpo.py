@@ -60,7 +60,7 @@ def test_a_reward_stands_at_the_end_of_its_turn() -> None:
         assert [r.value for r in found if r is not None] == [0.5, 0.25][: 2 - turn]
         assert all(r.scope == "turn" for r in found if r is not None)
     assert bind(InTurn(of=Scored(name="y")))([two]) == [None]
-    assert InTurn(turn=-1).refusal() and InTurn(of=ValidSteps()).refusal() and InTurn(turn=0).refusal() is None
+    assert InTurn(of=ValidSteps()).refusal() and InTurn(turn=0).refusal() is None
 
 
 def row(origin: list[int], dense: list[float], *, group: str = "0:0", sample: int = 0) -> Row:

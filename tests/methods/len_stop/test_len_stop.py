@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
 from paid import earned
 from tiny import episode
 
-from assay.errors import ConfigError
 from assay.methods.len_stop.reward import StopProperly
 
 
@@ -18,5 +16,8 @@ def test_stopping_properly() -> None:
     ]
     assert earned(StopProperly(right=2.0, wrong=-1.0, cut=0.25), answers) == [2.0, 0.5, -1.0, -0.25]
     assert earned(StopProperly(right=2.0, wrong=-1.0, cut=-0.5), answers) == [2.0, -0.5, -1.0, -0.5]
-    with pytest.raises(ConfigError, match=r"1\.5"):
-        earned(StopProperly(cut=1.5), answers)
+
+
+def test_more_than_the_whole_reward_for_a_cut_answer_is_refused() -> None:
+    assert StopProperly(cut=1.0).refusal() is StopProperly(cut=-2.0).refusal() is None
+    assert "not 1.5" in str(StopProperly(cut=1.5).refusal())

@@ -29,10 +29,9 @@ def test_the_last_answers_of_a_group_are_the_experts(count: int) -> None:
             assert written == (request.problem.solution or "") + "."
 
 
-@pytest.mark.parametrize("count", [-1, 8])
-def test_counts_of_demonstrations_that_cannot_be_are_refused_before_anything_is_loaded(count: int) -> None:
-    with pytest.raises(ConfigError, match=f"of 8 answers from 0 to 7 are an expert's, not {count}"):
-        planned("luffy", level=3, **{"mechanism.ask.0.count": str(count)})
+def test_more_demonstrations_than_answers_are_refused_before_anything_is_loaded() -> None:
+    with pytest.raises(ConfigError, match="of 8 answers from 0 to 7 are an expert's, not 8"):
+        planned("luffy", level=3, **{"mechanism.ask.0.count": "8"})
 
 
 def test_an_expert_is_cut_at_the_limit() -> None:

@@ -88,8 +88,10 @@ def test_pass_k_is_finite_and_zero_where_nothing_differs(right: list[bool], seed
 
 
 def test_more_answers_than_a_group_has_are_refused_and_a_shrunken_group_is_one_set() -> None:
-    with pytest.raises(ConfigError, match="pass@9"):
-        credited(PassK(k=9), group_of([1, 0]), group_size=8)
+    recipe = recipe_of("grpo", group_size=8)
+    asked = {"scale": recipe.scale, "mechanism": recipe.mechanism}
+    assert PassK(k=8).refusal(**asked) is None
+    assert "9 answers cannot be drawn from 8" in str(PassK(k=9).refusal(**asked))
     with pytest.raises(ConfigError, match="half"):
         credited(PassK(k=1, kind="half"), group_of([1, 0]))  # type: ignore[arg-type]
     assert credited(PassK(k=4), group_of([1, 0])) == [0.0, 0.0]

@@ -23,7 +23,7 @@ from assay.engine.torch.value_engine import ValueEngine
 from assay.errors import ConfigError, UsageError
 from assay.forwards.critic import Critic, critic, fit, token_kl, values_of
 from assay.memory import Memory
-from assay.methods.r3.starts import start_states
+from assay.methods.r3.starts import StartStates, start_states
 from assay.objective import SequenceMean
 from assay.objective.value import value_loss
 from assay.recipe import Recipe, check
@@ -232,8 +232,12 @@ def test_steps_by_hand() -> None:
     assert found.max_new == 40 - 5 and found.tag == "start 2/4"
     assert all((s.origin == Origin.INJECTED).all() for s in found.prefix)
     assert starts(compact, 1, 0.0, 0.0)[0].prefix == () and len(starts(compact, 1, 1.0, 1.0)[0].prefix) == 3
-    with pytest.raises(ConfigError, match="0 <= low <= high <= 1"):
-        starts(compact, 1, 0.5, 0.4)
+
+
+def test_start_states_lie_between_the_beginning_and_the_end() -> None:
+    assert StartStates(0.0, 1.0).refusal() is StartStates(0.5, 0.5).refusal() is None
+    for low, high in ((0.5, 0.4), (-0.1, 0.4), (0.5, 1.1)):
+        assert "0 <= low <= high <= 1" in str(StartStates(low, high).refusal())
 
 
 @given(level=st.integers(1, 12), seed=st.integers(0, 99))

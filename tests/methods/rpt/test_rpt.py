@@ -69,7 +69,7 @@ def test_the_reward_reads_what_the_prompt_shows() -> None:
 
 
 def test_impossible_shares_are_refused() -> None:
-    assert ContinueText(share=0.0).refusal() and ContinueText(length=0).refusal() and not ContinueText().refusal()
+    assert ContinueText(share=0.0).refusal() and not ContinueText().refusal()
     assert ContinueText().grows(PROBLEM, CODEC, 9) == 5
 
 

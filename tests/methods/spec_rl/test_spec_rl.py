@@ -378,7 +378,7 @@ def test_the_defaults_train_a_model_of_many_tokens_from_the_command_line(
         ({"scale.top_k": "20"}, r"scale\.top_k"),
         ({"mechanism.ask.0.lenience": "0"}, "lenience must be a positive number"),
         ({"mechanism.forwards": "none"}, r"Add `distributions` to mechanism\.forwards"),
-        ({"mechanism.forwards.0.k": "0"}, "at least 1 token"),
+        ({"mechanism.forwards.0.k": "0"}, r"mechanism\.forwards\.0\.k must be 1 or more"),
     ],
 )
 def test_what_cannot_be_exact_is_refused_before_anything_is_loaded(settings: dict[str, str], said: str) -> None:

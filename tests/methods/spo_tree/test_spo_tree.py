@@ -15,8 +15,8 @@ from tiny import episode, policy, recipe_of, register, require_resumable, run, s
 
 from assay.lab.trial import small_run
 from assay.memory import Memory
-from assay.methods.spo_tree.branching import FirstBranches, GrowBranches, shared_out
-from assay.methods.spo_tree.edges import Edges, edge_values, edges, train_edges
+from assay.methods.spo_tree.branching import shared_out
+from assay.methods.spo_tree.edges import edge_values, edges, train_edges
 from assay.recipe import Recipe
 from assay.types import Origin, Row
 
@@ -99,12 +99,6 @@ def test_a_step_grows_trees_of_as_many_leaves_as_answers() -> None:
         assert followed[""] == 2 and all(followed[e.segments[-1].node] == 4 for e in mine if e.finish == "pause")
         assert sum(e.finish != "pause" for e in mine) <= 8
         assert all(len(e) <= 8 for e in mine)
-
-
-def test_what_cannot_grow_is_refused() -> None:
-    assert "levels must be at least 1" in str(GrowBranches(levels=0).refusal())
-    assert "must be at least 1" in str(FirstBranches(levels=0).refusal())
-    assert "most must be at least 1" in str(Edges(most=0).refusal())
 
 
 # Edges

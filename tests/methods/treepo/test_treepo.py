@@ -17,7 +17,7 @@ from tiny import episode, group_of, policy, recipe_of, register, require_resumab
 from assay.lab.trial import small_run
 from assay.memory import Memory
 from assay.methods.treepo.credit import ancestor_means
-from assay.methods.treepo.widen import FirstSplit, Widen, first_split, widen, widths
+from assay.methods.treepo.widen import FirstSplit, first_split, widen, widths
 from assay.recipe import Recipe
 from assay.types import Episode, Row
 
@@ -141,8 +141,8 @@ def test_the_number_of_first_segments_is_drawn_for_each_step() -> None:
 
 
 def test_what_cannot_grow_is_refused() -> None:
-    assert "fewest must be from 1 to most" in str(FirstSplit(fewest=9).refusal())
-    assert "branches must be at least 1" in str(Widen(branches=0).refusal())
+    assert FirstSplit(fewest=8, most=8).refusal() is None
+    assert "fewest must be at most most, and is 9, where most is 8" in str(FirstSplit(fewest=9, most=8).refusal())
 
 
 # The method
