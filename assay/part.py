@@ -40,16 +40,32 @@ LossScope = Literal["data", "row", "step"]
 
 
 @dataclasses.dataclass(frozen=True)
-class Least:
-    """The least value that a whole number may have, in the type of a field: `Annotated[int, Least(2)]`. A field of
-    the type `int` may be 0 or more, because the whole numbers of parts are counts.
+class Within:
+    """The numbers that a field may have, in the type of the field: `Annotated[int, Within(2)]` takes 2 and more. A
+    field of the type `int` takes 0 and more, because the whole numbers of parts are counts.
     """
 
-    least: int
+    least: float
+    most: float = float("inf")
+    above: bool = False  # numbers must be more than the least one
+
+    def __contains__(self, number: float) -> bool:
+        return (self.least < number if self.above else self.least <= number) and number <= self.most
+
+    def __str__(self) -> str:
+        if self.most < float("inf"):
+            return f"{'above' if self.above else 'from'} {self.least:g} {'up ' * self.above}to {self.most:g}"
+        return f"above {self.least:g}" if self.above else f"{self.least:g} or more"
 
 
-Count = Annotated[int, Least(1)]
+Count = Annotated[int, Within(1)]
 """A whole number of which 0 would mean nothing, or the opposite of what it says: a slice [-0:] has all items."""
+Proportion = Annotated[float, Within(0, 1)]
+"""A part of a whole, a rate or a probability."""
+PositiveProportion = Annotated[float, Within(0, 1, above=True)]
+"""A share that is more than nothing."""
+Positive = Annotated[float, Within(0, above=True)]
+"""A number that something is divided by, or of which the logarithm is taken."""
 Ddof = Literal[0, 1]
 """What is subtracted from the number of values that a variance divides by: with 2 a pair would have none."""
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from assay.errors import ConfigError
-from assay.part import KINDS, Least, Part, kind_of
+from assay.part import KINDS, Part, Within, kind_of
 
 GIVEN = {
     "memory": "what the run remembers between steps (assay.memory.Memory)",
@@ -121,36 +121,36 @@ def choices_of(hint: Any) -> tuple[Any, ...]:
     return get_args(literal)
 
 
-def least_of(hint: Any) -> int | None:
-    """The least value of the whole numbers in a field of this type; None if the type has none."""
+def bounds_of(hint: Any) -> Within | None:
+    """Which numbers a field of this type may have; None if it has no numbers, or may have any."""
     found = (hint, *get_args(hint))
-    noted = [note for item in found for note in getattr(item, "__metadata__", ()) if isinstance(note, Least)]
-    return noted[0].least if noted else 0 if int in found else None
+    noted = (note for item in found for note in getattr(item, "__metadata__", ()) if isinstance(note, Within))
+    return next(noted, Within(0) if int in found else None)
 
 
-def _require_least(item: Any, least: int | None, place: str) -> None:
-    """Refuses a whole number below the least of its field."""
-    if least is not None and isinstance(item, int) and item < least:
-        raise ConfigError(f"{place} must be {least} or more, not {item}.")
+def _require_within(item: Any, bounds: Within | None, place: str) -> None:
+    """Refuses a number that its field cannot have. One that is no number (nan) lies within no bounds."""
+    if bounds is not None and isinstance(item, int | float) and item not in bounds:
+        raise ConfigError(f"{place} must be {bounds}, not {item:g}.")
 
 
 def check_parts(record: Any, place: str) -> None:
     """Checks a record and all records in it; `place` is its path on the command line.
 
     Refuses a part in the wrong slot, a part whose function asks for an unknown argument, a value that is not one of the
-    choices of its field, and a whole number below the least of its field.
+    choices of its field, and a number that its field cannot have.
     """
     hints = get_type_hints(type(record), include_extras=True)
     check_choices(record, place, hints)
     for field in dataclasses.fields(record):
         value, hint, where = getattr(record, field.name), hints[field.name], f"{place}.{field.name}"
-        least = least_of(hint) if isinstance(record, Part) else None
+        bounds = bounds_of(hint) if isinstance(record, Part) else None
         kind = next((found for found in (hint, *get_args(hint)) if found in KINDS), None)
         items = {f"{where}.{i}": item for i, item in enumerate(value)} if isinstance(value, tuple) else {where: value}
         for own, item in items.items():
             if kind is not None and not (item is None and type(None) in get_args(hint)):
                 _require_kind(item, kind, where)
-            _require_least(item, least, own)
+            _require_within(item, bounds, own)
             if isinstance(item, KINDS) and (problem := misspelt(type(item))):
                 raise ConfigError(f"{own}: {problem}")
             if dataclasses.is_dataclass(item):

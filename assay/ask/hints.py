@@ -11,7 +11,7 @@ import numpy as np
 
 from assay.errors import DataError
 from assay.memory import Memory
-from assay.part import Asking
+from assay.part import Asking, Proportion
 from assay.policy.messages import retold
 from assay.tasks.task import steps_of
 from assay.types import Origin, Problem, Request, Segment
@@ -82,7 +82,7 @@ class Hinted(Asking):
     --mechanism.ask hinted --mechanism.ask.0.share 0.3
     """
 
-    share: float = 0.3  # the probability that a request has a hint
+    share: Proportion = 0.3  # the probability that a request has a hint
     does = hinted
 
     def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:

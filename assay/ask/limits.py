@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
 
-from assay.part import Asking
+from assay.part import Asking, PositiveProportion
 from assay.types import Request
 
 
@@ -24,11 +23,8 @@ class Shorter(Asking):
         --mechanism.ask shorter --mechanism.ask.0.share 0.5
     """
 
-    share: float = 1.0  # of `max_new`
+    share: PositiveProportion = 1.0  # of `max_new`
     does = shorter
-
-    def refusal(self, *, scale: Any, mechanism: Any) -> str | None:
-        return None if 0 < self.share <= 1 else _told("shorter", self.share, "max_new")
 
 
 def fewer(requests: Sequence[Request], *, group_size: int, share: float) -> list[Request]:
@@ -44,12 +40,5 @@ class Fewer(Asking):
     --mechanism.ask fewer --mechanism.ask.0.share 0.5
     """
 
-    share: float = 1.0  # of `group_size`
+    share: PositiveProportion = 1.0  # of `group_size`
     does = fewer
-
-    def refusal(self, *, scale: Any, mechanism: Any) -> str | None:
-        return None if 0 < self.share <= 1 else _told("fewer", self.share, "group_size")
-
-
-def _told(part: str, share: float, of: str) -> str:
-    return f"{part}: share is above 0 and at most 1, not {share:g}; it is a share of scale.{of}. Set ask.share."

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from assay.part import Asking
+from assay.part import Asking, Positive
 from assay.types import Request
 
 if TYPE_CHECKING:
@@ -36,14 +36,6 @@ class AnnealTemperature(Asking):
         --mechanism.ask anneal-temperature --mechanism.ask.0.first 0.6
     """
 
-    first: float = 1.0  # the temperature in the first step of the stage
-    last: float = 1.0  # the temperature in its last step; the same as `first`: a temperature of the stage's own
+    first: Positive = 1.0  # the temperature in the first step of the stage
+    last: Positive = 1.0  # the temperature in its last step; the same as `first`: a temperature of the stage's own
     does = anneal_temperature
-
-    def refusal(self, *, scale: Any, mechanism: Any) -> str | None:
-        if min(self.first, self.last) > 0:
-            return None
-        return (
-            f"anneal-temperature: a sampling temperature is above 0, not {min(self.first, self.last):g}. Set `first` "
-            "and `last` of the part."
-        )

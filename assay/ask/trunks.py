@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
 
 from assay.memory import Memory
-from assay.part import Asking
+from assay.part import Asking, PositiveProportion
 from assay.types import Request
 
 
@@ -29,8 +28,5 @@ class Trunks(Asking):
     --mechanism.ask trunks --mechanism.ask.0.share 0.25
     """
 
-    share: float = 0.25  # of the `group_size` answers; 1: every answer of a group is a trunk
+    share: PositiveProportion = 0.25  # of the `group_size` answers; 1: every answer of a group is a trunk
     does = trunks
-
-    def refusal(self, **_: Any) -> str | None:
-        return None if 0 < self.share <= 1 else f"trunks: share must lie above 0 and up to 1, not at {self.share:g}."

@@ -7,7 +7,7 @@ from typing import Literal
 
 from assay.memory import Memory
 from assay.memory.leftovers import leftovers
-from assay.part import Count, Expansion
+from assay.part import Count, Expansion, Proportion
 from assay.types import Episode, Request, drawn_in_step
 
 More = Callable[[Memory, int, int], list[Request]]
@@ -60,5 +60,5 @@ class Refill(Expansion):
 
     max_rounds: Count = 10  # the first draw counts as a round
     wanted: Literal["mixed", "solved"] = "mixed"  # groups with a right and a wrong answer, or with a right answer
-    share: float = 1.0  # the share of `num_prompts` groups that must be as wanted
+    share: Proportion = 1.0  # the share of `num_prompts` groups that must be as wanted
     does = refill

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from assay.part import Credit
+from assay.part import Credit, Proportion
 from assay.types import Origin, Row
 
 
@@ -27,8 +27,8 @@ class GAE(Credit):
     --mechanism.credit gae --mechanism.credit.lam 0.95
     """
 
-    gamma: float = 1.0  # discount
-    lam: float = 0.95  # lambda: 1 takes whole returns, 0 only the next value
+    gamma: Proportion = 1.0  # discount
+    lam: Proportion = 0.95  # lambda: 1 takes whole returns, 0 only the next value
     does = gae
     targets = True
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 from assay.curate.grouping import groups
 from assay.curate.parts import alive_groups, leave_out
-from assay.part import Curator
+from assay.part import Curator, Proportion
 from assay.types import Row
 from assay.verifiers.elections import answer_of, spread_of, top_share
 
@@ -60,5 +60,5 @@ class MostAgreed(Curator):
         --mechanism.curate most-agreed --mechanism.curate.0.share 0.33
     """
 
-    share: float = 1.0  # of the groups of a step
+    share: Proportion = 1.0  # of the groups of a step
     does = most_agreed

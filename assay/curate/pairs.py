@@ -10,7 +10,7 @@ import numpy as np
 
 from assay.curate.grouping import groups, measure
 from assay.memory import Memory
-from assay.part import Count, Curator
+from assay.part import Count, Curator, Positive
 from assay.streams import Stream
 from assay.types import Origin, Row
 
@@ -67,7 +67,7 @@ class TrainAt(Curator):
 
     writes = True
 
-    temperature: float = 1.0  # of the softmax whose log-probs are trained
+    temperature: Positive = 1.0  # of the softmax whose log-probs are trained
     does = train_at
 
 

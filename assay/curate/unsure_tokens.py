@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from assay.part import Curator
+from assay.part import Curator, PositiveProportion
 from assay.types import Episode, Origin, Row
 
 
@@ -32,10 +32,5 @@ class UnsureTokens(Curator):
 
     writes = True
 
-    below: float = 0.9  # 1: all tokens that the policy wrote, but those of which it was certain
+    below: PositiveProportion = 0.9  # 1: all tokens that the policy wrote, but those of which it was certain
     does = unsure_tokens
-
-    def refusal(self, **_: object) -> str | None:
-        if 0 < self.below <= 1:
-            return None
-        return f"unsure-tokens: below must be a probability above 0, not {self.below:g}. With a low one little trains."

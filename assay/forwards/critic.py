@@ -18,7 +18,7 @@ from assay.memory import Memory
 from assay.models import Models
 from assay.objective.aggregate import SequenceMean
 from assay.objective.ratios import CLAMP
-from assay.part import Aggregate, Count, Forward, Part, bind
+from assay.part import Aggregate, Count, Forward, Part, Positive, Proportion, bind
 from assay.types import Batch, Origin, Row, Stats
 
 if TYPE_CHECKING:
@@ -114,10 +114,10 @@ class Critic(Forward):
     """
 
     model: str = "critic"  # the name of the critic in the recipe's `models`
-    gamma: float = 1.0  # discount
-    lam: float = 0.95  # lambda of GAE
+    gamma: Proportion = 1.0  # discount
+    lam: Proportion = 0.95  # lambda of GAE
     clip: float = 0.2  # value clip: how far the loss lets a value move from the value before the step
-    rate: float = 1.0  # its learning rate, as a multiple of the policy's
+    rate: Positive = 1.0  # its learning rate, as a multiple of the policy's
     num_minibatches: Count | None = None  # its optimiser steps in a pass over the batch; None: as many as the policy's
     aggregate: Aggregate = SequenceMean()  # how its loss averages over tokens and rows
     does = critic

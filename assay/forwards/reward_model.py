@@ -17,7 +17,7 @@ from assay.engine.spans import laid
 from assay.forwards.fit import Goal, fit
 from assay.memory import Memory
 from assay.models import Models
-from assay.part import Count, Forward, Rewarding
+from assay.part import Count, Forward, Positive, Rewarding
 from assay.reward import Outcome
 from assay.reward.composed import Child
 from assay.reward.learnt import Sees, blind, longer, readings, scores_after
@@ -241,7 +241,7 @@ class RewardModel(Forward):
     critic: str = ""  # the role whose critiques of the answer it reads too, asked by `ask-judge`; "": none
     critiques: float = 0.0  # the weight of the likelihood of these critiques, beside the loss of the scores
     role: str = "policy"  # whose answers
-    rate: float = 1.0  # its learning rate, as a multiple of the policy's
+    rate: Positive = 1.0  # its learning rate, as a multiple of the policy's
     num_epochs: Count = 1  # its optimiser steps on the answers of a step
     does = reward_model
 

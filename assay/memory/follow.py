@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from assay.models import Models
-from assay.part import Count, Remembering
+from assay.part import Count, Proportion, Remembering
 
 if TYPE_CHECKING:
     from assay.memory import Memory
@@ -32,6 +32,6 @@ class Follow(Remembering):
     """
 
     every: Count = 5
-    rate: float = 1.0  # 1: copy; below 1: exponential moving average
+    rate: Proportion = 1.0  # 1: copy; below 1: exponential moving average
     names: tuple[str, ...] = ()  # the models that follow; (): every model of the recipe that follows another
     does = follow

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from assay.errors import ConfigError
 from assay.objective.ratios import CLAMP, token_ratio
-from assay.part import Correction
+from assay.part import Correction, Positive
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -53,7 +53,7 @@ class Truncate(Correction):
     --mechanism.objective.correct truncate --mechanism.objective.correct.0.cap 2
     """
 
-    cap: float = 2.0
+    cap: Positive = 2.0
     level: Level = "token"  # rho of each token, or of the whole answer
     normalise: bool = False  # divide the weights by their mean over the tokens, or answers, of the step
     does = truncate

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from assay.curate.pairs import SIDES
 from assay.objective.preference import Preference, pairs
+from assay.part import Positive
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -34,7 +35,7 @@ class DPO(Preference):
         --mechanism.objective.whole dpo --mechanism.objective.whole.beta 0.1
     """
 
-    beta: float = 0.1
+    beta: Positive = 0.1
     likelihood: float = 0.0
     needs = (SIDES,)
     does = dpo

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from assay.part import Selector
+from assay.part import Proportion, Selector
 from assay.types import Origin
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class HighEntropy(Selector):
         --mechanism.objective.keep high-entropy --mechanism.objective.keep.0.share 0.2
     """
 
-    share: float = 0.2
+    share: Proportion = 0.2
     by: Literal["row", "step"] = "row"  # the quantile of each answer, or of all tokens of the optimiser step
     side: Literal["high", "low"] = "high"
     ties: bool = False  # whether a token whose entropy equals the quantile is high

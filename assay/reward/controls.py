@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from assay.memory import Memory
+from assay.part import Proportion
 from assay.reward.composed import Child, whole
 from assay.reward.transforms import OfOne
 from assay.rng import uniforms
@@ -86,19 +87,14 @@ class Misjudged(OfOne):
     --mechanism.reward misjudged --mechanism.reward.0.accepts 0.05
     """
 
-    accepts: float = 0.0  # share of the wrong answers that are rewarded as right ones
-    refuses: float = 0.0  # share of the right answers that are rewarded as wrong ones
-    fails: float = 0.0  # share of all answers that get no verdict, as if the verifier had failed
+    accepts: Proportion = 0.0  # share of the wrong answers that are rewarded as right ones
+    refuses: Proportion = 0.0  # share of the right answers that are rewarded as wrong ones
+    fails: Proportion = 0.0  # share of all answers that get no verdict, as if the verifier had failed
     right: float = 1.0  # the least reward of a right answer
     wrong: float = 0.0
     does = misjudged
 
     def refusal(self, **_: Any) -> str | None:
-        shares = {"accepts": self.accepts, "refuses": self.refuses, "fails": self.fails}
-        bad = {name: share for name, share in shares.items() if not 0 <= share <= 1}
-        if bad:
-            named = ", ".join(f"{name} = {share:g}" for name, share in bad.items())
-            return f"misjudged: shares lie between 0 and 1, not {named}."
-        if self.of.gives != "episode":
-            return f"misjudged: {type(self.of).__name__} has a value for each {self.of.gives}, not for an answer."
-        return None
+        if self.of.gives == "episode":
+            return None
+        return f"misjudged: {type(self.of).__name__} has a value for each {self.of.gives}, not for an answer."

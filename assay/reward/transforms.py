@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from assay.memory import Memory
-from assay.part import Rewarding
+from assay.part import Proportion, Rewarding
 from assay.reward.anchors import saturated as saturation
 from assay.reward.composed import Child, combined, spread
 from assay.reward.parts import Outcome
@@ -89,13 +89,8 @@ class Saturated(OfOne):
     known_as = "saturate"
 
     above: float = 0.5  # tau
-    slope: float = 0.0  # kappa; 0: no growth above tau; more than 1 would be steeper than the reward
+    slope: Proportion = 0.0  # kappa; 0: no growth above tau; more than 1 would be steeper than the reward
     does = saturated
-
-    def refusal(self, **_: Any) -> str | None:
-        if 0 <= self.slope <= 1:
-            return None
-        return f"saturate: slope must be from 0 to 1, so that the reward grows slower above {self.above:g}."
 
 
 def sigmoid(value: float) -> float:
@@ -183,11 +178,8 @@ class Scheduled(OfOne):
 
     start: float = 0.0  # the weight in the first step
     end: float = 1.0  # the weight at the end of the change
-    over: float = 0.5  # the share of all steps in which the weight changes; 0: it has its last value at once
+    over: Proportion = 0.5  # the share of all steps in which the weight changes; 0: it has its last value at once
     does = scheduled
-
-    def refusal(self, **_: Any) -> str | None:
-        return None if 0 <= self.over <= 1 else f"schedule: over is a share of the run, 0 to 1, not {self.over:g}."
 
 
 Among = Literal["right", "wrong", "finished", "unaided"]

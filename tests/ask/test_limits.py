@@ -11,9 +11,7 @@ from tiny import Letters, episode, policy, recipe_of, register, run
 
 from assay.ask import Fewer, Sampling, Shorter, first_requests
 from assay.ask.limits import fewer, shorter
-from assay.errors import ConfigError
 from assay.memory import Memory
-from assay.recipe import check
 from assay.types import Problem, Request
 
 
@@ -49,13 +47,6 @@ def test_a_larger_share_never_asks_for_less(problems: int, samples: int, one: fl
     assert shorter(made, share=low)[0].max_new <= shorter(made, share=high)[0].max_new <= 8
     whole = shorter(fewer(made, group_size=samples, share=1.0), share=1.0)
     assert [(r.id, r.max_new) for r in whole] == [(r.id, r.max_new) for r in made]
-
-
-@pytest.mark.parametrize("part", [Shorter(share=0.0), Shorter(share=1.5), Fewer(share=-1.0)])
-def test_a_share_that_is_none_is_refused(part: Shorter | Fewer) -> None:
-    recipe = recipe_of("grpo")
-    with pytest.raises(ConfigError, match="share is above 0 and at most 1"):
-        check(dataclasses.replace(recipe, mechanism=dataclasses.replace(recipe.mechanism, ask=(part,))))
 
 
 def test_an_answer_that_reaches_the_lower_limit_is_truncated(monkeypatch: pytest.MonkeyPatch) -> None:

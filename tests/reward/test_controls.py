@@ -85,11 +85,3 @@ def test_the_errors_of_an_answer_do_not_depend_on_the_others() -> None:
     whole = rewards(part, episodes)
     some = rewards(part, episodes[100:200])
     assert [one.value for one in some if one] == [one.value for one in whole[100:200] if one]
-
-
-@pytest.mark.parametrize(
-    ("part", "says"),
-    [(Misjudged(accepts=1.5), "between 0 and 1, not accepts = 1.5"), (Misjudged(fails=-0.1), "fails = -0.1")],
-)
-def test_shares_outside_of_zero_and_one_are_refused(part: Misjudged, says: str) -> None:
-    assert says in str(part.refusal())

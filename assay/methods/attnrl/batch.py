@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from assay.memory import Memory
-from assay.part import Count, Expansion, Remembering
+from assay.part import Count, Expansion, Proportion, Remembering
 from assay.types import Episode, Request, Row
 
 STORE = "batch-size"
@@ -47,7 +47,7 @@ class AdaptBatch(Remembering):
     keeps = STORE
 
     answers: Count = 5  # wanted rows of use, for each of the first answers to num_prompts problems
-    rate: float = 0.1  # how fast the number follows
+    rate: Proportion = 0.1  # how fast the number follows
     limit: float = 4.0  # the most problems, as a multiple of num_prompts
     does = adapt_batch
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from assay.collect.trees import branch
 from assay.memory import Memory
 from assay.methods.attnrl.places import fork_steps, forked, step_ends
 from assay.models import Models
-from assay.part import Count, Expansion, scales_with
+from assay.part import Count, Expansion, Proportion, scales_with
 from assay.types import Episode, Request
 
 if TYPE_CHECKING:
@@ -100,9 +100,6 @@ class ForkAttended(Expansion):
 
     places: int = 2  # forks of an answer, each with one branch
     gap: Count = 4  # the attention of a step counts from this many steps behind
-    share: float = 0.8  # steps at this quantile of the scores or above come first
+    share: Proportion = 0.8  # steps at this quantile of the scores or above come first
     apart: int = scales_with("max_new", 512, at=8192)  # tokens between forks, and before the first
     does = fork_attended
-
-    def refusal(self, **_: Any) -> str | None:
-        return None if 0 <= self.share <= 1 else f"fork-attended: share must be from 0 to 1, not {self.share:g}."

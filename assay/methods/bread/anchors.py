@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from assay.ask import Codec
 from assay.ask.hints import lines_of, written_by_others
-from assay.part import Count, Expansion, Least
+from assay.part import Count, Expansion, Within
 from assay.types import Episode, Problem, Request
 
 ANCHOR = "anchor"
@@ -48,7 +48,7 @@ class AnchorSearch(Expansion):
     continues = True
     solutions = "all"
 
-    pieces: Annotated[int, Least(2)] = 10
+    pieces: Annotated[int, Within(2)] = 10
     low: float = 0.25
     high: float = 0.75
     probes: Count = 4  # the most groups that the search for one problem asks for

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from assay.part import Selector
+from assay.part import Proportion, Selector
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -47,7 +47,7 @@ class Covariance(Selector):
         --mechanism.objective.keep covariance --mechanism.objective.keep.0.share 0.0002
     """
 
-    share: float = 2e-4
+    share: Proportion = 2e-4
     pick: Literal["top", "draw"] = "top"
     low: float = 1.0  # with pick=draw, the lower bound of C
     high: float = 5.0  # with pick=draw, the upper bound of C

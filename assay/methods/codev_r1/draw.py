@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from assay.collect.expand import wanted_groups
 from assay.models import Models
-from assay.part import Collecting, Count, Expansion, Remembering
+from assay.part import Collecting, Count, Expansion, Proportion, Remembering
 from assay.types import Episode, Request, drawn_in_step
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class TrackMixed(Remembering):
     keeps = STORE
 
     estimate: Literal["minimum", "average"] = "minimum"
-    decay: float = 0.9  # of the moving average
+    decay: Proportion = 0.9  # of the moving average
     does = track_mixed
 
 

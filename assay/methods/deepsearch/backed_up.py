@@ -11,7 +11,7 @@ from assay.collect.nodes import Node, Tree
 from assay.collect.steps import by_group
 from assay.memory import Memory
 from assay.methods.deepsearch.search import tree_of
-from assay.part import Curator
+from assay.part import Curator, Positive
 from assay.types import Row
 
 
@@ -43,7 +43,7 @@ class BackedUp(Curator):
 
     writes = True
 
-    temperature: float = 1.0
+    temperature: Positive = 1.0
     does = backed_up
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from assay.credit.pack import trains
 from assay.curate.grouping import groups, spread
-from assay.part import Credit, Rewarding
+from assay.part import Credit, Positive, Rewarding
 from assay.reward import composed
 from assay.reward.transforms import OfOne
 from assay.reward.within import Decoder, RepeatedSteps, steps_of
@@ -45,12 +45,10 @@ class MinForm(OfOne):
     """
 
     of: Rewarding = RepeatedSteps()  # a reward of turns or steps
-    temperature: float = 0.1  # T
+    temperature: Positive = 0.1  # T
     does = min_form
 
     def refusal(self, **_: Any) -> str | None:
-        if self.temperature <= 0:
-            return f"min-form: temperature must be above 0, not {self.temperature:g}."
         if self.of.gives == "episode":
             return f"min-form: {type(self.of).__name__} has one value for a whole answer. Take a reward of steps."
         return None

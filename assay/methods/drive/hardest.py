@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from assay.memory import Memory
-from assay.part import Count, Remembering, Source, scales_with
+from assay.part import Count, Proportion, Remembering, Source, scales_with
 from assay.rng import Key
 from assay.source.epochs import in_epochs, set_of
 from assay.types import Episode, Problem
@@ -82,5 +82,5 @@ class Hardest(Source):
     reads = (StageRates,)
 
     size: Count = scales_with("num_prompts", 175, at=72)  # problems of the set
-    share: float = 0.5  # of the problems that were tried in the stage before, the hardest
+    share: Proportion = 0.5  # of the problems that were tried in the stage before, the hardest
     does = hardest

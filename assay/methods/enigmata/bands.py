@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from assay.memory import Memory
-from assay.part import Remembering, Source
+from assay.part import Proportion, Remembering, Source
 from assay.source.rows import draw
 from assay.types import Episode, Problem
 
@@ -47,7 +47,7 @@ class LevelRates(Remembering):
 
     keeps = STORE
 
-    keep: float = 0.9
+    keep: Proportion = 0.9
     does = rated
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from assay.part import Shape
+from assay.part import Proportion, Shape
 from assay.types import Row
 
 
@@ -30,6 +30,6 @@ class Hesitant(Shape):
         --mechanism.shape hesitant --mechanism.shape.0.share 0.4
     """
 
-    share: float = 0.4
+    share: Proportion = 0.4
     kappa: float = 2.0
     does = hesitant

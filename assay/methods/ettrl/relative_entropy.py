@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from assay.curate.grouping import groups
-from assay.part import Shape
+from assay.part import Proportion, Shape
 from assay.types import Origin, Row
 
 
@@ -38,8 +38,5 @@ class RelativeEntropy(Shape):
         --mechanism.shape relative-entropy --mechanism.shape.0.bound 0.2
     """
 
-    bound: float = 0.2  # the largest relative change of an advantage
+    bound: Proportion = 0.2  # the largest relative change of an advantage; more than 1 would turn advantages round
     does = relative_entropy
-
-    def refusal(self, **_: object) -> str | None:
-        return None if 0 <= self.bound <= 1 else f"relative-entropy: bound is from 0 to 1, not {self.bound:g}."

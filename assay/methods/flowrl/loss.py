@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from assay.methods.flowrl.partition import LOG_Z
 from assay.objective.ratios import CLAMP
-from assay.part import WholeLoss
+from assay.part import Positive, WholeLoss
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -35,7 +35,7 @@ class FlowRL(WholeLoss):
         --mechanism.objective.whole flowrl --mechanism.objective.whole.beta 15.0
     """
 
-    beta: float = 15.0
+    beta: Positive = 15.0
     low: float = 0.2
     high: float = 0.2
     needs = (LOG_Z,)

@@ -13,7 +13,7 @@ from assay.credit.pack import pack, trains
 from assay.forwards.critic import fit, values_of
 from assay.memory import Memory
 from assay.models import Models
-from assay.part import Forward
+from assay.part import Forward, Positive
 from assay.streams import Stream
 from assay.types import Row, Stats
 
@@ -56,7 +56,7 @@ class Partition(Forward):
     """
 
     model: str = "partition"  # the name of the parameter set in the recipe's models
-    rate: float = 1.0  # its learning rate, as a multiple of the policy's
+    rate: Positive = 1.0  # its learning rate, as a multiple of the policy's
     fills = (LOG_Z,)
     does = partition
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from assay.ask.hints import written_by_others
 from assay.errors import DataError
 from assay.memory import Memory
-from assay.part import Asking, Count, Remembering, scales_with
+from assay.part import Asking, Count, Positive, Remembering, scales_with
 from assay.types import Episode, Request
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class AdaptGuidance(Remembering):
 
     longest: Count = scales_with("max_new", 3072, at=4096)  # tokens
     window: Count = 3  # steps over which the accuracy is averaged, the present one included
-    grow: float = 1.25  # the factor of the length after a step without a right answer
+    grow: Positive = 1.25  # the factor of the length after a step without a right answer
     does = adapt_guidance
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from assay.models import Models
-from assay.part import Forward
+from assay.part import Forward, Proportion
 from assay.streams import Stream
 from assay.types import Origin, Row, Stats
 
@@ -49,7 +49,7 @@ class RatioQuantile(Forward):
     """
 
     tag: str = "hint"
-    quantile: float = 0.9
+    quantile: Proportion = 0.9
     least: float = 1e-4
     fills = (GAMMA,)
     does = ratio_quantile

@@ -8,7 +8,7 @@ from typing import Literal
 
 from assay.ask import Codec
 from assay.ask.hints import hint_of, lengthened, with_hint
-from assay.part import Expansion
+from assay.part import Expansion, Proportion
 from assay.types import Episode, Problem, Request
 
 HINT = "hint"
@@ -58,7 +58,7 @@ class RetryWithHint(Expansion):
     solutions = "some"
 
     below: float = 0.001
-    share: float = 0.5  # the hint is this share of the worked solution's steps, if the problem has no hint
+    share: Proportion = 0.5  # the hint is this share of the worked solution's steps, if the problem has no hint
     trained: Literal["question", "hinted"] = "question"  # the prompt under which the retry is trained
     does = retry_with_hint
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from assay.engine.spans import forwarded
 from assay.models import Models
-from assay.part import Forward
+from assay.part import Forward, Proportion
 from assay.types import Origin, Row, Stats
 
 
@@ -40,5 +40,5 @@ class Guesses(Forward):
         --mechanism.forwards guesses --mechanism.forwards.0.share 0.2
     """
 
-    share: float = 0.2
+    share: Proportion = 0.2
     does = guesses

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from assay.part import WholeLoss
+from assay.part import Proportion, WholeLoss
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -41,7 +41,7 @@ class Propagated(WholeLoss):
         --mechanism.objective.whole propagated --mechanism.objective.whole.gamma 0.95
     """
 
-    gamma: float = 0.95
+    gamma: Proportion = 0.95
     form: Literal["product", "detached", "sum"] = "product"
     does = propagated
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from assay.curate.pairs import SIDES
 from assay.objective.preference import Preference, pairs
+from assay.part import Positive
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -27,6 +28,6 @@ class IPO(Preference):
         --mechanism.objective.whole ipo --mechanism.objective.whole.tau 0.1
     """
 
-    tau: float = 0.1
+    tau: Positive = 0.1
     needs = (SIDES,)
     does = ipo

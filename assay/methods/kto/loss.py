@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from assay.curate.grouping import MISMATCHED
 from assay.objective.preference import Preference
+from assay.part import Positive
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -36,6 +37,6 @@ class KTO(Preference):
         --mechanism.objective.whole kto --mechanism.objective.whole.beta 0.1
     """
 
-    beta: float = 0.1
+    beta: Positive = 0.1
     balance: float = 1.0  # total weight of right answers divided by that of wrong answers, in each optimiser step
     does = kto

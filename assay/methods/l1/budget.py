@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from assay.ask.hints import lengthened, reworded, with_hint
 from assay.memory import Memory
-from assay.part import Asking, Count, scales_with
+from assay.part import Asking, Count, Proportion, scales_with
 from assay.types import Problem, Request
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Budget(Asking):
 
     low: int = scales_with("max_new", 100, at=4096)
     high: Count = scales_with("max_new", 4000, at=4096)
-    at_most: float = 0.0  # share of the groups whose prompt says "at most" rather than "exactly"
+    at_most: Proportion = 0.0  # share of the groups whose prompt says "at most" rather than "exactly"
     does = budget
 
     def refusal(self, **_: Any) -> str | None:

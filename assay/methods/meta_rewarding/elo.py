@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from assay.part import Rewarding
+from assay.part import Positive, Rewarding
 from assay.reward.judgements import by_parent
 from assay.tasks.judging import COMPARE, written
 from assay.types import Episode, Reward
@@ -74,8 +74,5 @@ class RatedBy(Rewarding):
     """
 
     role: str = "meta"  # the role that `ask-pairs` asks
-    prior: float = 0.01  # pulls ratings towards 0, so that one who always wins has a finite one
+    prior: Positive = 0.01  # pulls ratings towards 0, so that one who always wins has a finite one
     does = rated_by
-
-    def refusal(self, **_: object) -> str | None:
-        return None if self.prior > 0 else f"rated-by: prior must be above 0, not {self.prior:g}."

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from assay.ask.hints import hint_of, holds_answer, lengthened, reworded, with_hint
 from assay.ask.template import worded
-from assay.part import Count, Expansion
+from assay.part import Count, Expansion, Proportion
 from assay.types import Episode, Problem, Request
 from assay.verifiers.answers import find_answer
 
@@ -70,7 +70,7 @@ class Nudge(Expansion):
 
     writer: Literal["policy", "solution"] = "policy"
     longest: Count = 512  # the most tokens of a hint that the policy writes; the limit of answers holds too
-    share: float = 0.5  # of the steps of the worked solution, with writer=solution
+    share: Proportion = 0.5  # of the steps of the worked solution, with writer=solution
     least: int = 3  # characters; a shorter answer may occur in a hint by chance
     does = nudge
 

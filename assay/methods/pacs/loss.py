@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from assay.part import WholeLoss
+from assay.part import Positive, WholeLoss
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -41,7 +41,7 @@ class PACS(WholeLoss):
         --mechanism.objective.whole pacs --mechanism.objective.whole.beta 1.0
     """
 
-    beta: float = 1.0
+    beta: Positive = 1.0
     balanced: bool = True  # the right answers of a group together weigh as much as its wrong ones
     does = pacs
 

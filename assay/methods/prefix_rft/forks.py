@@ -6,7 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from assay.objective.select import high_entropy
-from assay.part import Selector
+from assay.part import Proportion, Selector
 from assay.types import Origin
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class Forks(Selector):
         --mechanism.objective.keep forks --mechanism.objective.keep.0.share 0.2
     """
 
-    share: float = 0.2
+    share: Proportion = 0.2
     does = forks
 
     @property

@@ -15,7 +15,7 @@ from assay.forwards.fit import Goal, fit
 from assay.memory import Memory
 from assay.models import Models
 from assay.objective.aggregate import sequence_mean
-from assay.part import Forward, scales_with
+from assay.part import Forward, Positive, scales_with
 from assay.types import Row, Stats
 
 if TYPE_CHECKING:
@@ -84,10 +84,10 @@ class ImplicitProcess(Forward):
 
     model: str = "process"
     reference: str = "process-reference"  # the name of the reference that the rewards are relative to
-    beta: float = scales_with(
+    beta: Positive = scales_with(
         "max_new", 0.05, at=3072, inverse=True
     )  # longer answers get a smaller beta, so that the sum over an answer keeps its size
-    rate: float = 2.0  # its learning rate, as a multiple of the policy's
+    rate: Positive = 2.0  # its learning rate, as a multiple of the policy's
     clip_norm: float = 10.0  # largest norm of its gradient
     does = implicit_process
 

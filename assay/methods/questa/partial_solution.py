@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from assay.ask.hints import holds_answer, lengthened, reworded, with_hint
 from assay.errors import DataError
 from assay.memory import Memory
-from assay.part import Asking, scales_with
+from assay.part import Asking, Proportion, Within, scales_with
 from assay.types import Ids, Problem, Request
 
 if TYPE_CHECKING:
@@ -43,16 +43,11 @@ class PartialSolution(Asking):
 
     solutions = "all"
 
-    percent: float = 50.0
+    percent: Annotated[float, Within(0, 100)] = 50.0
     unit: Literal["characters", "steps"] = "characters"  # where the solution may be cut
     least: int = scales_with("max_new", 10, at=24000)  # characters: a shorter hint is left out
     leaks: Literal["keep", "bare"] = "keep"  # keep or leave out a hint that contains the answer
     does = partial_solution
-
-    def refusal(self, **_: Any) -> str | None:
-        if 0 <= self.percent <= 100:
-            return None
-        return f"partial-solution: percent must be from 0 to 100, not {self.percent:g}."
 
     def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
         if problem.solution is None:
@@ -98,7 +93,7 @@ class CutAnywhere(Asking):
     --mechanism.ask cut-anywhere --mechanism.ask.0.share 0.3
     """
 
-    share: float = 0.3
+    share: Proportion = 0.3
     does = cut_anywhere
 
     def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from assay.objective.ratios import CLAMP
-from assay.part import Ddof, WholeLoss
+from assay.part import Ddof, Positive, WholeLoss
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -38,7 +38,7 @@ class RAPID(WholeLoss):
         --mechanism.objective.whole rapid --mechanism.objective.whole.cap 2.0
     """
 
-    cap: float = 2.0
+    cap: Positive = 2.0
     ddof: Ddof = 1  # the group's variance is divided by its number of rows minus this
     epsilon: float = 1e-6
     does = rapid

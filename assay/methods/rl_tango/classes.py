@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from assay.memory import Memory
-from assay.part import Remembering, Shape
+from assay.part import Proportion, Remembering, Shape
 from assay.tasks.judging import JUDGE
 from assay.types import Row
 
@@ -43,7 +43,7 @@ class CountClasses(Remembering):
 
     keeps = STORE
 
-    keep: float = 0.9  # what stays of the mean in a step
+    keep: Proportion = 0.9  # what stays of the mean in a step
     does = count_classes
 
 
@@ -78,5 +78,5 @@ class ByClass(Shape):
 
     reads = (CountClasses,)
 
-    keep: float = 0.9  # of the moving mean; the same as of `count-classes`
+    keep: Proportion = 0.9  # of the moving mean; the same as of `count-classes`
     does = by_class

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from assay.ask.hints import answered, hint_of, holds_answer, lengthened, reworded, sometimes
 from assay.ask.template import worded
 from assay.errors import DataError
-from assay.part import Asking, Count, scales_with
+from assay.part import Asking, Count, Proportion, scales_with
 from assay.types import Problem, Request
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class Distilled(Asking):
 
     solutions = "all"
 
-    share: float = 0.5
+    share: Proportion = 0.5
     shortest: int = scales_with("max_new", 40, at=16384)
     least: int = 3  # characters; a shorter answer may occur in the abstraction by chance
     does = distilled
@@ -133,7 +133,7 @@ class TeachAbstractions(Asking):
         --mechanism.ask teach-abstractions --mechanism.ask.0.share 0.3
     """
 
-    share: float = 0.3
+    share: Proportion = 0.3
     does = teach_abstractions
 
     def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 
 from assay.curate.grouping import groups
 from assay.curate.parts import leave_out
-from assay.part import Curator, Remembering
+from assay.part import Curator, Proportion, Remembering
 from assay.types import Row
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class KeepDeviation(Remembering):
 
     keeps = STORE
 
-    keep: float = 0.99  # what stays of the mean in a step
+    keep: Proportion = 0.99  # what stays of the mean in a step
     after: int = 5  # steps that do not count
     does = keep_deviation
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from assay.ask.cues import cued
 from assay.models import Models
-from assay.part import Rewarding
+from assay.part import Proportion, Rewarding
 from assay.types import Episode, Ids, Request, Reward
 from assay.verifiers.answers import answer_place, count_answers, find_answer
 
@@ -78,9 +78,6 @@ class ReferenceProbability(Rewarding):
 
     solutions = "all"
 
-    form: float = 0.1  # c: the share of the reward that goes to an answer which is marked exactly once
+    form: Proportion = 0.1  # c: the share of the reward that goes to an answer which is marked exactly once
     does = reference_probability
     outcome = True
-
-    def refusal(self, **_: Any) -> str | None:
-        return None if 0 <= self.form <= 1 else f"reference-probability: form is a share, 0 to 1, not {self.form:g}."

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from assay.part import Rewarding, scales_with
+from assay.part import Positive, Rewarding, scales_with
 from assay.types import Episode, Origin, Reward
 
 
@@ -22,7 +22,7 @@ class Effort(Rewarding):
     Twice the length gains C / 2L, so that a longer answer is worth ever less.
     """
 
-    cost: float = scales_with("max_new", 1000.0, at=4096)  # C, in tokens
+    cost: Positive = scales_with("max_new", 1000.0, at=4096)  # C, in tokens
     least: float = -10.0  # the lowest reward
     does = effort
     deducts = True

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from assay.curate.grouping import groups, measure
 from assay.memory import KeepLeftovers, Memory
 from assay.memory.leftovers import STORE, aside, leftovers, returned
-from assay.part import Curator
+from assay.part import Curator, Proportion
 from assay.types import Episode, Origin, Row
 
 
@@ -53,7 +53,7 @@ class Recompose(Curator):
     sets_aside = True
     writes = True  # it writes on each row to which batch the row belongs
 
-    share: float = 0.5  # the share of the right rows, and of the wrong rows, that trains first
+    share: Proportion = 0.5  # the share of the right rows, and of the wrong rows, that trains first
     often: float = 1.0
     seldom: float = 0.2
     does = recompose

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from assay.memory import Memory
 from assay.models import Models
-from assay.part import Asking, Count
+from assay.part import Asking, Count, PositiveProportion
 from assay.rng import Key
 from assay.types import Problem, Request
 
@@ -62,14 +62,11 @@ class ContinueText(Asking):
     solutions = "some"
     replies = False
 
-    share: float = 0.2  # the share of a solution's tokens, those of the highest entropy, that a cut may stand before
+    share: PositiveProportion = (
+        0.2  # the share of a solution's tokens, those of the highest entropy, that a cut may stand before
+    )
     length: Count = 8  # the most tokens of a prediction
     does = continue_text
 
     def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
         return len(codec.encode(problem.solution or ""))
-
-    def refusal(self, **_: Any) -> str | None:
-        if 0 < self.share <= 1:
-            return None
-        return f"continue-text: share lies above 0 and up to 1, not at {self.share:g}."

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from assay.collect.nodes import Node, Tree
 from assay.collect.walks import backed_up, stepwise
 from assay.memory.episodes import bare
-from assay.part import Count, Curator, Remembering
+from assay.part import Count, Curator, Positive, Remembering
 from assay.types import Episode, Row
 
 if TYPE_CHECKING:
@@ -110,9 +110,6 @@ class KeepPreferences(Remembering):
     keeps = STORE
 
     each: Count = 2  # the winners and the losers at each place
-    margin: float = 0.5  # the least difference in Q
+    margin: Positive = 0.5  # the least difference in Q
     visits: Count = 3  # the least number of answers from a step; of fewer its Q says little
     does = keep_preferences
-
-    def refusal(self, **_: Any) -> str | None:
-        return None if self.margin > 0 else f"keep-preferences: margin must be above 0, not {self.margin:g}."

@@ -14,7 +14,7 @@ from assay.curate.pairs import SIDES
 from assay.forwards.reward_model import Fitted, learn, lessons
 from assay.methods.rstar_math.chosen import KeepPreferences
 from assay.models import Models
-from assay.part import Count, Forward
+from assay.part import Count, Forward, Positive
 from assay.reward.learnt import read
 from assay.types import Batch, Episode, Row, Stats
 
@@ -113,7 +113,7 @@ class PreferSteps(Forward):
     reads = (KeepPreferences,)
 
     model: str = "preference-model"  # its name in the recipe's `models`
-    rate: float = 1.0  # its learning rate, as a multiple of the policy's
+    rate: Positive = 1.0  # its learning rate, as a multiple of the policy's
     num_epochs: Count = 1  # its optimiser steps on the pairs of a step
     does = prefer_steps
 

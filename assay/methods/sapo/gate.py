@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from assay.part import Gate
+from assay.part import Gate, Positive
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -26,6 +26,6 @@ class Soft(Gate):
         --mechanism.objective.gate soft --mechanism.objective.gate.up 1.0
     """
 
-    up: float = 1.0
-    down: float = 1.05
+    up: Positive = 1.0
+    down: Positive = 1.05
     does = soft

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from assay.ask.hints import written_by_others
 from assay.memory import Memory
 from assay.methods.seele.rates import STORE, KeepRate
-from assay.part import Asking
+from assay.part import Asking, Proportion
 from assay.tasks.task import steps_of
 from assay.types import Problem, Request
 
@@ -38,7 +38,7 @@ class BeginAtRate(Asking):
     solutions = "some"
     reads = (KeepRate,)
 
-    rate: float | None = None
+    rate: Proportion | None = None
     does = begin_at_rate
 
     def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assay.part import Remembering
+from assay.part import Proportion, Remembering
 from assay.tasks.task import steps_of
 from assay.types import Episode, Request
 
@@ -124,5 +124,5 @@ class KeepRate(Remembering):
 
     keeps = STORE
 
-    target: float = 0.5  # the pass rate that the next visit should have
+    target: Proportion = 0.5  # the pass rate that the next visit should have
     does = keep_rate

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from assay.ask import Codec
 from assay.methods.seele.begin import begun, longest_beginning
 from assay.methods.seele.rates import by_group, points_of, rate_for
-from assay.part import Count, Expansion
+from assay.part import Count, Expansion, Proportion
 from assay.tasks.task import steps_of
 from assay.types import Episode, Problem, Request
 
@@ -40,7 +40,7 @@ class HintRounds(Expansion):
     continues = True
 
     rounds: Count = 4  # number of rounds of answers to each problem, including the first
-    target: float = 0.5  # the pass rate that the next round should have
+    target: Proportion = 0.5  # the pass rate that the next round should have
     does = hint_rounds
 
     def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:

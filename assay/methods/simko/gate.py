@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from assay.objective.gates import clip
 from assay.objective.select import high_entropy
-from assay.part import Gate
+from assay.part import Gate, Proportion
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -38,7 +38,7 @@ class ClipLikeliest(Gate):
     low: float = 0.2  # PPO's clip: the ratio is bounded by 1 - low
     high: float = 0.2  # PPO's clip: the ratio is bounded by 1 + high
     factor: float = 1.1
-    share: float = 0.2  # the share of an answer's tokens that count as tokens of high entropy
+    share: Proportion = 0.2  # the share of an answer's tokens that count as tokens of high entropy
     does = clip_likeliest
 
     @property

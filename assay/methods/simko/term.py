@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from assay.objective.gates import clip
 from assay.objective.ratios import token_ratio
 from assay.objective.select import high_entropy
-from assay.part import Term
+from assay.part import Proportion, Term
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -39,7 +39,7 @@ class ShareWithCandidates(Term):
     weight: float = 0.01  # the a of the formula
     low: float = 0.2  # PPO's clip: the ratio is bounded by 1 - low
     high: float = 0.2  # PPO's clip: the ratio is bounded by 1 + high
-    share: float = 0.2  # the share of an answer's tokens that count as tokens of high entropy
+    share: Proportion = 0.2  # the share of an answer's tokens that count as tokens of high entropy
     does = share_with_candidates
 
     @property

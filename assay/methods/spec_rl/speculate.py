@@ -20,7 +20,7 @@ from assay.forwards.distributions import Distributions, distributions
 from assay.memory import Memory
 from assay.methods.spec_rl.drafts import STORE, Drafts
 from assay.models import Models
-from assay.part import Asking
+from assay.part import Asking, Positive
 from assay.rng import Key, uniforms
 from assay.types import Episode, Origin, Request, Segment
 
@@ -89,13 +89,11 @@ class Speculate(Asking):
     replies: ClassVar[bool] = False
     reads = (Drafts,)
 
-    lenience: float = 1.0  # at most 1 and with `residual`: exact; above 1: keeps more of the drafts and is biased
+    lenience: Positive = 1.0  # at most 1 and with `residual`: exact; above 1: keeps more of the drafts and is biased
     residual: bool = True  # draw the first new token from what acceptance leaves of p, rather than from p
     does = speculate
 
     def refusal(self, *, scale: Any, mechanism: Any) -> str | None:
-        if not self.lenience > 0:
-            return f"ask.lenience must be a positive number, not {self.lenience}."
         if (scale.top_p, scale.top_k, scale.min_p) != (1.0, 0, 0.0):
             return (
                 "drafts are compared by the full distribution of each token: set scale.top_p to 1, scale.top_k and "

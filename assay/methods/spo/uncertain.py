@@ -8,7 +8,7 @@ import numpy as np
 
 from assay.memory import Memory
 from assay.methods.spo.values import STORE, TrackValues, value
-from assay.part import Count, Source, scales_with
+from assay.part import Count, Positive, Source, scales_with
 from assay.source.epochs import set_of
 from assay.types import Problem
 
@@ -45,5 +45,5 @@ class Uncertain(Source):
     reads = (TrackValues,)
 
     size: Count = scales_with("num_prompts", 8192, at=1024)  # problems of the set
-    floor: float = 0.05
+    floor: Positive = 0.05
     does = uncertain

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from assay.collect.continuations import continued
 from assay.curate.unsure_tokens import unsure
-from assay.part import Count, Expansion
+from assay.part import Count, Expansion, PositiveProportion
 from assay.types import Episode, Request
 
 
@@ -37,11 +36,6 @@ class ContinueCuts(Expansion):
     continues = True
 
     branches: int = 9  # answers from each place
-    below: float = 0.9  # a token is improbable if its probability was lower
+    below: PositiveProportion = 0.9  # a token is improbable if its probability was lower
     every: Count = 5  # improbable tokens in a segment
     does = continue_cuts
-
-    def refusal(self, **_: Any) -> str | None:
-        if 0 < self.below <= 1:
-            return None
-        return f"continue-cuts: below is a probability above 0, not {self.below:g}."

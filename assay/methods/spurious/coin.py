@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from assay.memory import Memory
-from assay.part import Rewarding
+from assay.part import Proportion, Rewarding
 from assay.rng import uniforms
 from assay.types import Episode, Reward
 
@@ -26,9 +25,6 @@ class Coin(Rewarding):
     --mechanism.reward coin --mechanism.reward.0.share 0.5
     """
 
-    share: float = 0.5  # the probability of a reward of 1
+    share: Proportion = 0.5  # the probability of a reward of 1
     does = coin
     outcome = True
-
-    def refusal(self, **_: Any) -> str | None:
-        return None if 0 <= self.share <= 1 else f"coin: share is a probability from 0 to 1, not {self.share:g}."

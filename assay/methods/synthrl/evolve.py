@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from assay.ask.hints import lengthened
 from assay.memory import Memory
 from assay.methods.synthrl.evolution import ROLE, Bar, Evolution, evolutions
-from assay.part import Count, Expansion, Least, Remembering
+from assay.part import Count, Expansion, Remembering, Within
 from assay.tasks.harder import request_for_variant, text_asked, variant_of
 from assay.types import Episode, Problem, Request
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from assay.recipe import Mechanism
     from assay.scale import Scale
 
-Checks = Annotated[int, Least(2)]
+Checks = Annotated[int, Within(2)]
 STORE = "evolved"
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from assay.credit.gae import estimated
-from assay.part import Credit, scales_with
+from assay.part import Credit, Proportion, scales_with
 from assay.types import Origin, Row
 
 
@@ -27,7 +27,7 @@ class LengthAdaptiveGAE(Credit):
         --mechanism.credit length-adaptive-gae --mechanism.credit.alpha 0.05
     """
 
-    gamma: float = 1.0  # discount of later rewards
+    gamma: Proportion = 1.0  # discount of later rewards
     alpha: float = scales_with("max_new", 0.05, at=20480, inverse=True)
     does = length_adaptive_gae
     targets = True

@@ -21,7 +21,7 @@ from assay.known import RECIPES
 from assay.memory import Memory
 from assay.methods.attnrl.batch import STORE, adapt_batch, draw_more, next_batch
 from assay.methods.attnrl.credit import subtree_relative
-from assay.methods.attnrl.forks import ForkAttended, fork_attended
+from assay.methods.attnrl.forks import fork_attended
 from assay.methods.attnrl.places import MARKS, candidates, fork_steps, forked, number_forked, step_ends
 from assay.models import Models
 from assay.recipe import Recipe
@@ -294,12 +294,6 @@ def drawn(memory: Memory, name: str) -> list[str]:
 
 def test_which_answers_fork_is_drawn_anew_in_every_step_and_group() -> None:
     require_fresh_draws(drawn)
-
-
-@pytest.mark.parametrize(("fits", "beyond"), [(0.0, -0.01), (1.0, 1.01)])
-def test_a_share_is_from_0_to_1(fits: float, beyond: float) -> None:
-    assert ForkAttended(share=fits).refusal() is None
-    assert "share must be from 0 to 1" in str(ForkAttended(share=beyond).refusal())
 
 
 def small() -> Recipe:

@@ -28,7 +28,6 @@ from tiny import (
     with_rounds,
 )
 
-from assay.ask import Trunks
 from assay.collect import Fork, generate
 from assay.collect.trees import branch
 from assay.curate.own_tokens import own_tokens
@@ -136,12 +135,6 @@ def test_a_place_is_counted_within_its_node() -> None:
     assert (again.parent, again.fork, again.max_new, again.round) == (asked.id, 2, 8, 2)
     assert [s.ids.tolist() for s in again.prefix] == [[1, 2], [4, 4]]
     assert branch(child, 1, sample=2).parent == one.request.id and branch(child, 1, sample=2).fork == 1
-
-
-def test_no_trunks_and_more_than_all_are_refused() -> None:
-    assert Trunks(share=1.0).refusal() is None
-    for share in (0.0, 1.01):
-        assert "share must lie above 0 and up to 1" in str(Trunks(share=share).refusal())
 
 
 # Whose tokens

@@ -84,7 +84,6 @@ def test_ratings_of_judgements_by_hand() -> None:
     wins = np.array([[0, 0.5 + 1.5, 0.5], [0, 0, 0], [0.5, 0, 0]])
     np.testing.assert_allclose([r.value for r in found[:3]], ratings(wins, prior=0.01), atol=1e-9)
     assert found[3].value == 0.0 and found[0].value > found[2].value > found[1].value
-    assert RatedBy(prior=0.0).refusal()
 
 
 def test_judgements_of_different_answers_are_not_rated_against_each_other() -> None:

@@ -34,7 +34,7 @@ from assay.curate.band import band
 from assay.errors import ConfigError
 from assay.memory import Memory
 from assay.memory.follow import Follow
-from assay.methods.questa.partial_solution import PartialSolution, hint, partial_solution
+from assay.methods.questa.partial_solution import hint, partial_solution
 from assay.objective.improve import accumulate
 from assay.recipe import Recipe, Stage
 from assay.rng import Key
@@ -72,12 +72,6 @@ def test_hints_by_hand() -> None:
     talk = question(prompt=({"role": "system", "content": "s"}, {"role": "user", "content": "q"}), wording="natural")
     assert with_hint(talk, "h", title="## Hint.")[1] == {"role": "user", "content": "q\n\n## Hint.h"}
     assert holds_answer(question(), "7,12,3") and not holds_answer(question(), "7,12")
-
-
-@pytest.mark.parametrize(("fits", "beyond"), [(0.0, -1.0), (100.0, 101.0)])
-def test_a_percentage_is_from_0_to_100(fits: float, beyond: float) -> None:
-    assert PartialSolution(percent=fits).refusal() is None
-    assert "percent must be from 0 to 100" in str(PartialSolution(percent=beyond).refusal())
 
 
 @given(level=st.integers(1, 12), seed=st.integers(0, 50), less=st.floats(0, 100), more=st.floats(0, 100))

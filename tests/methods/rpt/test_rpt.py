@@ -68,8 +68,7 @@ def test_the_reward_reads_what_the_prompt_shows() -> None:
     assert [one.value for one in found] == [1.0, 1.0, 1.0, 0.0, 0.0, 0.0]
 
 
-def test_impossible_shares_are_refused() -> None:
-    assert ContinueText(share=0.0).refusal() and not ContinueText().refusal()
+def test_prompts_grow_by_at_most_the_whole_solution() -> None:
     assert ContinueText().grows(PROBLEM, CODEC, 9) == 5
 
 

@@ -28,7 +28,6 @@ from assay.memory import Memory
 from assay.methods.rstar_math import prefer
 from assay.methods.rstar_math.chosen import (
     STORE,
-    KeepPreferences,
     best_trajectories,
     keep_preferences,
     mean_quality,
@@ -454,8 +453,7 @@ def test_trees_are_drawn_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_cannot_be_is_refused() -> None:
     assert "rollouts must be at most most" in str(StepSearch(rollouts=9, most=3).refusal())
-    assert "margin must be above 0" in str(KeepPreferences(margin=0.0).refusal())
-    assert StepSearch().refusal() is KeepPreferences().refusal() is None
+    assert StepSearch().refusal() is None
     recipe = recipe_of("rstar-math")
     with pytest.raises(ConfigError, match="model 'preference-model' with a value head"):
         check(dataclasses.replace(recipe, models={"policy": recipe.models["policy"]}))

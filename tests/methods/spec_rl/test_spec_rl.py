@@ -376,7 +376,7 @@ def test_the_defaults_train_a_model_of_many_tokens_from_the_command_line(
     [
         ({"scale.top_p": "0.9"}, r"scale\.top_p to 1"),
         ({"scale.top_k": "20"}, r"scale\.top_k"),
-        ({"mechanism.ask.0.lenience": "0"}, "lenience must be a positive number"),
+        ({"mechanism.ask.0.lenience": "0"}, r"mechanism\.ask\.0\.lenience must be above 0"),
         ({"mechanism.forwards": "none"}, r"Add `distributions` to mechanism\.forwards"),
         ({"mechanism.forwards.0.k": "0"}, r"mechanism\.forwards\.0\.k must be 1 or more"),
     ],

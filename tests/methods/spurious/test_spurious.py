@@ -48,10 +48,6 @@ def test_a_coin_that_falls_on_the_share_itself_earns_nothing() -> None:
     assert tossed([one], share=fall) == [0.0] and tossed([one], share=fall + 2.0**-53) == [1.0]
 
 
-def test_a_coin_without_a_probability_is_refused() -> None:
-    assert "from 0 to 1, not 1.5" in (Coin(share=1.5).refusal() or "") and Coin().refusal() is None
-
-
 def test_any_answer_that_ends_is_marked() -> None:
     assert [found.value for found in bind(Marked())(answered("7", "x#", "", "x#8"))] == [1.0, 0.0, 0.0, 1.0]
 

@@ -110,7 +110,7 @@ def test_the_temperature_stays_within_its_bounds_and_moves_towards_the_target(se
 
 def test_temperatures_that_cannot_be_are_refused() -> None:
     recipe = small("temp-schedule")
-    with pytest.raises(ConfigError, match="a sampling temperature is above 0, not 0"):
+    with pytest.raises(ConfigError, match=r"mechanism\.ask\.0\.first must be above 0, not 0"):
         check(with_parts(recipe, ask=(AnnealTemperature(first=0.0),)))
     with pytest.raises(ConfigError, match=r"least.*got 1.5 and 1.4"):
         check(with_parts(small("temp-entropy"), remember=(HeatToEntropy(least=1.5),)))
