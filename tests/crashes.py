@@ -27,7 +27,7 @@ from assay.source import Pool, Share
 
 PHASES = ("between", "collect", "verify", "update", "save")
 STEPS = 4
-PAUSE = 0.02  # seconds that verifying and saving are stretched by, so that a kill at a random moment can hit them
+PAUSE = 0.02  # seconds by which the calls of a phase are stretched, so that a kill at a random moment can hit them
 
 
 def small_policy(folder: Path) -> None:
@@ -89,10 +89,10 @@ def watch(place: mmap.mmap, inside: str | None, nth: int) -> None:
 
     assay.run.grader.verify = marked("verify", assay.run.grader.verify, PAUSE)
     for engine in (NativeEngine, TorchEngine):
-        engine.generate = marked("collect", engine.generate)
-        engine.forward = marked("update", engine.forward)
-        engine.backward = marked("update", engine.backward)
-    LocalEngine.step = marked("update", LocalEngine.step)
+        engine.generate = marked("collect", engine.generate, PAUSE)
+        engine.forward = marked("update", engine.forward, PAUSE / 4)
+        engine.backward = marked("update", engine.backward, PAUSE / 4)
+    LocalEngine.step = marked("update", LocalEngine.step, PAUSE / 4)
     RunFolder.save = marked("save", RunFolder.save, PAUSE)
 
 

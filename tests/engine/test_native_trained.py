@@ -125,11 +125,18 @@ def test_fp32_gradients_are_the_exact_ones(trained: Policy) -> None:
 def test_bf16_gradients_point_where_the_exact_ones_do(
     trained: Policy, variant: build.Variant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where no token stands at the edge of a clip: there rounding to bf16 decides whether it is pushed at all."""
+    """Within 0.001 of the exact direction, or where the gradients of tokens nearly cancel, so that rounding alone turns
+    it further, no further than PyTorch's bf16. Not where tokens stand at the edge of a clip: there rounding decides
+    whether they are pushed at all.
+    """
     monkeypatch.setenv(build.CHOICE, variant.name)
     exact, ours = engine_of(TorchEngine, trained, "fp64"), engine_of(NativeEngine, trained, "bf16")
+    other = engine_of(TorchEngine, trained, "bf16")
     for case, batch in batches_of(trained, moved=0.02):
+        if case.name in FINE:
+            continue
         want, got = (gradient(engine, batch, case.objective) for engine in (exact, ours))
-        if case.name not in FINE:
-            assert F.cosine_similarity(got, want, dim=0) >= 0.999, case.name
-            assert abs(got.norm() / want.norm() - 1) < 0.05, case.name
+        if (turned := 1 - F.cosine_similarity(got, want, dim=0)) > 0.001:
+            rounded = gradient(other, batch, case.objective)
+            assert turned <= 1 - F.cosine_similarity(rounded, want, dim=0), case.name
+        assert abs(got.norm() / want.norm() - 1) < 0.05, case.name
