@@ -92,7 +92,7 @@ def drivers() -> Iterator[list[Driver]]:
 @pytest.mark.parametrize(
     ("more", "patience", "pause", "step"),
     [
-        pytest.param((), PATIENCE, (0.5, 6.0), 0.0, marks=pytest.mark.deep, id="machine"),
+        pytest.param((), PATIENCE, (0.5, 6.0), 3.0, marks=pytest.mark.deep, id="machine"),
         pytest.param(("--machine.cluster", "auto"), CLUSTER, (4.0, 20.0), 4.0, marks=pytest.mark.scale, id="cluster"),
     ],
 )
