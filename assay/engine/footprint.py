@@ -18,6 +18,7 @@ Phase = Literal["always", "sampling", "scoring", "learning"]
 WIDE = 4  # bytes of a parameter, of its gradient and of each of its two moments
 LIBRARIES = 320 << 20  # Python and torch on a processor, with the libraries that torch's products load
 BESIDE_CORE = 256 << 20  # Python and torch where the core multiplies, so that those libraries are not loaded
+GPU_BUILD = 284 << 20  # what a torch with libraries for GPUs takes more of a processor's memory
 CONTEXT = 700 << 20  # GPU memory that the driver and the libraries take
 PREFILL_TOKENS, NATIVE_PREFILL = 4096, 512  # prompt tokens that are run together: in torch, and on a thread of the core
 SCORE_TOKENS = 4096  # tokens that are scored together
@@ -53,6 +54,7 @@ class Work:
     evaluated: int = 0  # answers of the largest evaluation
     native: bool = False
     cuda: bool = False
+    gpu_build: bool = False  # torch has libraries for GPUs in it, whatever computes
     threads: int = 1
     compute: int = 4  # bytes of a number in the compute format
     trained: int = 1  # parameter sets with an optimiser
@@ -179,6 +181,7 @@ def _always(c: PolicyConfig, w: Work) -> list[Item]:
     libraries = CONTEXT if w.cuda else BESIDE_CORE if w.native else LIBRARIES
     items = [
         Item("always", "GPU libraries" if w.cuda else "Python and libraries", libraries),
+        Item("always", "libraries for GPUs in this torch", GPU_BUILD if w.gpu_build and not w.cuda else 0),
         # with adapters, all parameter sets share the base weights; torch's are kept in the compute format alone
         Item("always", "weights", (weights if w.native else w.compute * parameters(c)) if w.lora else sets * weights),
         Item("always", "adapters", w.trained * learnt if w.lora else 0),

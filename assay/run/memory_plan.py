@@ -96,6 +96,15 @@ def has_gpu() -> bool:
     return torch.cuda.is_available()
 
 
+def built_for_gpus() -> bool:
+    """Whether torch has libraries for GPUs in it, which take memory also where there is no GPU."""
+    try:
+        import torch
+    except ImportError:
+        return False
+    return torch.version.cuda is not None
+
+
 # The memory
 
 
@@ -118,6 +127,7 @@ def work_of(experiment: Experiment, shape: PolicyConfig, *, device: str, prompt:
         evaluated=max(plan.num_problems * plan.num_samples, plan.final_problems * plan.final_samples),
         native=native,
         cuda=device.startswith("cuda"),
+        gpu_build=built_for_gpus(),
         threads=machine.threads or os.cpu_count() or 1,
         compute=_itemsize(machine.precision, device),
         trained=trained,

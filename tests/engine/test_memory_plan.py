@@ -17,14 +17,14 @@ from small_runs import ROOT, Shell, make_model, program, train_line
 from typed import as_torch
 
 from assay.engine import footprint
-from assay.engine.footprint import BESIDE_CORE, LIBRARIES, Work, adapters, budget, folded, plain
+from assay.engine.footprint import BESIDE_CORE, GPU_BUILD, LIBRARIES, Work, adapters, budget, folded, plain
 from assay.engine.torch import sampler
 from assay.errors import ConfigError
 from assay.host.space import Room, room_of
 from assay.known import RECIPES
 from assay.policy.config import PolicyConfig, parameters
 from assay.run import session
-from assay.run.memory_plan import Plan, advice, plan_memory, profile_for, require_memory, shape_of
+from assay.run.memory_plan import Plan, advice, built_for_gpus, plan_memory, profile_for, require_memory, shape_of
 from assay.source import Pool, Share
 
 HALF_BILLION = PolicyConfig(
@@ -218,7 +218,8 @@ def measured(asked: dict[str, Any]) -> dict[str, int]:
 
 def held_by_the_plan(asked: dict[str, Any]) -> int:
     """The least peak of some processes, which the plan has to meet within 15 %."""
-    made = budget(PolicyConfig(**asked["shape"]), Work(**{k: v for k, v in asked.items() if k != "shape"}))
+    work = Work(**{k: v for k, v in asked.items() if k != "shape"}, gpu_build=built_for_gpus())
+    made = budget(PolicyConfig(**asked["shape"]), work)
     tries = [measured(asked)]
     while len(tries) < TRIES and made.peak != pytest.approx(tries[-1]["learning"], rel=0.15):
         tries.append(measured(asked))
@@ -240,6 +241,15 @@ def test_the_plan_is_what_a_process_takes(name: str, native: bool) -> None:
 def test_the_plan_is_what_adapters_take(native: bool) -> None:
     settings = {"micro_tokens": 1024, "cache_bytes": 512 << 20, "native": native, "threads": 1, "lora": 8}
     held_by_the_plan({**CASES["words"], **settings})
+
+
+def test_libraries_for_gpus_count_where_a_processor_computes() -> None:
+    without = dataclasses.replace(WORK, native=True)
+    asked = [
+        dataclasses.replace(without, gpu_build=built, cuda=cuda) for cuda in (False, True) for built in (False, True)
+    ]
+    bare, built, gpu, same = (budget(HALF_BILLION, work) for work in asked)
+    assert built.peak - bare.peak == GPU_BUILD and gpu == same
 
 
 def test_layers_that_are_computed_again_keep_their_inputs_alone() -> None:
