@@ -3,7 +3,8 @@
 A third of the recipes is drawn by a hash of the commit's id, or of the package's files where there is no repository, so
 that commits take turns. `--drawn-by 'commit 0123456789ab'` draws what another run drew. The best known ones are always
 in it, and those whose method this commit or the working tree changes. Cases of the others are marked `deep`: they run
-in `make test-deep`, with `--all-recipes`, and whenever nothing is asked for by a mark. `make test-fast` has a tenth.
+in `make test-deep`, with `--all-recipes`, and whenever nothing is asked for by a mark. `make test-fast` has a tenth,
+and the tests of their methods alone.
 """
 
 from __future__ import annotations
@@ -73,6 +74,11 @@ class Draw:
         """Those of `make test-fast`, all of which are drawn."""
         return self._first(FAST_SHARE, self.always)
 
+    @cached_property
+    def passed_over(self) -> frozenset[str]:
+        """The folders of methods that have recipes, and none among these."""
+        return _folders(RECIPES) - _folders(self.few)
+
     def _first(self, share: float, always: Iterable[str]) -> tuple[str, ...]:
         if self.whole:
             return tuple(RECIPES)
@@ -83,9 +89,12 @@ class Draw:
         return int.from_bytes(hashlib.sha256(f"{self.source}/{name}".encode()).digest()[:8], "big")
 
     def mark(self, item: pytest.Item, cases: int) -> None:
-        """A case outside the draw is a deep one; one outside the smaller draw is a slow one. Of a test with many cases
-        a draw of some `FAST_CASES` is left to `make test-fast`, unless its mark `thin` says otherwise.
+        """A case outside the draw is a deep one; one outside the smaller draw is a slow one, as are the tests of a
+        method outside it. Of a test with many cases a draw of some `FAST_CASES` is left to `make test-fast`, unless its
+        mark `thin` says otherwise.
         """
+        if method_of(item.nodeid) in self.passed_over:
+            item.add_marker(pytest.mark.slow)
         if item.get_closest_marker("over_recipes"):
             name = getattr(item, "callspec").params["name"]  # noqa: B009
             if name not in self.recipes:
@@ -100,6 +109,16 @@ class Draw:
     def __str__(self) -> str:
         few = f"of these {len(self.few)} in make test-fast"
         return f"recipes drawn: {len(self.recipes)} of {len(RECIPES)} by {self.source}, {few} (--all-recipes: all)"
+
+
+def method_of(nodeid: str) -> str:
+    """The folder of the method whose own test this is; "" of another test."""
+    _, found, behind = nodeid.partition("tests/methods/")
+    return behind.partition("/")[0] if found else ""
+
+
+def _folders(names: Iterable[str]) -> frozenset[str]:
+    return frozenset(METHOD_OF[name].rpartition(".")[2] for name in names)
 
 
 def _function(item: pytest.Item) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from drawn import BEST_KNOWN, Draw, source, touched
+from drawn import BEST_KNOWN, Draw, method_of, source, touched
 
 from assay.known import RECIPES
 
@@ -37,6 +37,13 @@ def test_what_a_commit_changes_is_tried_by_it_and_everything_on_demand() -> None
     assert out in with_it.recipes and out in with_it.few
     every = draw("commit a", whole=True)
     assert every.recipes == every.few == tuple(RECIPES)
+
+
+def test_the_fast_tests_have_those_of_the_methods_that_they_draw() -> None:
+    made = draw("commit a", always=frozenset({"rlad-two"}))
+    assert method_of("tests/methods/rlad/test_rlad.py::test_x[1]") == "rlad" not in made.passed_over
+    assert method_of("tests/test_drawn.py::test_x") == "" not in made.passed_over
+    assert len(made.passed_over) > 100 and not draw("commit a", whole=True).passed_over
 
 
 def test_a_method_that_is_in_the_change_has_its_recipes_named(monkeypatch: pytest.MonkeyPatch) -> None:

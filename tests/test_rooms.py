@@ -93,6 +93,7 @@ def test_every_room_has_its_layer() -> None:
     assert sum(map(len, LAYERS)) == len(rooms), "a room stands in one layer"
 
 
+@pytest.mark.slow
 def test_no_arrow_runs_back_up() -> None:
     back = {f"{one} -> {two}": files for (one, two), files in arrows().items() if height(two) >= height(one)}
     assert not back, back

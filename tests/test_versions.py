@@ -38,6 +38,7 @@ def test_every_file_compiles_without_a_warning(version: str) -> None:
     assert int(done.stdout) > 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", VERSIONS)
 def test_configuration_and_command_line_work_without_torch(version: str) -> None:
     python = python_of(version)

@@ -77,6 +77,7 @@ def test_abstractions_must_fit_before_the_question(longest: int, hint: int) -> N
         check_lengths(experiment, policy(plain + 3 + hint + 19))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["grpo", "rgr-grpo-worked"])  # a refinement reads an answer of twice its tokens
 def test_the_refusal_names_the_longest_answer_that_fits(name: str) -> None:
     experiment = planned(name, CHAINS, **{"scale.max-new": "9"})
@@ -131,6 +132,7 @@ def test_no_request_is_longer_than_its_part_said(level: int, seed: int) -> None:
         assert len(request.context) + answer <= room + part.grows(problem, CODEC, 20), part
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["questa", "l1-exact", "rcrl", "guide", "rlad-joint", "seele"])
 def test_a_model_without_room_for_what_a_recipe_adds_is_refused(name: str) -> None:
     """With one position less than the longest prompt, what is added to it and an answer need."""

@@ -88,6 +88,7 @@ def test_functions_and_expressions_are_read_in_natural_wording() -> None:
     assert [PROGRAMS.verify(problem, one).status for one in wrong] == ["fail"] * len(wrong)
 
 
+@pytest.mark.slow
 def test_the_second_oracle_has_other_lists_and_accepts_the_solution() -> None:
     problem = PROGRAMS.problem(Key(4), level=4)
     assert further_lists(problem.spec, "further lists") != further_lists(problem.spec, "second oracle")

@@ -325,6 +325,7 @@ def test_a_sandbox_that_is_killed_is_started_again(sandbox: Sandbox) -> None:
         assert [ran.output for ran in mine.map(runs)] == calm == [b"%d\n" % (n * n) for n in range(20)]
 
 
+@pytest.mark.slow
 @SANDBOXED
 @pytest.mark.parametrize("before", [0, 1000])
 def test_the_last_line_of_standard_error_is_told(before: int, sandbox: Sandbox) -> None:
