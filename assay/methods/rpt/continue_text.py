@@ -62,9 +62,7 @@ class ContinueText(Asking):
     solutions = "some"
     replies = False
 
-    share: PositiveProportion = (
-        0.2  # the share of a solution's tokens, those of the highest entropy, that a cut may stand before
-    )
+    share: PositiveProportion = 0.2  # of a solution's tokens, those of the highest entropy: a cut may stand before them
     length: Count = 8  # the most tokens of a prediction
     does = continue_text
 

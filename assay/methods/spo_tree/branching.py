@@ -33,9 +33,7 @@ class FirstBranches(Asking):
         --mechanism.ask first-branches --mechanism.ask.0.levels 3
     """
 
-    levels: Count = (
-        3  # how often an answer branches, from its beginning on, as in `grow-branches`; 1: nothing is shared
-    )
+    levels: Count = 3  # how often an answer branches, from its beginning on, as in `grow-branches`; with 1, not at all
     depth: Count = 35
     least: Count = 4
     does = first_branches
