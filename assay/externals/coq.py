@@ -162,4 +162,5 @@ COQ = External(
     fails={"statement": "forall P Q : Prop, P \\/ Q -> Q", "tactics": ["intros P Q H.", "admit."]},
     accepts=lambda result: result["status"] == "proved",
     memory_mb=4096,
+    keeps=True,
 )

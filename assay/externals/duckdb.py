@@ -72,6 +72,7 @@ DUCKDB = External(
     install="pip install 'assay-rl[externals]'",
     version=lambda: of_package("duckdb"),
     answer="assay.externals.duckdb:answer",
+    loads=("duckdb",),
     passes={"databases": [EXAMPLE], "query": "select b, sum(a) from t group by b order by b"},
     fails={"databases": [EXAMPLE], "query": "select * from read_csv('/etc/passwd')"},
     accepts=lambda result: result["results"] == [{"status": "done", "rows": [["x", 5], ["y", 2]]}],

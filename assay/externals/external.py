@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from assay.errors import ConfigError
+from assay.host.worker import Preparation
 from assay.host.workers import Outcome, Workers
 
 Json = Any
@@ -37,12 +38,23 @@ class External:
     fails: Json  # a job that it must refuse
     accepts: Callable[[Json], bool]  # whether the result of a job says yes
     tells: Callable[[Json], str] | None = None  # what decides verdicts beside the version, from the case that passed
-    deadline: float = 10.0  # processor seconds of a job
+    deadline: float = 10.0  # processor seconds of a job, with those of the programs that it runs to their end
     memory_mb: int = 1024  # of one of its processes
     processes: int = 0  # at most; 0: as many as this machine has processors
+    keeps: bool = False  # whether its process keeps a session from job to job
+    loads: tuple[str, ...] = ()  # modules that its first job imports
+    preparation: Preparation | None = None  # the part of a job that is not the answer's
 
     def workers(self) -> Workers:
-        return Workers(self.answer, count=self.processes, deadline=self.deadline, memory_mb=self.memory_mb)
+        return Workers(
+            self.answer,
+            count=self.processes,
+            deadline=self.deadline,
+            memory_mb=self.memory_mb,
+            keeps=self.keeps,
+            loads=self.loads,
+            preparation=self.preparation,
+        )
 
 
 @dataclass(frozen=True)

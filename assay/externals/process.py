@@ -9,6 +9,7 @@ time is limited by the kernel, so that a busy machine changes no verdict.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import resource
 import selectors
@@ -18,9 +19,11 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any, Literal
+
+from assay.host.worker import seconds_left
 
 FOLDERS = "assay-external-"  # how the names of their folders begin, below the temporary folder of the machine
 WALL = 15  # a program that runs so many times its seconds by the clock is given no processor time
@@ -137,7 +140,14 @@ def _kill(guard: subprocess.Popen[bytes]) -> None:
 
 
 def run(command: Sequence[str], files: Mapping[str, str], limits: Limits, *, text: str = "") -> Ended:
-    """Runs a program to its end, in a new folder with these files, with this text as its standard input."""
+    """Runs a program to its end, in a new folder with these files, with this text as its standard input.
+
+    It has no more seconds than the job of this worker has left, counted in whole ones.
+    """
+    left = seconds_left()
+    if left <= 0:
+        return Ended("time")
+    limits = replace(limits, seconds=min(limits.seconds, math.ceil(min(left, limits.seconds))))
     with tempfile.TemporaryDirectory(prefix=FOLDERS) as folder:
         for name, content in files.items():
             Path(folder, name).write_text(content, encoding="utf-8", errors="replace")

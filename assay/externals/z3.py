@@ -135,6 +135,7 @@ Z3 = External(
     install="pip install 'assay-rl[externals]'",
     version=lambda: of_package("z3-solver"),
     answer="assay.externals.z3:answer",
+    loads=("z3",),
     passes={"terms": [["and", ["<", ["value", "Int", 3], _A], ["<", _A, ["value", "Int", 5]]]]},
     fails={"terms": [["and", ["<", ["value", "Int", 3], _A], ["<", _A, ["value", "Int", 4]]]]},
     accepts=lambda result: result["answers"] == [{"status": "sat", "values": {"a": 4}}],

@@ -1,16 +1,15 @@
 """Worker processes that can be killed, for work on text of a model: such text may hang any library that reads it.
 
 A worker is a fresh interpreter with few environment variables. It answers one job at a time, in lines of JSON over its
-standard streams. The kernel counts the processor time of the worker and kills it when a job has used up its seconds; a
-new worker takes its place. Because processor time is counted and not the clock, a busy machine changes no outcome.
-Nothing is forked, no thread is killed, and the parent waits for no signal.
+standard streams, each job in a fork of its own (`assay.host.worker` is the worker's side). The kernel counts the
+processor time of a job and kills it when its seconds are used up. Because processor time is counted and not the clock,
+a busy machine changes no outcome. The parent is never forked, no thread is killed, and the parent waits for no signal.
 """
 
 from __future__ import annotations
 
 import atexit
 import contextlib
-import importlib
 import itertools
 import json
 import os
@@ -28,31 +27,31 @@ from dataclasses import dataclass
 from typing import IO, Any, Literal, Self
 
 from assay.errors import ConfigError
+from assay.host.worker import CRASHES, Preparation
 
 START_SECONDS = 120.0  # imports of a cold disk
 STARVED = 30  # a job still running after so many times its seconds by the clock got no processor time
 PATIENCE = 60.0  # seconds by the clock that every job has at least
+TRIES = 2  # of a job whose process crashes or is lost
 MOST = 8  # processes by default: each takes some hundred megabytes
-LIFE = 2_000  # jobs after which a process is replaced, because libraries cache what they have seen
 PASSED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "SYSTEMROOT")
 
 Json = Any
-Answer = Callable[[Json, Callable[[str], None]], Json]
-"""(job, tell) -> result. A job calls `tell` to report how far it has come; reports outlive the process."""
 
 
 @dataclass(frozen=True)
 class Outcome:
     """The result of a job, or how the job ended without one: `Outcome("done", result=42)`.
 
-    `error`: it raised; `time` and `memory`: it exceeded its limit; `lost`: its process ended for an unknown reason.
+    `error`: it raised; `time` and `memory`: it exceeded its limit; `crash`: a library gave up its process, twice;
+    `lost`: its process ended for an unknown reason, twice.
     """
 
-    status: Literal["done", "error", "time", "memory", "lost"]
+    status: Literal["done", "error", "time", "memory", "crash", "lost"]
     result: Json = None
     reached: str = ""  # the job's last report of how far it had come
     detail: str = ""
-    seconds: float = 0.0  # processor time since that report
+    seconds: float = 0.0  # processor time of the job
 
 
 @dataclass(eq=False)
@@ -68,21 +67,21 @@ class _Worker:
     errors: IO[bytes]
     pending: bytes = b""
     ready: bool = False
-    jobs: int = 0
     job: int | None = None  # ticket of the job that it works on
     began: float = 0.0
     until: float = 0.0
     reached: str = ""
+    ended: bool = False
 
 
 class Workers:
-    """A pool of worker processes for one function, written `module:function`, of type `Answer`.
+    """A pool of worker processes for one function, written `module:function`, of type `assay.host.worker.Answer`.
 
     with Workers("package.module:answer", deadline=2.0) as workers:
         outcomes = workers.map([{"question": 1}, {"question": 2}])
 
     The processes start with the first job. They end with `close`, with the program, or with the last reference to the
-    pool. A job has `deadline` seconds of processor time, and as many again after each report of how far it has come.
+    pool. A job has `deadline` seconds of processor time in all, beside those of its `preparation`.
 
     Jobs can also be handed in one by one, while the caller does something else, and their outcomes be fetched later:
 
@@ -94,11 +93,19 @@ class Workers:
     """
 
     def __init__(
-        self, function: str, *, count: int = 0, deadline: float = 5.0, memory_mb: int = 1024, life: int = LIFE
+        self,
+        function: str,
+        *,
+        count: int = 0,
+        deadline: float = 5.0,
+        memory_mb: int = 1024,
+        keeps: bool = False,  # whether a process keeps something from job to job, and so answers without a fork
+        loads: Sequence[str] = (),  # modules that the function imports when it is first used
+        preparation: Preparation | None = None,
     ) -> None:
-        self.function = function
+        self.function, self.keeps, self.loads, self.preparation = function, keeps, tuple(loads), preparation
         self.count = count or max(2, min(MOST, len(os.sched_getaffinity(0))))
-        self.deadline, self.memory_mb, self.life = deadline, memory_mb, life
+        self.deadline, self.memory_mb = deadline, memory_mb
         self.started = 0  # processes so far
         self._workers: list[_Worker] = []
         self._tickets = itertools.count()
@@ -121,8 +128,8 @@ class Workers:
     def map(self, jobs: Sequence[Json], *, seconds: float | None = None) -> list[Outcome]:
         """One outcome for each job, in the order of the jobs, which run in parallel.
 
-        Each job has `seconds` of processor time, by default the deadline. A job whose process is lost is tried again
-        once.
+        Each job has `seconds` of processor time, by default the deadline. A job whose process crashes or is lost is
+        tried again once.
         """
         with self._lock:
             return self._await([self._enter(job, seconds) for job in jobs])
@@ -199,11 +206,11 @@ class Workers:
         self._give_out()
         for worker, outcome in self._listen(patience):
             ticket, worker.job = worker.job, None
-            if outcome.status not in ("done", "error") or worker.jobs >= self.life:
+            if worker.ended or outcome.status == "lost":
                 self._drop([worker])
             if ticket is None:
                 continue
-            if outcome.status == "lost" and self._jobs[ticket].tries < 2:
+            if outcome.status in ("crash", "lost") and self._jobs[ticket].tries < TRIES:
                 self._waiting.appendleft(ticket)
             else:
                 del self._jobs[ticket]
@@ -216,7 +223,7 @@ class Workers:
                 ticket = self._waiting.popleft()
                 job = self._jobs[ticket]
                 job.tries += 1
-                _give(worker, ticket, job)
+                _give(worker, ticket, job, before=self.preparation.seconds if self.preparation else 0.0)
 
     def _fill(self, wanted: int) -> None:
         while len(self._workers) < min(self.count, wanted):
@@ -229,7 +236,9 @@ class Workers:
         environment |= {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path), "PYTHONHASHSEED": "0"}
         environment |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
         errors = tempfile.TemporaryFile()  # noqa: SIM115
-        program = f"from assay.host.workers import serve; serve({self.function!r}, {self.memory_mb})"
+        prepared = self.preparation and (self.preparation.mark, self.preparation.seconds)
+        settings = f"keeps={self.keeps}, loads={self.loads}, preparation={prepared}"
+        program = f"from assay.host.worker import serve; serve({self.function!r}, {self.memory_mb}, {settings})"
         command = [sys.executable, "-c", program]
         try:
             process = subprocess.Popen(
@@ -274,20 +283,21 @@ class Workers:
             elif "reached" in message:
                 worker.reached = message["reached"]
             else:
-                worker.jobs += 1
                 found.append((worker, Outcome(**message, reached=worker.reached)))
         return found
 
     def _ended(self, worker: _Worker) -> Outcome:
         """The outcome of a job whose process has ended; ConfigError if the process did not even start."""
         code = worker.process.wait()
+        worker.ended = True
         if not worker.ready:
             worker.errors.seek(0)
             printed = worker.errors.read()[-600:].decode(errors="replace").strip()
             raise ConfigError(f"a worker process for {self.function} did not start (exit code {code}): {printed}")
         if code == -signal.SIGPROF:
             return Outcome("time", reached=worker.reached)
-        return Outcome("lost", reached=worker.reached, detail=f"the worker process ended with code {code}")
+        status = "crash" if -code in CRASHES else "lost"
+        return Outcome(status, reached=worker.reached, detail=f"the worker process ended with code {code}")
 
     def _late(self, worker: _Worker) -> bool:
         if not worker.ready:
@@ -323,71 +333,10 @@ def close_all() -> None:
         workers.close()
 
 
-def _give(worker: _Worker, ticket: int, job: _Job) -> None:
+def _give(worker: _Worker, ticket: int, job: _Job, *, before: float) -> None:
     worker.job, worker.reached = ticket, ""
-    worker.until = time.monotonic() + max(PATIENCE, STARVED * job.seconds)
+    worker.until = time.monotonic() + max(PATIENCE, STARVED * (job.seconds + before))
     assert worker.process.stdin is not None
     line = json.dumps({"job": job.content, "seconds": job.seconds}) + "\n"
     with contextlib.suppress(OSError):  # `_listen` will notice that the process is gone
         worker.process.stdin.write(line.encode())
-
-
-# --- in the worker ------------------------------------------------------------------------------------------
-
-
-def serve(function: str, memory_mb: int) -> None:
-    """The main function of a worker: answers jobs until the standard input ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    signal.signal(signal.SIGPROF, signal.SIG_DFL)  # sent when a job has used up its seconds; ends the process
-    reply = os.dup(1)
-    os.dup2(2, 1)  # printing of libraries goes to standard error, so that it cannot be taken for an answer
-    module, _, name = function.partition(":")
-    answer: Answer = getattr(importlib.import_module(module), name)
-    _limit_memory(memory_mb)
-
-    def say(**message: Json) -> None:
-        os.write(reply, json.dumps(message).encode() + b"\n")
-
-    say(ready=True)
-    for line in sys.stdin.buffer:
-        message = json.loads(line)
-        clock = _Clock(message["seconds"])
-
-        def tell(reached: str, clock: _Clock = clock) -> None:
-            say(reached=reached)
-            clock.start()
-
-        outcome: dict[str, Json]
-        try:
-            clock.start()
-            outcome = {"status": "done", "result": answer(message["job"], tell)}
-        except MemoryError:
-            outcome = {"status": "memory"}
-        except Exception as error:  # a library may raise anything; only the type is reported, its text may be hostile
-            outcome = {"status": "error", "detail": type(error).__name__}
-        say(**outcome, seconds=clock.stop())
-
-
-def _limit_memory(megabytes: int) -> None:
-    with contextlib.suppress(ImportError, ValueError, OSError):
-        import resource
-
-        size = megabytes << 20
-        resource.setrlimit(resource.RLIMIT_AS, (size, size))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
-class _Clock:
-    """The kernel's timer of this process's processor time. When it runs out, its signal ends the process."""
-
-    def __init__(self, seconds: float) -> None:
-        self.seconds, self.began = seconds, 0.0
-
-    def start(self) -> None:
-        self.began = time.process_time()
-        signal.setitimer(signal.ITIMER_PROF, self.seconds)
-
-    def stop(self) -> float:
-        signal.setitimer(signal.ITIMER_PROF, 0.0)
-        return time.process_time() - self.began

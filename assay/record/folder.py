@@ -38,6 +38,7 @@ SCHEMA = 1
 JournalName = Literal["metrics", "evals", "rollouts"]
 JOURNALS: tuple[JournalName, ...] = ("metrics", "evals", "rollouts")
 LEARNT = "learnt.txt"
+FAULTS = "faults"
 _FOLDERS = ("ckpt", "rollouts", "orphans")
 
 
@@ -177,6 +178,21 @@ class RunFolder:
         self._require_lock()
         with disk.storage_errors(f"writing {self.path / LEARNT}"):
             disk.replace(self.path / LEARNT, "".join(f"{content}\n" for content in contents).encode(), point="run")
+
+    def keep_faults(self, step: int, records: Sequence[Mapping[str, Any]]) -> Path | None:
+        """Writes what our own code raised on in a step, one record a line. None if the disk failed: no run ends for it.
+
+        A step that is repeated after a crash writes its file again.
+        """
+        self._require_lock()
+        path = self.path / FAULTS / f"step-{step:08d}.jsonl"
+        try:
+            path.parent.mkdir(exist_ok=True)
+            disk.replace(path, b"".join(map(jsonl.line, records)), point="rollouts")
+        except OSError as error:
+            self._note(f"the answers of step {step} that raised were not written: {error}")
+            return None
+        return path
 
     def learnt(self) -> frozenset[str] | None:
         """The digests of the rows that the run trained on; None for a run of an older version without them."""

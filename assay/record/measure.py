@@ -24,7 +24,7 @@ def step_stats(episodes: Sequence[Episode], rows: Sequence[Row]) -> Stats:
     if not episodes:
         return {"rollouts": 0.0}
     stats: Stats = {"rollouts": float(len(episodes)), "reward/verifier_failed": float(len(episodes) - len(valid))}
-    stats |= _unknown(episodes)
+    stats |= _unknown(episodes) | _unsettled(episodes)
     if valid:
         rewards = np.array([episode.reward for episode in valid], dtype=np.float64)
         stats["reward/mean"] = float(rewards.mean())
@@ -73,6 +73,17 @@ def _unknown(episodes: Sequence[Episode]) -> Stats:
     """The number of answers with a reward that could not be computed, for each kind of error."""
     kinds = [{p.invalid for p in e.rewards} - {""} for e in episodes if any(p.invalid for p in e.rewards)]
     return {f"reward/invalid/{kind}": float(sum(kind in found for found in kinds)) for kind in set().union(*kinds)}
+
+
+UNSETTLED = ("undecided", "time")
+
+
+def _unsettled(episodes: Sequence[Episode]) -> Stats:
+    """The number of answers that failed because their verifier could not decide about them within the means that an
+    answer has, or because they used up its time.
+    """
+    kinds = [e.verdict.kind for e in episodes if e.verdict is not None and e.verdict.status == "fail"]
+    return {f"reward/failed/{kind}": float(kinds.count(kind)) for kind in UNSETTLED if kind in kinds}
 
 
 def _scores(episodes: Sequence[Episode]) -> Stats:

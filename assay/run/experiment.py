@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from assay.errors import ConfigError
 from assay.host.space import cores, device_of
+from assay.part import Positive
 from assay.policy.conversation import Chat
 from assay.policy.lora import Lora
 from assay.policy.lora import check as check_lora
@@ -66,6 +67,7 @@ class Machine:
     sampler_python: str = ""  # the interpreter of an environment with vLLM; needed where the run starts such servers
     sampler_tensor: int = 1  # devices over which each vLLM server that the run starts is spread
     cluster: str = ""  # where learners and samplers run: auto or HOST:PORT, nodes of a Ray cluster; empty: this machine
+    judging: Positive = 30.0  # seconds of a step that judging may take before the run says so; it changes no verdict
     deadline: int = 600  # seconds after which a learner that does not answer is given up
     restarts: int = 3  # how often the learners are started again from the last checkpoint after one was lost
 

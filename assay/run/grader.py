@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
@@ -40,13 +41,14 @@ class Grader:
     def __init__(self, scorer: Scorer | None = None) -> None:
         self.scorer = scorer
         self.seconds = 0.0
+        self.spent: dict[str, float] = {}  # seconds by task, where verifiers judge
         self._at_once: AtOnce | None = None
         self._warned = False  # of a slow reward function: one warning a run is enough
 
     def __call__(self, episodes: Sequence[Episode]) -> list[Verdict]:
         began = time.monotonic()
         try:
-            return verify(episodes) if self.scorer is None else self.scorer(episodes)
+            return verify(episodes, spent=self.spent) if self.scorer is None else self.scorer(episodes)
         finally:
             self.seconds += time.monotonic() - began
 
@@ -86,7 +88,7 @@ class Grader:
 
     def at(self, step: int) -> None:
         """Begins a step: reward functions learn its number, and measurements start from zero."""
-        self.seconds = 0.0
+        self.seconds, self.spent = 0.0, {}
         if self._at_once is not None:
             self._at_once.waited = 0.0
         if self.scorer is not None:
@@ -94,23 +96,39 @@ class Grader:
             self.scorer.taken()
 
     def measured(self) -> Stats:
-        """The metrics of this step so far: the seconds that judging took, those in which the sampler waited for it if
-        answers are judged at once, and those of each reward function.
+        """The metrics of this step so far: the seconds that judging took, those of each task, those in which the
+        sampler waited for it if answers are judged at once, and those of each reward function.
         """
         own = {} if self.scorer is None else self.scorer.taken()
         waited = {} if self._at_once is None else {"time/reward_wait": self._at_once.waited}
-        return {"time/reward": self.seconds, **waited, **own}
+        tasks = {f"time/judge/{name}": seconds for name, seconds in self.spent.items()}
+        return {"time/reward": self.seconds, **tasks, **waited, **own}
 
-    def slow(self, stats: Stats) -> str | None:
-        """A warning when a reward function takes most of a step; None if none does, or after the first warning."""
-        if self.scorer is None or self._warned or not stats.get("time/step"):
+    def slow(self, stats: Stats, *, budget: float = math.inf) -> str | None:
+        """A warning when judging takes more than its budget of seconds in a step, or a reward function takes most of
+        it; None if neither does, or after the first warning. No verdict depends on this.
+        """
+        if self._warned or not stats.get("time/step"):
             return None
+        if self.scorer is None:
+            return self._over(stats, budget)
         for function in self.scorer.functions:
             share = stats.get(f"time/reward/{function.name}", 0.0) / stats["time/step"]
             if share > SLOW:
                 self._warned = True
                 return f"warning: {function} took {share:.0%} of the step; the run waits for it."
         return None
+
+    def _over(self, stats: Stats, budget: float) -> str | None:
+        if self.seconds <= budget:
+            return None
+        self._warned = True
+        dearest = max(self.spent, key=lambda name: self.spent[name])
+        return (
+            f"warning: judging took {self.seconds:.0f} s, {self.seconds / stats['time/step']:.0%} of the step and more "
+            f"than its budget of {budget:g} s (machine.judging); {self.spent[dearest]:.0f} s of it went to the answers "
+            f"to '{dearest}'. Verdicts do not depend on it; `time/judge/{dearest}` shows it step by step."
+        )
 
 
 def grader(

@@ -25,6 +25,7 @@ from assay.rng import Key
 from assay.run.experiment import Experiment
 from assay.run.grader import Grader
 from assay.run.live_report import Page
+from assay.run import faults
 from assay.run.lost_verdicts import LostVerdicts
 from assay.run.second_look import SecondLook
 from assay.scoring import bank
@@ -134,13 +135,15 @@ class Recorder:
         for name in models:
             stats |= models[name].measured()
         stats |= self.judge.measured() | self.second(episodes, memory.key("second look"))
-        if slow := self.judge.slow(stats):
+        if slow := self.judge.slow(stats, budget=self.experiment.machine.judging):
             self.panel.note(slow)
         self.folder.append("metrics", {"step": memory.step, **finite(stats)})
         self.track(memory.step, finite(stats))
         self.second.tell()
         for news in SERVED.news():
             self.panel.note(f"warning: {news}.")
+        if raised := faults.records(memory.step, episodes):
+            self.panel.note(f"warning: {faults.told(raised, self.folder.keep_faults(memory.step, raised))}")
         ending = "" if last else self.lost(episodes)
         if self._due(self.experiment.saving.rollouts_every, memory.step) or last or memory.step == 1:
             self._write_rollouts(memory.step, episodes, rows, batches)

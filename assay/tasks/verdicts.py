@@ -1,10 +1,15 @@
-"""Verdicts on episodes. An exception in a checker is retried once, and then
-gives an `invalid` verdict, never a reward.
+"""Verdicts on episodes. A verdict depends on the problem and the answer alone, and not on what is judged beside it.
+
+An exception in a checker is retried once, and then gives an `invalid` verdict to the answer that raised it, never a
+reward.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+import traceback
+from collections.abc import MutableMapping, Sequence
+from pathlib import Path
 
 from assay.errors import AssayError
 from assay.tasks import task
@@ -13,12 +18,15 @@ from assay.types import Episode, Problem, Verdict
 from assay.verifiers.functions.calling import told
 
 
-def verify(episodes: Sequence[Episode]) -> list[Verdict]:
+def verify(episodes: Sequence[Episode], *, spent: MutableMapping[str, float] | None = None) -> list[Verdict]:
     """A verdict for each episode, by the checker of its task. Checkers of built-in tasks are total and bounded. Equal
     answers to one problem are judged once.
+
+    To `spent` are added the seconds that the answers to each task took.
     """
     verdicts: dict[int, Verdict] = {}
     for name in dict.fromkeys(episode.request.problem.task for episode in episodes):
+        began = time.monotonic()
         rows = [i for i, episode in enumerate(episodes) if episode.request.problem.task == name]
         judge = task(name).judge
         finished = [i for i in rows if episodes[i].finish == "stop"] if judge else []
@@ -30,6 +38,8 @@ def verify(episodes: Sequence[Episode]) -> list[Verdict]:
             if (answer := (id(problem), text, stopped)) not in known:
                 known[answer] = verdict_of(problem, text, finished=stopped)
             verdicts[i] = known[answer]
+        if spent is not None:
+            spent[name] = spent.get(name, 0.0) + time.monotonic() - began
     return [verdicts[i] for i in range(len(episodes))]
 
 
@@ -48,9 +58,9 @@ def second_verdicts(episodes: Sequence[Episode]) -> list[Verdict | None]:
     return found
 
 
-def verify_twice(episodes: Sequence[Episode]) -> list[Verdict]:
+def verify_twice(episodes: Sequence[Episode], *, spent: MutableMapping[str, float] | None = None) -> list[Verdict]:
     """As `verify`, but an answer that is found right must also pass the second oracle of its task, if it has one."""
-    verdicts = verify(episodes)
+    verdicts = verify(episodes, spent=spent)
     right = [i for i, verdict in enumerate(verdicts) if verdict.status == "ok"]
     for i, second in zip(right, second_verdicts([episodes[i] for i in right]), strict=True):
         if second is not None and second.status != "ok":
@@ -64,24 +74,41 @@ def _pair(episode: Episode) -> tuple[Problem, str]:
 
 def _judged(judge: Judge, pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
     """Judges all pairs at once, and equal answers to one problem once: most of a foreign program's time goes to answers
-    that a policy writes again and again. An error of configuration stops the run; any other exception makes all of them
-    invalid.
+    that a policy writes again and again.
     """
     different = {(id(problem), text): (problem, text) for problem, text in pairs}
-    found = dict(zip(different, _tried(judge, list(different.values())), strict=True))
+    found = dict(zip(different, _isolated(judge, list(different.values())), strict=True))
     return [found[id(problem), text] for problem, text in pairs]
 
 
-def _tried(judge: Judge, pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
-    failure = ""
-    for _ in range(2):
-        try:
-            return judge(pairs)
-        except AssayError:
-            raise
-        except (Exception, SystemExit) as error:  # its text goes into the verdicts, which are counted and shown
-            failure = told(error)
-    return [Verdict.invalid("bug", failure)] * len(pairs)
+def _isolated(judge: Judge, pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
+    """The verdicts of a judge of many answers. An exception is searched for by halves, until those answers are found
+    that raise it by themselves: they alone are invalid. An error of configuration stops the run.
+    """
+    try:
+        return _counted(judge(pairs), pairs)
+    except AssayError:
+        raise
+    except (Exception, SystemExit) as error:
+        if len(pairs) == 1:
+            return [_tried_again(judge, pairs[0], error)]
+    middle = len(pairs) // 2
+    return _isolated(judge, pairs[:middle]) + _isolated(judge, pairs[middle:])
+
+
+def _counted(verdicts: list[Verdict], pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
+    if len(verdicts) != len(pairs):
+        raise ValueError(f"a judge gave {len(verdicts)} verdicts on {len(pairs)} answers")
+    return verdicts
+
+
+def _tried_again(judge: Judge, pair: tuple[Problem, str], error: BaseException) -> Verdict:
+    try:
+        return _counted(judge([pair]), [pair])[0]
+    except AssayError:
+        raise
+    except (Exception, SystemExit):  # the text of the first goes into the verdict, which is counted and shown
+        return _bug(pair[0].task, error)
 
 
 def verdict_of(problem: Problem, text: str, *, finished: bool = True) -> Verdict:
@@ -89,10 +116,17 @@ def verdict_of(problem: Problem, text: str, *, finished: bool = True) -> Verdict
     if not finished:
         return Verdict.fail("truncated")
     checker = task(problem.task)
-    failure = ""
-    for _ in range(2):
+    try:
+        return checker.verify(problem, text)
+    except (Exception, SystemExit) as error:
         try:
             return checker.verify(problem, text)
-        except (Exception, SystemExit) as error:  # its text goes into the verdict, which is counted and shown
-            failure = told(error)
-    return Verdict.invalid("bug", f"{checker.name}: {failure}")
+        except (Exception, SystemExit):  # the text of the first goes into the verdict, which is counted and shown
+            return _bug(checker.name, error)
+
+
+def _bug(name: str, error: BaseException) -> Verdict:
+    """The verdict on an answer on which our own code raises: what it raised, and where."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
+    return Verdict.invalid("bug", f"{name}: {told(error)}{where}")

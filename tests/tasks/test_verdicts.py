@@ -55,8 +55,66 @@ def test_a_truncated_answer_is_not_judged_though_another_says_the_same(judge: Re
     assert [(verdict.status, verdict.kind) for verdict in verdicts] == [("ok", ""), ("fail", "truncated")]
 
 
-def test_a_failure_of_the_judge_is_tried_twice_and_is_the_verdict_of_none(judge: Recorded) -> None:
+class Fragile:
+    """Judges as `Recorded`, and raises whenever it sees one of these texts."""
+
+    def __init__(self, *breaking: str) -> None:
+        self.breaking = breaking
+        self.calls = 0
+
+    def __call__(self, pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
+        self.calls += 1
+        for _, text in pairs:
+            if text in self.breaking:
+                raise ValueError(f"cannot read {text}")
+        return [Verdict.ok() if text == "yes" else Verdict.fail("wrong") for _, text in pairs]
+
+
+def judged_by(judge: Fragile, monkeypatch: pytest.MonkeyPatch, texts: Sequence[str]) -> list[Verdict]:
+    monkeypatch.setitem(tasks.TASKS, NAME, dataclasses.replace(tasks.task(NAME), judge=judge))
+    return verify(answered("first", *texts))
+
+
+@pytest.mark.parametrize("breaking", [(), ("17",), ("0", "31"), ("3", "4", "5", "20")])
+def test_what_one_answer_raises_is_the_verdict_of_that_answer_alone(
+    breaking: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = ["yes", *map(str, range(32)), "yes"]
+    judge = Fragile(*breaking)
+    verdicts = judged_by(judge, monkeypatch, texts)
+    wanted = ["invalid" if text in breaking else "ok" if text == "yes" else "fail" for text in texts]
+    assert [verdict.status for verdict in verdicts] == wanted
+    assert judge.calls <= 1 + 2 * len(breaking) * 7, "by halves: some calls for each culprit, not one for each answer"
+
+
+def test_the_verdict_on_an_answer_that_raises_says_what_was_raised_and_where(monkeypatch: pytest.MonkeyPatch) -> None:
+    (verdict,) = judged_by(Fragile("no"), monkeypatch, ["no"])
+    assert (verdict.status, verdict.kind) == ("invalid", "bug")
+    assert "ValueError: cannot read no (test_verdicts.py:" in verdict.detail
+
+
+def test_an_answer_on_which_the_judge_raised_once_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Once(Fragile):
+        def __call__(self, pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
+            found = super().__call__(pairs) if self.calls else None
+            self.calls += 1
+            if found is None:
+                raise OSError("for once")
+            return found
+
+    assert [one.status for one in judged_by(Once(), monkeypatch, ["yes"])] == ["ok"]
+
+
+def test_a_judge_that_forgets_an_answer_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Forgetful(Fragile):
+        def __call__(self, pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
+            return super().__call__(pairs)[: len(pairs) // 2]
+
+    assert {one.kind for one in judged_by(Forgetful(), monkeypatch, ["yes", "no"])} == {"bug"}
+
+
+def test_a_failure_of_the_judge_is_the_verdict_of_none(judge: Recorded) -> None:
     judge.fails = True
     verdicts = verify(answered("first", "yes", "yes", "no"))
-    assert judge.asked == [["yes", "no"]] * 2
+    assert judge.asked == [["yes", "no"], ["yes"], ["yes"], ["no"], ["no"]]
     assert {(verdict.status, verdict.kind) for verdict in verdicts} == {("invalid", "bug")}

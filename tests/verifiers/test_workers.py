@@ -16,6 +16,7 @@ from processes import alive, gone
 from small_runs import ROOT
 
 from assay.errors import ConfigError
+from assay.host.worker import Preparation
 from assay.host.workers import Workers
 
 JOBS = "worker_jobs:answer"
@@ -102,12 +103,46 @@ def test_workers_see_few_variables(workers: Workers, monkeypatch: pytest.MonkeyP
     assert "PATH" in found.result and "HF_TOKEN" not in found.result
 
 
+def test_a_job_meets_nothing_that_another_left_behind() -> None:
+    """Neither in the process, nor in the seconds that it has."""
+    with Workers(JOBS, count=1, deadline=0.5) as pool:
+        found = pool.map([["remember", i] for i in range(5)] + [["spin"], ["remember", 5]])
+        assert [one.result for one in found] == [[i] for i in range(5)] + [None, [5]]
+        assert pool.started == 1, "a job that is out of time costs no process"
+
+
+def test_a_session_is_kept_where_the_record_says_so() -> None:
+    with Workers(JOBS, count=1, keeps=True) as pool:
+        assert [one.result for one in pool.map([["remember", 1], ["remember", 2]])] == [[1], [1, 2]]
+
+
 @pytest.mark.slow
-def test_a_process_is_renewed_after_its_life() -> None:
-    with Workers(JOBS, count=1, life=2) as pool:
-        found = [outcome.result for outcome in pool.map([["pid"]] * 4)]
-    assert len(set(found)) == 2
-    assert found == sorted(found, key=found.index)
+def test_a_job_on_which_a_library_gives_up_is_told_from_one_that_was_lost(workers: Workers) -> None:
+    """It is tried twice: what the job itself does to its process is no accident of the machine."""
+    found = workers.map([["crash"], ["echo", 1], ["die"]])
+    assert [one.status for one in found] == ["crash", "done", "lost"]
+
+
+@pytest.mark.slow
+def test_a_clock_is_not_renewed_by_reports() -> None:
+    with Workers(JOBS, count=1, deadline=0.3) as pool:
+        (found,) = pool.map([["work and tell", 0.2, 4]])
+    assert (found.status, found.reached) == ("time", "1")
+
+
+@pytest.mark.slow
+def test_the_preparation_of_a_job_has_seconds_of_its_own() -> None:
+    with Workers(JOBS, count=1, deadline=0.3, preparation=Preparation("2", 2.0)) as pool:
+        found = pool.map([["work and tell", 0.2, 4], ["work and tell", 0.2, 3], ["spin"]])
+    assert [(one.status, one.reached) for one in found] == [("time", "3"), ("done", "2"), ("time", "began ['spin']")]
+
+
+@pytest.mark.slow
+def test_the_seconds_of_a_job_are_also_those_of_its_programs() -> None:
+    """Two programs of 0.4 s each are too much for 0.5 s; either alone is not."""
+    with Workers(JOBS, count=1, deadline=0.5) as pool:
+        one, two = pool.map([["run", 0.4, 1], ["run", 0.4, 3]])
+    assert one.result == ["done"] and two.result[0] == "done" and two.result[-1] == "time"
 
 
 def test_closing_leaves_no_process(workers: Workers) -> None:
@@ -231,9 +266,9 @@ def test_after_an_interrupt_the_jobs_of_others_are_done(workers: Workers, monkey
 
 @pytest.mark.slow
 def test_a_process_that_is_killed_between_calls_costs_a_try_and_no_outcome(workers: Workers) -> None:
-    (pid,) = (one.result for one in workers.map([["pid"]]))
+    workers.map([["echo", 1]])
     tickets = [workers.submit(["sleep", 0.3]), workers.submit(["sleep", 0.3])]
-    os.kill(pid, signal.SIGKILL)
+    os.kill(pids(workers)[0], signal.SIGKILL)
     assert [one.status for one in workers.collect(tickets)] == ["done", "done"]
 
 
