@@ -3,13 +3,19 @@
 A session takes 0.4 s to start and some milliseconds a tactic, so a worker keeps one. After each theorem it goes back to
 its first state; a session that does not is replaced. Whether a sentence succeeded is read from the number of the state
 in the prompt, not from words that a goal may contain too.
+
+What a session says must not depend on what it was asked before. What it tells of its own work, such as that it loads
+something, is left out; and where a used session runs out of memory, a fresh one is asked.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import selectors
+import signal
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -28,11 +34,13 @@ _NAME = "theorem_of_ours"
 _WALL = 15  # times SECONDS, by the clock
 _OUTPUT = 4 << 20
 _PROMPT = re.compile(rb"<prompt>[^<]*< (\d+) \|([^|]*)\| \d+ < </prompt>")
+_TOLD = re.compile(r"<(infomsg|warning)>.*?</\1>", re.DOTALL)  # how -emacs marks what is neither a goal nor an answer
+_SPENT = ("Out of memory", "Stack overflow")  # what a session says of itself, and a fresh one may not
 _NONE = re.compile(r"\* [^:\n]*:\s*<none>")
 
 
 class _Ended(Exception):
-    """The session can answer no more: `time`, `output`, `starved` or `lost`."""
+    """The session can answer no more: `time`, `output`, `starved`, `lost`, or `crash` if the program ended itself."""
 
 
 class _Session:
@@ -41,6 +49,7 @@ class _Session:
         self.program = start(["sh", "-c", "exec coqtop -q -emacs 2>&1"], limits)
         self.process = self.program.process
         self.theorems = 0
+        self.ended = False
         self.pending = b""
         self.began, self.spent = time.monotonic(), 0.0
         _, self.first, _ = self._read()
@@ -60,6 +69,12 @@ class _Session:
         said, _, _ = self._say(f"Print Assumptions {_NAME}.")
         status = "proved" if said.strip() == CLOSED else "assumptions"
         return self._reset({"status": status, "place": len(tactics), "said": said[-500:]})
+
+    def gave_up(self) -> bool:
+        """Whether the program has ended, and nobody killed it."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(timeout=1)
+        return self.process.returncode not in (None, -signal.SIGKILL)
 
     def _reset(self, found: Json) -> Json:
         _, state, proving = self._say(f"BackTo {self.first}.")
@@ -92,7 +107,7 @@ class _Session:
                     raise _Ended("time")
                 if time.monotonic() - self.began > _WALL * SECONDS:
                     raise _Ended("starved")
-        said = self.pending[: found.start()].decode(errors="replace")
+        said = _TOLD.sub("", self.pending[: found.start()].decode(errors="replace"))
         self.pending = self.pending[found.end() :]
         return said, int(found[1]), found[2].decode(errors="replace").strip()
 
@@ -118,11 +133,24 @@ def answer(job: Json, tell: Callable[[str], None]) -> Json:
     if _session is None or _session.theorems >= LIFE:
         _close()
         _session = _Session()
-    try:
-        return _session.prove(job["statement"], job["tactics"])
-    except _Ended as ended:
+    found = _proved(_session, job)
+    used_up = _session.theorems > 1 and any(words in found["said"] for words in _SPENT)
+    if used_up or found["status"] in ("lost", "crash"):
         _close()
-        return {"status": str(ended), "place": -1, "said": ""}
+        _session = _Session()
+        found = _proved(_session, job)
+    if _session.ended:
+        _close()
+    return found
+
+
+def _proved(session: _Session, job: Json) -> Json:
+    try:
+        return session.prove(job["statement"], job["tactics"])
+    except _Ended as ended:
+        session.ended = True
+        status = "crash" if str(ended) == "lost" and session.gave_up() else str(ended)
+        return {"status": status, "place": -1, "said": ""}
 
 
 def _close() -> None:
@@ -161,6 +189,7 @@ COQ = External(
     passes={"statement": "forall P Q : Prop, P /\\ Q -> Q", "tactics": ["intros P Q H.", "destruct H.", "assumption."]},
     fails={"statement": "forall P Q : Prop, P \\/ Q -> Q", "tactics": ["intros P Q H.", "admit."]},
     accepts=lambda result: result["status"] == "proved",
+    deadline=60.0,
     memory_mb=4096,
     keeps=True,
 )

@@ -18,22 +18,23 @@ _LIMITS = Limits(seconds=10, memory_mb=1024, file_mb=0)
 
 
 def answer(job: Json, tell: Callable[[str], None]) -> Json:
-    """{"database": text, "theorems": [label, ...]} -> {"read": bool, "proved": {label: bool}, "said": what it printed}.
+    """{"database": text, "theorems": [label, ...]} -> {"ended", "proved": {label: bool}, "said": what it printed}.
 
+    `ended` is how the program ended: `done`, `time`, `output` or `starved`. A database that cannot be read proves none.
     A theorem counts as proved only if the program names it and prints no word more.
     """
     labels = [label for label in job["theorems"] if _LABEL.fullmatch(label)]
     commands = ["set scroll continuous", "read t.mm", *(f"verify proof {label}" for label in labels), "exit"]
     if "$[" in job["database"]:
-        return {"read": False, "proved": {}, "said": "databases are read as one text, without '$['"}
+        return {"ended": "done", "proved": {}, "said": "databases are read as one text, without '$['"}
     ended = run(["metamath"], {"t.mm": job["database"]}, _LIMITS, text="\n".join(commands) + "\n")
     if ended.status != "done":
-        return {"read": False, "proved": {}, "said": ended.status}
+        return {"ended": ended.status, "proved": {}, "said": ""}
     parts = ended.output.split("MM> ")
     read = len(parts) == len(commands) + 1 and _READ in parts[2]
     said = dict(zip(labels, parts[3:], strict=False)) if read else {}
     proved = {label: said[label].split() == [label] for label in said}
-    return {"read": read, "proved": proved, "said": ended.output[-2000:]}
+    return {"ended": "done", "proved": proved, "said": ended.output[-2000:]}
 
 
 _START = "$c |- a b $.  ax $a |- a $.  ${ h $e |- a $.  rule $a |- b $. $}\n"

@@ -18,7 +18,6 @@ import resource
 import select
 import signal
 import sys
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -22,10 +22,10 @@ from assay.record.measure import step_stats
 from assay.record.rollouts import rollout_table
 from assay.record.signals import StopFlag
 from assay.rng import Key
+from assay.run import faults
 from assay.run.experiment import Experiment
 from assay.run.grader import Grader
 from assay.run.live_report import Page
-from assay.run import faults
 from assay.run.lost_verdicts import LostVerdicts
 from assay.run.second_look import SecondLook
 from assay.scoring import bank

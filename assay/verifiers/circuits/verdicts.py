@@ -19,6 +19,7 @@ from assay.types import Verdict
 from assay.verifiers.circuits.testbench import Clock, Port, Reset, Testbench, bench_for, unfit
 from assay.verifiers.circuits.text import fenced, refusal
 from assay.verifiers.explained import Explained, Judged, explain_blocks
+from assay.verifiers.unfinished import unfinished
 
 Ask = Callable[[str, Sequence[Any]], list[Outcome]]
 """(the external's name, jobs) -> outcomes."""
@@ -88,7 +89,7 @@ def _keep(known: dict[str, Reference], fresh: dict[str, Reference]) -> None:
 
 def _ports(outcome: Outcome) -> Reference:
     if outcome.status != "done":
-        return Reference(wrong=Verdict.invalid("worker_lost", f"yosys: {outcome.status} {outcome.detail}"))
+        return Reference(wrong=_lost("yosys", outcome))
     if outcome.result["status"] != "ports":
         return Reference(wrong=Verdict.invalid("bad_gold", f"the reference: {outcome.result['said']}"))
     ports = tuple(Port(*port) for port in outcome.result["ports"])
@@ -111,8 +112,8 @@ def _undetermined(outcome: Outcome) -> Verdict | None:
 
 def _outputs(found: Reference, outcome: Outcome, end: str) -> Reference:
     """The reference with what it printed, or with what is wrong."""
-    if lost := _lost(outcome):
-        return Reference(wrong=lost)
+    if outcome.status != "done" or outcome.result["status"] == "starved":
+        return Reference(wrong=_lost("iverilog", outcome))
     *lines, last = outcome.result["output"].split() or [""]
     if outcome.result["status"] != "ran" or last != end or not set("".join(lines)) <= set("01"):
         said = outcome.result["said"] or "it gives x or z, or ends early"
@@ -120,11 +121,8 @@ def _outputs(found: Reference, outcome: Outcome, end: str) -> Reference:
     return replace(found, outputs=tuple(lines))
 
 
-def _lost(outcome: Outcome) -> Verdict | None:
-    """The verdict if Icarus did not come to an end for a reason of ours."""
-    if outcome.status == "done" and outcome.result["status"] != "starved":
-        return None
-    return Verdict.invalid("worker_lost", f"iverilog: {outcome.status} {outcome.detail}")
+def _lost(program: str, outcome: Outcome) -> Verdict:
+    return Verdict.invalid("worker_lost", f"{program}: {outcome.status} {outcome.detail}".rstrip())
 
 
 def _job(circuit: str, bench: Testbench) -> dict[str, str]:
@@ -157,9 +155,11 @@ def _compared(outcome: Outcome, right: Sequence[str], end: str) -> Verdict | Non
 
 def _shown(outcome: Outcome, end: str) -> Verdict | tuple[str, ...]:
     """The lines that a simulation printed before its last; the verdict if it did not come to its end."""
-    if lost := _lost(outcome):
-        return lost
+    if (verdict := unfinished(outcome, "iverilog")) is not None:
+        return verdict
     status, said = outcome.result["status"], outcome.result["said"]
+    if status == "starved":
+        return Verdict.invalid("worker_lost", "iverilog was given no processor time")
     if status in _SLOW:
         return Verdict.fail(*_SLOW[status])
     if status == "compile":
@@ -212,8 +212,8 @@ def _proved(items: Sequence[tuple[str, str, Reference]], ask: Ask) -> list[Judge
 
 
 def _decided(outcome: Outcome, answer: str) -> Judged:
-    if outcome.status != "done":
-        return Judged(Verdict.invalid("worker_lost", f"yosys: {outcome.status} {outcome.detail}"), "proof")
+    if (verdict := unfinished(outcome, "yosys")) is not None:
+        return Judged(verdict, "proof")
     status, said = outcome.result["status"], outcome.result["said"]
     layer = outcome.result.get("by", "proof")
     match status:

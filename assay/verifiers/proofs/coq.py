@@ -16,6 +16,7 @@ from assay.externals import workers_of
 from assay.host.workers import Outcome
 from assay.types import Verdict
 from assay.verifiers.explained import Explained, Judged, explain_blocks
+from assay.verifiers.unfinished import unfinished
 
 MOST_CHARACTERS = 10_000
 MOST_TACTICS = 300
@@ -132,8 +133,8 @@ def judge(claims: Sequence[Claim], ask: Ask | None = None) -> list[Judged]:
 
 
 def _decided(outcome: Outcome, tactics: Sequence[str]) -> Verdict:
-    if outcome.status != "done":
-        return Verdict.invalid("worker_lost", f"coq: {outcome.status} {outcome.detail}")
+    if (verdict := unfinished(outcome, "coq")) is not None:
+        return verdict
     status, said = outcome.result["status"], " ".join(outcome.result["said"].split())[-300:]
     match status:
         case "proved":
@@ -146,6 +147,8 @@ def _decided(outcome: Outcome, tactics: Sequence[str]) -> Verdict:
             return Verdict.fail("forbidden", f"the proof assumes what is not proved: {said}")
         case "time" | "output":
             return Verdict.fail(status, f"the proof exceeds the limit of {status}")
+        case "crash":
+            return Verdict.fail("undecided", "Coq crashes on the proof")
         case "statement":
             return Verdict.invalid("bad_gold", f"the statement: {said}")
         case _:
@@ -164,10 +167,14 @@ def _checked(theorems: Sequence[tuple[str, list[str]]], ask: Ask) -> list[Outcom
 
 
 def _confirmed(found: Judged, outcome: Outcome) -> Judged:
-    if outcome.status != "done" or outcome.result["status"] in ("starved", "time", "output"):
-        status = outcome.status if outcome.status != "done" else outcome.result["status"]
-        return Judged(Verdict.invalid("worker_lost", f"coqchk: {status}"), "checker")
-    if outcome.result["status"] != "checked":
+    if (verdict := unfinished(outcome, "coqchk")) is not None:
+        return Judged(verdict, "checker")
+    status = outcome.result["status"]
+    if status == "starved":
+        return Judged(Verdict.invalid("worker_lost", "coqchk was given no processor time"), "checker")
+    if status in ("time", "output"):
+        return Judged(Verdict.fail("undecided", f"coqc and coqchk exceed the limit of {status}"), "checker")
+    if status != "checked":
         said = f"the session accepts the proof, and the checker does not: {outcome.result['said'][-300:]}"
         return Judged(Verdict.fail("forbidden", said), "checker")
     return Judged(found.verdict, "checker")

@@ -21,10 +21,12 @@ from assay.verifiers.explained import Explained
 from assay.verifiers.proofs.completion import completed
 from assay.verifiers.proofs.database import Assertion, Database, Hypothesis, Malformed, read
 from assay.verifiers.proofs.kernel import Refused, check
+from assay.verifiers.unfinished import unfinished
 
 HYPOTHESES = "ABCDEFGH"  # their labels
 MOST_CHARACTERS = 20_000
 AT_ONCE = 50  # theorems in one job of Metamath
+Proved = tuple["Claim", tuple[str, ...]]  # and its whole proof
 Ask = Callable[[Sequence[Any]], list[Outcome]]
 
 _LABELS = re.compile(r"[A-Za-z0-9._\s-]+")
@@ -83,13 +85,28 @@ def judge(claims: Sequence[Claim], ask: Ask | None = None) -> list[Judged]:
     """Verdicts of both kernels. `ask` sends jobs to Metamath; by default to the worker processes of the external."""
     found = [_by_kernel(claim) for claim in claims]
     accepted = [i for i, one in enumerate(found) if one.verdict.status == "ok"]
-    parts = [accepted[i : i + AT_ONCE] for i in range(0, len(accepted), AT_ONCE)]
-    if parts:
-        jobs = [_job([(claims[i], found[i].proof) for i in part]) for part in parts]
-        for part, outcome in zip(parts, (ask or workers_of("metamath").map)(jobs), strict=True):
-            for place, i in enumerate(part):
-                found[i] = _agreed(found[i], outcome, f"t{place}")
+    if accepted:
+        proofs = [(claims[i], found[i].proof) for i in accepted]
+        for i, (outcome, label) in zip(accepted, _verified(proofs, ask or workers_of("metamath").map), strict=True):
+            found[i] = _agreed(found[i], outcome, label)
     return found
+
+
+def _verified(proofs: Sequence[Proved], ask: Ask) -> list[tuple[Outcome, str]]:
+    """(what Metamath says, the label to look for) of each proof: many in one database first, and each alone that is
+    not proved there, since what stands beside it is no fault of its own.
+    """
+    parts = [range(i, min(i + AT_ONCE, len(proofs))) for i in range(0, len(proofs), AT_ONCE)]
+    together = ask([_job([proofs[i] for i in part]) for part in parts])
+    found = {i: (said, f"t{place}") for part, said in zip(parts, together) for place, i in enumerate(part)}
+    again = [i for i, said in found.items() if not _is_proved(*said)]
+    alone = ask([_job([proofs[i]]) for i in again]) if again else []
+    found |= {i: (outcome, "t0") for i, outcome in zip(again, alone, strict=True)}
+    return [found[i] for i in range(len(proofs))]
+
+
+def _is_proved(outcome: Outcome, label: str) -> bool:
+    return outcome.status == "done" and outcome.result["proved"].get(label, False)
 
 
 def explain(pairs: Sequence[tuple[str, str]]) -> list[Explained]:
@@ -153,7 +170,7 @@ def _syntax() -> frozenset[str]:
     return frozenset(formulas | {h.label for h in base().floating})
 
 
-def _job(proved: Sequence[tuple[Claim, tuple[str, ...]]]) -> dict[str, Any]:
+def _job(proved: Sequence[Proved]) -> dict[str, Any]:
     """The database with these theorems and proofs at its end. Labels of hypotheses differ between theorems."""
     text = [base_text()]
     for place, (claim, proof) in enumerate(proved):
@@ -165,9 +182,13 @@ def _job(proved: Sequence[tuple[Claim, tuple[str, ...]]]) -> dict[str, Any]:
 
 
 def _agreed(found: Judged, outcome: Outcome, label: str) -> Judged:
-    if outcome.status != "done":
-        return Judged(Verdict.invalid("worker_lost", f"metamath: {outcome.status} {outcome.detail}"), found.proof)
-    if not outcome.result["proved"].get(label, False):
+    if (verdict := unfinished(outcome, "metamath")) is not None:
+        return Judged(verdict, found.proof)
+    if (ended := outcome.result["ended"]) == "starved":
+        return Judged(Verdict.invalid("worker_lost", "metamath was given no processor time"), found.proof)
+    if ended != "done":
+        return Judged(Verdict.fail("undecided", f"metamath exceeds its limit of {ended}"), found.proof)
+    if not _is_proved(outcome, label):
         said = "our kernel accepts the proof, and Metamath does not"
         return Judged(Verdict.invalid("disagreement", f"{said}: {outcome.result['said'][-300:]}"), found.proof)
     return Judged(found.verdict, found.proof, "metamath")

@@ -183,6 +183,38 @@ class Told:
         return [self.checker if "theorems" in job else self.session for job in jobs]
 
 
+@pytest.mark.parametrize(
+    ("session", "checker", "kind"),
+    [
+        (Outcome("time"), None, "time"),
+        (Outcome("crash"), None, "undecided"),
+        (Outcome("done", {"status": "crash", "place": -1, "said": ""}), None, "undecided"),
+        (None, Outcome("time"), "time"),
+        (None, Outcome("done", {"status": "time", "said": ""}), "undecided"),
+    ],
+)
+def test_what_an_answer_does_to_its_own_job_is_a_failure_of_the_answer(
+    session: Outcome | None, checker: Outcome | None, kind: str
+) -> None:
+    given = {name: one for name, one in (("session", session), ("checker", checker)) if one is not None}
+    (one,) = judge([Claim(AND, RIGHT, strict=True)], Told(**given))
+    assert (one.verdict.status, one.verdict.kind) == ("fail", kind)
+
+
+@pytest.mark.external("coq")
+def test_a_proof_has_the_same_verdict_in_a_new_session_and_in_a_used_one() -> None:
+    """A session loads proofs of its library when an assumption is first looked up, and says that it does."""
+    with_opaque_lemmas = [
+        Claim("forall n : nat, n = n + 0", "intros n. apply plus_n_O."),
+        Claim("forall P Q : Prop, P /\\ Q -> P", "intros P Q H. apply proj1 in H. exact H."),
+    ]
+    workers_of("coq").close()
+    found = [one.verdict for _ in range(3) for one in judge(with_opaque_lemmas)]
+    workers_of("coq").close()
+    found += [one.verdict for claim in with_opaque_lemmas[::-1] for one in judge([claim])]
+    assert {verdict.status for verdict in found} == {"ok"}
+
+
 def test_faults_of_ours_are_no_verdict_on_the_answer() -> None:
     def kind(ask: Told) -> tuple[str, str]:
         (one,) = judge([Claim(AND, RIGHT, strict=True)], ask)
@@ -191,7 +223,8 @@ def test_faults_of_ours_are_no_verdict_on_the_answer() -> None:
     assert kind(Told()) == ("ok", "")
     assert kind(Told(session=Outcome("lost"))) == ("invalid", "worker_lost")
     assert kind(Told(session=Outcome("done", {"status": "starved", "place": 0, "said": ""})))[0] == "invalid"
-    assert kind(Told(checker=Outcome("time"))) == ("invalid", "worker_lost")
+    assert kind(Told(checker=Outcome("lost"))) == ("invalid", "worker_lost")
+    assert kind(Told(session=Outcome("error", detail="KeyError"))) == ("invalid", "bug")
     refused = Outcome("done", {"status": "refused", "said": "Axioms: x"})
     assert kind(Told(checker=refused)) == ("fail", "forbidden")
     assumed = Outcome("done", {"status": "assumptions", "place": 1, "said": "Axioms: x"})

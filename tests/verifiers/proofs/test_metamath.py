@@ -14,7 +14,7 @@ from assay.rng import Key
 from assay.tasks import TASKS
 from assay.types import Verdict
 from assay.verifiers.known import verifier
-from assay.verifiers.proofs.metamath import Claim, judge
+from assay.verifiers.proofs.metamath import Claim, base_text, judge
 
 MODUS_PONENS = (("p", "( p > q )"), "q")
 
@@ -161,7 +161,7 @@ def test_right_answers_are_right_and_their_mutants_are_judged_by_what_they_prove
 
 def test_faults_of_ours_are_no_verdict_on_the_answer() -> None:
     lost = verdict("ABm", ask=lambda jobs: [Outcome("lost", detail="gone")] * len(jobs))
-    refused = {"read": True, "proved": {"t0": False}, "said": "?Error"}
+    refused = {"ended": "done", "proved": {"t0": False}, "said": "?Error"}
     apart = verdict("ABm", ask=lambda jobs: [Outcome("done", refused)] * len(jobs))
     gold = verdict("ABm", (("p", "( p > z )"), "q"), nobody)
     assert [(v.status, v.kind) for v in (lost, apart, gold)] == [
@@ -172,16 +172,20 @@ def test_faults_of_ours_are_no_verdict_on_the_answer() -> None:
 
 
 def test_one_verdict_does_not_depend_on_its_neighbours() -> None:
-    """Jobs hold fifty theorems each; the answer of one says nothing about another."""
+    """Jobs hold fifty theorems each. Those of a job that comes to nothing are verified again, each alone."""
+    spoilt = "( p > p )"
 
-    def every_third(jobs: Sequence[Any]) -> list[Outcome]:
+    def asked(jobs: Sequence[Any]) -> list[Outcome]:
+        """A database in which this hypothesis stands proves nothing."""
+        proves = [spoilt not in job["database"].removeprefix(base_text()) for job in jobs]
         return [
-            Outcome("done", {"read": True, "said": "", "proved": {t: int(t[1:]) % 3 > 0 for t in job["theorems"]}})
-            for job in jobs
+            Outcome("done", {"ended": "done", "said": "", "proved": dict.fromkeys(job["theorems"], all_of)})
+            for job, all_of in zip(jobs, proves, strict=True)
         ]
 
     claims = [Claim(*MODUS_PONENS, "ABm" if i % 2 else "BAm") for i in range(240)]
-    kinds = [one.verdict.kind for one in judge(claims, every_third)]
-    accepted = [kind for i, kind in enumerate(kinds) if i % 2]
+    claims[7] = Claim(("q", spoilt), "q", "A")
+    kinds = [one.verdict.kind for one in judge(claims, asked)]
     assert kinds[::2] == ["wrong"] * 120
-    assert accepted == ["" if i % 50 % 3 else "disagreement" for i in range(120)]
+    assert [i for i in range(1, 240, 2) if kinds[i]] == [7]
+    assert kinds[7] == "disagreement"

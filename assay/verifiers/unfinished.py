@@ -1,0 +1,30 @@
+"""The verdict on an answer whose job, in a worker process, did not come to a result."""
+
+from __future__ import annotations
+
+from assay.host.workers import Outcome
+from assay.types import Verdict
+
+_BLAMED = {
+    "time": ("time", "no end within the processor time of an answer"),
+    "memory": ("memory", "more memory than an answer may use"),
+    "crash": ("undecided", "the program that judges crashes on it"),
+}
+
+
+def unfinished(outcome: Outcome, program: str) -> Verdict | None:
+    """The verdict on an answer by how its job ended; None if the job has a result.
+
+    Only where the job is the answer's: what comes to no end on a reference alone is no fault of the answer. What the
+    answer's own job does to itself, its time, its memory or a crash, again at a second try, is a failure of the answer;
+    a process that ends for another reason, or code of ours that raises, is a fault of ours.
+
+    unfinished(Outcome("crash"), "yosys")  # fail(undecided)
+    """
+    if outcome.status == "done":
+        return None
+    if outcome.status in _BLAMED:
+        kind, why = _BLAMED[outcome.status]
+        return Verdict.fail(kind, f"{program}: {why}")
+    kind = "bug" if outcome.status == "error" else "worker_lost"
+    return Verdict.invalid(kind, f"{program}: {outcome.status} {outcome.detail}".rstrip())
