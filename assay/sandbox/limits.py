@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -61,6 +62,19 @@ class Run:
         if isinstance(self.program, bytes):
             return self.program
         return self.program.encode("utf-8", errors="surrogatepass")
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Runs that follow each other: `Chain((Run(program, b"1"), Run(program, b"2")), seconds=8.0)`.
+
+    All of them together have `seconds`, beside the limits of each. After each run but the last `goes_on` says, by its
+    number and by what came of it, whether the next one is wanted.
+    """
+
+    runs: tuple[Run, ...]
+    seconds: float = math.inf
+    goes_on: Callable[[int, Ran], bool] = lambda number, ran: True
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,11 @@ import threading
 import time
 import weakref
 from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 from assay.errors import ConfigError
-from assay.sandbox.limits import LONGEST_INPUT, LONGEST_PROGRAM, Level, Limits, Ran, Run
+from assay.sandbox.limits import LONGEST_INPUT, LONGEST_PROGRAM, Chain, Level, Limits, Ran, Run
 from assay.sandbox.slot import Slot, SlotLost
 
 LIFE = 5_000  # runs after which a slot is replaced
@@ -45,14 +46,23 @@ class Sandbox:
 
     def map(self, runs: Sequence[Run]) -> list[Ran]:
         """What came of each run, in the order of the runs. Time in which a run waits for a slot is not its own."""
-        if self.level == "L1" and any(not run.limits.narrow for run in runs):
+        return [ran for (ran,) in self.follow([Chain((run,)) for run in runs])]
+
+    def follow(self, chains: Sequence[Chain]) -> list[list[Ran]]:
+        """What came of the runs of each chain, up to the first behind which no other was wanted.
+
+        Where the seconds of a chain are used up before a run begins, `time` has come of it, and it is the last.
+        """
+        if self.level == "L1" and any(not run.limits.narrow for chain in chains for run in chain.runs):
             raise ConfigError(
                 "programs with processes or files of their own need the sandbox level L2, and this machine holds L1. "
                 "`assay doctor --externals` says why."
             )
         with self._lock:
             try:
-                return self._map(runs)
+                links = [_Link(chain, chain.seconds) for chain in chains]
+                self._follow(links)
+                return [link.found for link in links]
             except BaseException:
                 self._drop(list(self._slots))  # else an unfinished run would be taken for the next one
                 raise
@@ -62,33 +72,27 @@ class Sandbox:
             self._drop(list(self._slots))
         _OPEN.discard(self)
 
-    def _map(self, runs: Sequence[Run]) -> list[Ran]:
-        found: dict[int, Ran] = {}
-        for index, run in enumerate(runs):
-            if (said := _too_long(run)) is not None:
-                found[index] = Ran("size", detail=said)
-        waiting = [index for index in range(len(runs)) if index not in found][::-1]
-        tries = [0] * len(runs)
-        at: dict[Slot, int] = {}
-        while len(found) < len(runs):
+    def _follow(self, links: Sequence[_Link]) -> None:
+        waiting = [link for link in links if link.ready()][::-1]
+        at: dict[Slot, _Link] = {}
+        while waiting or at:
             while waiting and len(at) < self.count:
-                index = waiting.pop()
-                tries[index] += 1
+                link = waiting.pop()
                 try:
-                    at[self._begin(runs[index])] = index
+                    at[self._begin(link.next())] = link
                 except SlotLost as error:
-                    _lost(index, str(error), tries, waiting, found)
+                    waiting += [link] if link.lost(str(error)) else []
             for slot, ran in listen(list(at)):
-                index = at.pop(slot)
+                link = at.pop(slot)
                 if isinstance(ran, SlotLost):
                     self._drop([slot])
-                    _lost(index, str(ran), tries, waiting, found)
+                    more = link.lost(str(ran))
                 else:
                     self._slots[slot] += 1
                     if slot.wide or self._slots[slot] >= LIFE:
                         self._drop([slot])  # before anybody hears of the outcome: nothing of the run is left then
-                    found[index] = ran
-        return [found[index] for index in range(len(runs))]
+                    more = link.take(ran)
+                waiting += [link] if more else []
 
     def _begin(self, run: Run) -> Slot:
         """A slot in which the run has begun: one that waits, or a new one."""
@@ -127,11 +131,51 @@ def _too_long(run: Run) -> str | None:
     return None
 
 
-def _lost(index: int, said: str, tries: Sequence[int], waiting: list[int], found: dict[int, Ran]) -> None:
-    if tries[index] < TRIES:
-        waiting.append(index)
-    else:
-        found[index] = Ran("lost", detail=said)
+@dataclass(eq=False)
+class _Link:
+    """A chain that is being followed: what has come of it, and the seconds that it has left."""
+
+    chain: Chain
+    left: float
+    found: list[Ran] = field(default_factory=list)
+    tries: int = 0  # of the run that is next
+
+    def next(self) -> Run:
+        """The run that is next, with no more seconds than are left."""
+        run = self.chain.runs[len(self.found)]
+        self.tries += 1
+        if run.limits.seconds <= self.left:
+            return run
+        return replace(run, limits=replace(run.limits, seconds=self.left))
+
+    def ready(self) -> bool:
+        """Whether there is a run that can begin; what cannot has its outcome afterwards."""
+        while len(self.found) < len(self.chain.runs):
+            if (said := _too_long(self.chain.runs[len(self.found)])) is not None:
+                if not self._goes_on(Ran("size", detail=said)):
+                    return False
+                continue
+            if self.left <= 0:
+                self.found.append(Ran("time", detail=f"all of its runs together have {self.chain.seconds:g} s"))
+                return False
+            return True
+        return False
+
+    def take(self, ran: Ran) -> bool:
+        """Takes what has come of the run; whether another can begin."""
+        limit = min(self.chain.runs[len(self.found)].limits.seconds, self.left)
+        self.left -= limit if ran.status == "time" else min(ran.processor, limit)
+        return self._goes_on(ran) and self.ready()
+
+    def lost(self, said: str) -> bool:
+        """The slot of the run was lost; whether it, or another one, can begin."""
+        return True if self.tries < TRIES else self.take(Ran("lost", detail=said))
+
+    def _goes_on(self, ran: Ran) -> bool:
+        self.found.append(ran)
+        self.tries = 0
+        more = len(self.found) < len(self.chain.runs)
+        return more and self.chain.goes_on(len(self.found) - 1, ran)
 
 
 def listen(slots: Sequence[Slot], *, most: float = 1.0) -> list[tuple[Slot, Ran | SlotLost]]:

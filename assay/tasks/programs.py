@@ -145,7 +145,7 @@ def _solve(spec: Spec) -> Solution:
 def calls_of(spec: Spec, name: str = "further lists") -> Calls:
     """The calls that a program must answer; expected values are made here and stay outside the sandbox."""
     given = [*spec["lists"], *further_lists(spec, name)]
-    return Calls(tuple(Call("f", (list(one),), value_of(spec, one)) for one in given), "equal", LIMITS)
+    return Calls(tuple(Call("f", (list(one),), value_of(spec, one)) for one in given), "equal", LIMITS, LIMITS.seconds)
 
 
 def source_of(expression: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -10,11 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.errors import DataError, UsageError
-from assay.sandbox import Limits, Ran, Run, Sandbox, chosen
+from assay.sandbox import Chain, Limits, Ran, Run, Sandbox, chosen
+from assay.sandbox.limits import LONGEST_INPUT
 from assay.types import Verdict
-from assay.verifiers.programs import Call, Calls, Streams, call_of, judge, program_in, read_tests
+from assay.verifiers.programs import Call, Calls, Streams, call_of, judge, outcomes_of, program_in, read_tests
 from assay.verifiers.programs.compare import TEXT, VALUES
 from assay.verifiers.programs.plain import DEEPEST, NotPlain, pack, unpack
+from assay.verifiers.programs.verdicts import verdict_of
 
 QUICK = Limits(seconds=0.5, memory_mb=192, output_kb=64)
 SANDBOXED = pytest.mark.external("sandbox")
@@ -300,8 +302,93 @@ def test_every_output_counts_and_every_call(sandbox: Sandbox) -> None:
 class Failing(Sandbox):
     """A sandbox whose slots are all lost."""
 
-    def map(self, runs: Any) -> list[Ran]:
-        return [Ran("lost", detail="gone") for _ in runs]
+    def follow(self, chains: Sequence[Chain]) -> list[list[Ran]]:
+        return [[Ran("lost", detail="gone") for _ in chain.runs] for chain in chains]
+
+
+class Played(Sandbox):
+    """Plays each run of a chain from a list, and counts the runs."""
+
+    def __init__(self, *came: Ran) -> None:
+        super().__init__("L1")
+        self.came = came
+        self.runs = 0
+
+    def follow(self, chains: Sequence[Chain]) -> list[list[Ran]]:
+        return [self._played(chain) for chain in chains]
+
+    def _played(self, chain: Chain) -> list[Ran]:
+        found: list[Ran] = []
+        for number, ran in enumerate(self.came):
+            self.runs += 1
+            found.append(ran)
+            if not chain.goes_on(number, ran):
+                break
+        return found
+
+
+RIGHT, WRONG = Ran("exit", 0, b"2"), Ran("exit", 0, b"3")
+LOST, LATE = Ran("lost", detail="gone"), Ran("time")
+
+
+@pytest.mark.parametrize(
+    ("came", "status", "kind", "detail", "runs"),
+    [
+        ((RIGHT, RIGHT, RIGHT), "ok", "", "", 3),
+        ((RIGHT, WRONG, RIGHT), "fail", "wrong", "test 2 of 3", 2),
+        ((LATE, WRONG, RIGHT), "fail", "time", "test 1 of 3", 1),
+        ((LOST, RIGHT, WRONG), "fail", "wrong", "test 3 of 3", 3),  # an error of ours proves nothing: it goes on
+        ((LOST, WRONG, RIGHT), "fail", "wrong", "test 2 of 3", 2),
+        ((RIGHT, LOST, RIGHT), "invalid", "worker_lost", "test 2 of 3", 3),
+    ],
+)
+def test_judging_stops_at_the_first_failed_test(
+    came: tuple[Ran, ...], status: str, kind: str, detail: str, runs: int
+) -> None:
+    tests = Streams((("1", "2"),) * 3)
+    played = Played(*came)
+    (verdict,) = judge([("x", tests)], played)
+    assert (verdict.status, verdict.kind, played.runs) == (status, kind, runs) and verdict.detail.startswith(detail)
+    every = Played(*came)
+    (outcomes,) = outcomes_of([("x", tests)], every)
+    assert every.runs == len(outcomes) == 3, "unless all tests are asked for"
+    assert verdict_of(outcomes) == verdict, "and then the verdict is the same"
+
+
+@SANDBOXED
+def test_the_tests_of_an_answer_share_its_seconds(sandbox: Sandbox) -> None:
+    """Each run keeps its own limit; together they keep that of the answer."""
+    quick, endless = "print(input())", "while True: pass"
+    slow = "import time\nend = time.process_time() + 0.25\nwhile time.process_time() < end: pass\nprint(input())"
+    tests = Streams(tuple((str(i), str(i)) for i in range(8)), limits=Limits(seconds=0.6), budget=0.95)
+    few = Streams(tests.tests[:2], limits=tests.limits, budget=tests.budget)
+    found = judge([(quick, tests), (endless, tests), (slow, tests), (slow, few)], sandbox)
+    assert [one.kind for one in found] == ["", "time", "time", ""]
+    assert found[1].detail.startswith("test 1 of 8") and found[2].detail[:6] == "test 4"
+    (outcomes,) = outcomes_of([(slow, tests)], sandbox)
+    assert [one.passed for one in outcomes] == [True] * 3 + [False] * 5
+
+
+@SANDBOXED
+def test_a_chain_ends_where_no_other_run_is_wanted(sandbox: Sandbox) -> None:
+    runs = tuple(Run("print(input())", str(i).encode()) for i in range(3))
+    chains = [
+        Chain(runs),
+        Chain(runs, goes_on=lambda number, ran: ran.output.strip() != b"1"),
+        Chain(runs, seconds=1e-9),
+        Chain((Run("x", b"0" * (LONGEST_INPUT + 1)), runs[0])),
+        Chain(()),
+    ]
+    found = sandbox.follow(chains)
+    assert [[one.output.decode().strip() for one in came] for came in found[:2]] == [["0", "1", "2"], ["0", "1"]]
+    assert [[one.status for one in came] for came in found[2:]] == [["time"], ["size", "exit"], []]
+
+
+@pytest.mark.parametrize("budget", [0, -1, "4", True, 1e9, float("nan")])
+def test_a_budget_is_a_number_of_seconds(budget: Any) -> None:
+    with pytest.raises(DataError, match="'budget' is"):
+        read_tests({"streams": [["1", "2"]], "budget": budget})
+    assert read_tests({"streams": [["1", "2"]], "budget": 20}).budget == 20
 
 
 def test_a_lost_sandbox_is_an_error_of_ours() -> None:

@@ -12,6 +12,8 @@ from assay.sandbox import Limits
 from assay.verifiers.programs import compare, plain
 
 LONGEST_ASSERT, DEEPEST_ASSERT = 20_000, 40  # characters and brackets: deeper text can break a parser
+BUDGET = 12.0  # seconds for all tests of an answer, unless its row says otherwise
+MOST_BUDGET = 3600.0
 _TOLERANT = {"math.isclose", "isclose", "np.isclose"}
 
 
@@ -21,7 +23,8 @@ class Streams:
 
     tests: tuple[tuple[str, str], ...]  # (input, expected output)
     compare: str = "lines"  # a name of `compare.TEXT`
-    limits: Limits = field(default_factory=Limits)
+    limits: Limits = field(default_factory=Limits)  # of one run
+    budget: float = BUDGET  # seconds of all runs together
 
     def __post_init__(self) -> None:
         _known("output", self.compare, compare.TEXT, self.tests)
@@ -43,7 +46,8 @@ class Calls:
 
     tests: tuple[Call, ...]
     compare: str = "equal"  # a name of `compare.VALUES`
-    limits: Limits = field(default_factory=Limits)
+    limits: Limits = field(default_factory=Limits)  # of the run of all calls of a function
+    budget: float = BUDGET  # seconds of all runs together
 
     def __post_init__(self) -> None:
         _known("value", self.compare, compare.VALUES, self.tests)
@@ -71,7 +75,7 @@ def read_tests(data: Mapping[str, Any], *, limits: Limits | None = None) -> Test
     """The tests of a row of plain JSON data. DataError says what is wrong with it.
 
     read_tests({"entry": "f", "calls": [[[2], 4]]}); read_tests({"streams": [["1", "2"]]});
-    read_tests({"asserts": ["assert f(2) == 4"]})
+    read_tests({"asserts": ["assert f(2) == 4"], "budget": 20})
     """
     limits = limits or Limits()
     kinds = [kind for kind in ("streams", "calls", "asserts") if kind in data]
@@ -81,17 +85,29 @@ def read_tests(data: Mapping[str, Any], *, limits: Limits | None = None) -> Test
             f"arguments and value, beside 'entry') or 'asserts' (lines of Python), not {sorted(data)}."
         )
     rows = data[kinds[0]]
+    budget = _budget(data.get("budget", BUDGET))
     if kinds[0] == "asserts":
-        return Calls(tuple(map(call_of, rows)), "python", limits)
+        return Calls(tuple(map(call_of, rows)), "python", limits, budget)
     for number, row in enumerate(rows):
         if not isinstance(row, (list, tuple)) or len(row) != 2:
             raise DataError(f"test {number + 1} of a program is no pair: {str(row)[:80]}")
     if kinds[0] == "streams":
-        return Streams(tuple((str(given), str(wanted)) for given, wanted in rows), data.get("compare", "lines"), limits)
+        return Streams(
+            tuple((str(given), str(wanted)) for given, wanted in rows), data.get("compare", "lines"), limits, budget
+        )
     if not isinstance(data.get("entry"), str):
         raise DataError("tests by calls name the function that is called: 'entry' is missing.")
     calls = tuple(Call(data["entry"], tuple(given), wanted) for given, wanted in rows)
-    return Calls(calls, data.get("compare", "json"), limits)
+    return Calls(calls, data.get("compare", "json"), limits, budget)
+
+
+def _budget(seconds: object) -> float:
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 < seconds <= MOST_BUDGET:
+        raise DataError(
+            f"'budget' is {seconds!r}: expected the seconds that all tests of an answer have together, more than 0 and "
+            f"at most {MOST_BUDGET:g}."
+        )
+    return float(seconds)
 
 
 def call_of(text: str) -> Call:

@@ -8,12 +8,12 @@ equality or rewrites its surroundings can only spoil its own output.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from assay.sandbox import Limits, Ran, Run, Sandbox
+from assay.sandbox import Chain, Limits, Ran, Run, Sandbox
 from assay.sandbox.limits import LONGEST_PROGRAM
 from assay.types import Verdict
 from assay.verifiers.programs import compare, driver, plain
@@ -21,6 +21,7 @@ from assay.verifiers.programs.specs import Call, Calls, Streams, Tests
 
 _DRIVER = driver.text()
 _SHOWN = 200  # characters of what went wrong
+_SPENT = "the seconds that an answer has for all of its tests are used up"
 
 
 @dataclass(frozen=True)
@@ -34,42 +35,64 @@ class Outcome:
 
 
 def judge(items: Sequence[tuple[str, Tests]], sandbox: Sandbox) -> list[Verdict]:
-    """A verdict on each program, by its tests. All programs run beside each other.
+    """A verdict on each program, by its tests. All programs run beside each other, each up to its first failed test.
 
     (verdict,) = judge([("def f(x): return x * x", Calls((Call("f", (3,), 9),)))], sandbox)
     """
-    return [verdict_of(outcomes) for outcomes in outcomes_of(items, sandbox)]
+    found = _tested(items, sandbox, every=False)
+    return [verdict_of(outcomes, of=len(tests.tests)) for outcomes, (_, tests) in zip(found, items, strict=True)]
 
 
 def outcomes_of(items: Sequence[tuple[str, Tests]], sandbox: Sandbox) -> list[list[Outcome]]:
-    """What came of each test of each program. Tests after one that ended the program are missing, or did not pass."""
-    runs: list[Run] = []
-    spans: list[tuple[int, int]] = []
-    for program, tests in items:
-        before = len(runs)
+    """What came of each test of each program. Tests after one that ended the program, and those for which the seconds
+    of an answer did not suffice, did not pass.
+    """
+    return _tested(items, sandbox, every=True)
+
+
+def _tested(items: Sequence[tuple[str, Tests]], sandbox: Sandbox, *, every: bool) -> list[list[Outcome]]:
+    """What came of the tests of each program: of every test, or of those up to the first that it does not pass."""
+    found: dict[int, list[Outcome]] = {}
+    asked: dict[int, _Asked] = {}
+    for i, (program, tests) in enumerate(items):
         if _too_long(program):
-            spans.append((before, before))
-            continue
-        runs += _stream_runs(program, tests) if isinstance(tests, Streams) else _call_runs(program, tests)
-        spans.append((before, len(runs)))
-    ran = sandbox.map(runs)
-    found = []
-    for (_, tests), (first, last) in zip(items, spans, strict=True):
-        if first == last:
             said = f"the program has more than {LONGEST_PROGRAM} bytes"
-            found.append([Outcome(False, "format", said) for _ in tests.tests])
-            continue
-        reads = _streamed if isinstance(tests, Streams) else _called
-        found.append(reads(tests, ran[first:last]))  # type: ignore[arg-type]
-    return found
+            found[i] = [Outcome(False, "format", said) for _ in tests.tests]
+        else:
+            asked[i] = _streams(program, tests) if isinstance(tests, Streams) else _calls(program, tests)
+    chains = [_chain(one, items[i][1].budget, every=every) for i, one in asked.items()]
+    for (i, one), came in zip(asked.items(), sandbox.follow(chains), strict=True):
+        read = [one.read(number, ran) for number, ran in enumerate(came)]
+        found[i] = [outcome for outcomes in read for outcome in outcomes]
+        if every:
+            found[i] += [Outcome(False, "time", _SPENT)] * (len(items[i][1].tests) - len(found[i]))
+    return [found[i] for i in range(len(items))]
 
 
-def verdict_of(outcomes: Sequence[Outcome]) -> Verdict:
-    """`ok` if every test passed. An error of ours decides only where no test has shown the program to be wrong."""
+@dataclass(frozen=True)
+class _Asked:
+    """The runs that test a program, and how to read from a run, by its number, what came of its tests."""
+
+    runs: tuple[Run, ...]
+    read: Callable[[int, Ran], list[Outcome]]
+
+
+def _chain(asked: _Asked, seconds: float, *, every: bool) -> Chain:
+    def goes_on(number: int, ran: Ran) -> bool:
+        return every or all(outcome.passed or outcome.ours for outcome in asked.read(number, ran))
+
+    return Chain(asked.runs, seconds, goes_on)
+
+
+def verdict_of(outcomes: Sequence[Outcome], *, of: int = 0) -> Verdict:
+    """`ok` if every test passed. An error of ours decides only where no test has shown the program to be wrong.
+
+    `of` is the number of tests, if those that were not needed are missing.
+    """
     failed = [(number, one) for number, one in enumerate(outcomes, 1) if not one.passed]
     theirs = [(number, one) for number, one in failed if not one.ours]
     for number, one in theirs or failed:
-        detail = f"test {number} of {len(outcomes)}: {one.detail}"[:_SHOWN]
+        detail = f"test {number} of {max(of, len(outcomes))}: {one.detail}"[:_SHOWN]
         return Verdict.invalid(one.kind, detail) if one.ours else Verdict.fail(one.kind, detail)
     return Verdict.ok()
 
@@ -81,21 +104,18 @@ def _too_long(program: str) -> bool:
 # --- standard input and output --------------------------------------------------------------------------------
 
 
-def _stream_runs(program: str, tests: Streams) -> list[Run]:
-    return [Run(program, _bytes(given), tests.limits) for given, _ in tests.tests]
-
-
-def _streamed(tests: Streams, ran: Sequence[Ran]) -> list[Outcome]:
+def _streams(program: str, tests: Streams) -> _Asked:
     same = compare.TEXT[tests.compare]
-    found = []
-    for (_, expected), one in zip(tests.tests, ran, strict=True):
-        outcome = _unfinished(one)
+
+    def read(number: int, ran: Ran) -> list[Outcome]:
+        outcome = _unfinished(ran)
         if outcome is None:
-            text = one.output.decode("utf-8", errors="replace")
-            right = same(text, expected)
+            text = ran.output.decode("utf-8", errors="replace")
+            right = same(text, tests.tests[number][1])
             outcome = Outcome(True) if right else Outcome(False, "wrong", f"printed {text[:80]!r}")
-        found.append(outcome)
-    return found
+        return [outcome]
+
+    return _Asked(tuple(Run(program, _bytes(given), tests.limits) for given, _ in tests.tests), read)
 
 
 def _unfinished(ran: Ran) -> Outcome | None:
@@ -118,26 +138,25 @@ def _by_entry(tests: Calls) -> list[tuple[str, list[Call]]]:
     return [(entry, list(calls)) for entry, calls in groupby(tests.tests, key=lambda call: call.entry)]
 
 
-def _call_runs(program: str, tests: Calls) -> list[Run]:
+def _calls(program: str, tests: Calls) -> _Asked:
     """One run for all calls of a function, one after another: they could learn inputs from each other, and no value."""
+    by_entry = _by_entry(tests)
     runs = []
-    for entry, calls in _by_entry(tests):
+    for entry, calls in by_entry:
         packed = [plain.pack(list(call.arguments)) for call in calls]
         source = program.encode("utf-8", errors="replace").decode()
         job = json.dumps({"source": source, "entry": entry, "calls": packed})
         runs.append(Run(_DRIVER, job.encode(), tests.limits))
-    return runs
 
+    def read(number: int, ran: Ran) -> list[Outcome]:
+        frames = ran.reply.split(b"\n")[:-1]  # an unfinished line is no answer
+        found = []
+        for place, call in enumerate(by_entry[number][1]):
+            frame = _frame(frames[place]) if place < len(frames) and ran.status != "lost" else None
+            found.append(_answered(frame, call, call.compare or tests.compare) if frame is not None else _silent(ran))
+        return found
 
-def _called(tests: Calls, ran: Sequence[Ran]) -> list[Outcome]:
-    found: list[Outcome] = []
-    for (_, calls), one in zip(_by_entry(tests), ran, strict=True):
-        frames = one.reply.split(b"\n")[:-1]  # an unfinished line is no answer
-        for number, call in enumerate(calls):
-            frame = _frame(frames[number]) if number < len(frames) and one.status != "lost" else None
-            outcome = _answered(frame, call, call.compare or tests.compare) if frame is not None else _silent(one)
-            found.append(outcome)
-    return found
+    return _Asked(tuple(runs), read)
 
 
 def _silent(ran: Ran) -> Outcome:
