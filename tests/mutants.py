@@ -84,7 +84,7 @@ NEAREST = {
     "assay/verifiers/judges": ("verifiers/test_judges", "verifiers/test_contentless"),
     "assay/verifiers": ("verifiers/test_audit", "verifiers/test_formats", "verifiers/test_counted*"),
     "assay/externals": ("externals/*", "verifiers/test_queries", "verifiers/circuits/*", "verifiers/proofs/*"),
-    "assay/sandbox": ("verifiers/test_programs*", "verifiers/test_sandbox*"),
+    "assay/sandbox": ("verifiers/test_programs*", "sandbox/*"),
     "assay/reward": ("reward/*",),
 }
 """Folder of what judges -> the tests that are asked beside those that import the changed module. The other

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from assay.sandbox.levels import opened, probed
+from assay.sandbox.levels import above, opened, probed
 from assay.sandbox.limits import Limits, Run
 
 
@@ -17,5 +17,6 @@ def answer(job: dict[str, Any], tell: Callable[[str], None]) -> dict[str, Any]:
     sandbox = opened()
     tell("probed")
     (ran,) = sandbox.map([Run(job["program"], job["input"].encode(), Limits(seconds=5.0))])
+    found = probed(sandbox.level)
     right = ran.status == "exit" and ran.code == 0 and ran.output.decode().split() == job["output"].split()
-    return {"right": right, "status": ran.status, "facts": dict(probed(sandbox.level).facts)}
+    return {"right": right, "status": ran.status, "facts": dict(found.facts), "above": above(found)}

@@ -1,6 +1,7 @@
 """The programs with which the probe attacks a sandbox. Each prints `REACHED ...` for what it should not reach.
 
-They are templates: `$canary` is a folder that a program must not see, `$tcp`, `$udp` and `$name` are listeners, `$pid`
+They are templates: `$canary` is a folder that a program must not see, `$grouped` are files in it which groups of the
+trainer's user may read, `$tcp`, `$udp` and `$name` are listeners, `$pid`
 is a process, and `$secret` stands in the environment of the process that starts the sandbox.
 """
 
@@ -31,7 +32,21 @@ attempt("rename", lambda: os.rename(path, path + "2"))
 attempt("remove", lambda: os.remove(path))
 attempt("link", lambda: os.link(path, "$canary/link"))
 attempt("change its mode", lambda: os.chmod(path, 0o777))
+for one in $grouped:
+    attempt(f"read by a group {one}", lambda: open(one).read())
 attempt("password file", lambda: open("/etc/passwd").read())
+print("DONE")
+"""
+)
+
+STREAMS = (
+    _TRY
+    + """
+for number in range(4):
+    for flags in (os.O_RDONLY, os.O_WRONLY, os.O_RDWR, os.O_RDONLY | os.O_NONBLOCK):
+        attempt(f"descriptor {number}", lambda: os.open(f"/proc/self/fd/{number}", flags))
+for number in range(4, 64):
+    attempt(f"descriptor {number}", lambda: os.fstat(number))
 print("DONE")
 """
 )
@@ -119,7 +134,7 @@ USER = (
     + """
 if $user and os.getresuid() != ($user,) * 3:
     print("REACHED user", os.getresuid())
-if os.getgroups():
+if $user and os.getgroups():
     print("REACHED groups", os.getgroups())
 attempt("become root", lambda: os.setuid(0))
 print("DONE")

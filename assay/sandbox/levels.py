@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections.abc import Sequence
 
 from assay.errors import ConfigError
 from assay.sandbox.limits import Level
 from assay.sandbox.pool import Sandbox
 from assay.sandbox.probe import Probed, probe
+from assay.sandbox.remedies import remedies
 
 LEVELS: tuple[Level, ...] = ("L2", "L1")  # the strongest first
 FRESH = 3600.0  # seconds for which a probe is believed
+_DOCUMENT = "docs/sandbox.md, 'Where no level holds',"
 OVERRIDE = "ASSAY_SANDBOX"  # names the only level that may be chosen, such as L1
 
 _lock = threading.Lock()
@@ -51,12 +54,27 @@ def chosen(*, least: Level = "L1") -> Probed:
         found = probed(level)
         if found.holds:
             return found
-        failed.append(f"{level}: {'; '.join(found.problems[:3])}.")
+        failed.append(found)
+    said = " ".join(f"{one.level}: {'; '.join(one.problems[:3])}." for one in failed)
     raise ConfigError(
-        f"programs that a model wrote would run here without a sandbox, so none runs. {' '.join(failed)} Install "
-        "bubblewrap with `apt-get install bubblewrap`, or run on a machine or in a container that allows user "
-        "namespaces or at least Landlock."
+        f"programs that a model wrote would run here without a sandbox, so none runs. {said} {_to_do(allowed)}"
     )
+
+
+def _to_do(levels: Sequence[Level]) -> str:
+    steps = list(dict.fromkeys(step for level in levels for step in remedies(level)))
+    if not steps:
+        return f"No setting that is known closes it here: {_DOCUMENT} says what each level needs."
+    return f"To do, of which one level is enough: {'; '.join(steps)}. {_DOCUMENT} says more."
+
+
+def above(found: Probed) -> str:
+    """Why no stronger level than this one holds, and what to do; an empty text if this one is the strongest."""
+    said = []
+    for level in LEVELS[: LEVELS.index(found.level)]:
+        if not (stronger := probed(level)).holds:
+            said.append(f"{level} does not hold: {'; '.join([*stronger.problems[:1], *remedies(level)])}")
+    return "; ".join(said)
 
 
 def opened(*, least: Level = "L1") -> Sandbox:

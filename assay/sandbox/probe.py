@@ -17,7 +17,6 @@ import string
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +24,7 @@ from typing import Any
 
 from assay.sandbox import assaults
 from assay.sandbox.inside import calls, confine
+from assay.sandbox.interpreter import VERSION
 from assay.sandbox.limits import Level, Limits, Ran, Run, Status
 from assay.sandbox.pool import listen
 from assay.sandbox.slot import Slot, SlotLost
@@ -66,6 +66,7 @@ class Case:
 _KERNEL = ("landlock", "filter")
 CASES = (
     Case("files outside", assaults.FILES),
+    Case("its own streams", assaults.STREAMS),
     Case("the environment and other processes", assaults.ENVIRONMENT),
     Case("the network", assaults.NETWORK),
     Case("signals to other processes", assaults.SIGNALS),
@@ -106,6 +107,8 @@ def probe(level: Level, *, without: Sequence[str] = ()) -> Probed:
         with contextlib.closing(slot):
             words = prey.words(slot)
             facts |= _facts(slot)
+            if slot.told["python"] != VERSION:
+                problems.append(f"its Python is {slot.told['python']}, and that of this process is {VERSION}")
             for case in (*CASES, *(NAMESPACES if level == "L2" else ())):
                 problems += _tried(slot, case, words)
                 if slot.running is not None:
@@ -161,8 +164,7 @@ def _run(slot: Slot, case: Case, words: dict[str, str]) -> Ran | SlotLost | None
         slot.begin(Run(program, limits=case.limits), without=case.without)
     except SlotLost as error:
         return error
-    end = time.monotonic() + case.limits.seconds + OVERSHOOT
-    while time.monotonic() < end:
+    while slot.worked() < case.limits.seconds + OVERSHOOT:
         for _, ran in listen([slot], most=0.2):
             return ran
     return None
@@ -195,6 +197,7 @@ class _Prey:
         self.file.write_text(self.secret)
         for path, mode in ((folder, 0o755), (self.folder, 0o777), (self.file, 0o666)):
             path.chmod(mode)  # open to everybody: a layer must keep the program out, not the owner of the file
+        self.grouped = list(self._of_groups())
         self.process = subprocess.Popen(["/bin/sleep", "600"])
         self.sockets = [socket.socket(family, kind) for family, kind in self._kinds()]
         addresses = (("127.0.0.1", 0), ("127.0.0.1", 0), f"\0{self.name}", f"\0{self.name}-datagram")
@@ -203,6 +206,16 @@ class _Prey:
             one.setblocking(False)
             if one.type == socket.SOCK_STREAM:
                 one.listen()
+
+    def _of_groups(self) -> Iterator[str]:
+        """A file for each group of this user beside its first, which that group may read."""
+        for group in os.getgroups():
+            path = self.folder / f"of-{group}"
+            path.write_text(self.secret)
+            path.chmod(0o660)
+            with contextlib.suppress(OSError):  # a group that this container does not map
+                os.chown(path, -1, group)
+            yield str(path)
 
     @staticmethod
     def _kinds() -> Iterator[tuple[int, int]]:
@@ -214,6 +227,7 @@ class _Prey:
         hidden = "/sandbox/inside/confine.py" if slot.level == "L2" else str(self.file)
         return {
             "canary": str(self.folder),
+            "grouped": repr(self.grouped),
             "hidden": hidden,
             "secret": self.secret,
             "pid": str(self.process.pid),
@@ -234,7 +248,8 @@ class _Prey:
 
     def harmed(self) -> list[str]:
         found = []
-        if not self.file.exists() or self.file.read_text() != self.secret or len(list(self.folder.iterdir())) != 1:
+        files = sorted(str(path) for path in self.folder.iterdir())
+        if files != sorted([str(self.file), *self.grouped]) or self.file.read_text() != self.secret:
             found.append("files outside: they were changed")
         status = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()[0]
         if self.process.poll() is not None or status == "T":

@@ -24,6 +24,7 @@ from typing import Any
 
 from assay.sandbox import cgroup, surroundings
 from assay.sandbox.inside import confine, zygote
+from assay.sandbox.interpreter import interpreter
 from assay.sandbox.limits import Level, Limits, Ran, Run, Status
 
 SPARE_MB = 96  # of a group of processes, beside what the program may use: the forking process, pipes
@@ -31,7 +32,6 @@ START_SECONDS = 60.0
 LONGEST_WAIT = 30.0  # times its seconds, and `PATIENCE` more: a run that lasts so long by the clock is ended anyhow
 PATIENCE = 30.0
 _STREAMS = ("output", "errors", "reply")
-_STDOUT, _STDERR, _REPLY = range(3)
 
 
 class SlotLost(Exception):
@@ -40,14 +40,23 @@ class SlotLost(Exception):
 
 @dataclass(eq=False)
 class _Running:
+    """A run, from the fork that is asked for to its end. The program begins with `began`, and nothing of it before."""
+
     run: Run
-    handle: int  # a pidfd of the program's process
-    began: float
     read: dict[int, int]  # descriptor -> which stream it is
+    mark: socket.socket  # over which its process says that all layers are on, and hears that it may begin
     until: float
+    oom: int  # processes of the slot that the kernel had killed before
+    handle: int | None = None  # a pidfd of its process
+    began: float | None = None
+    starved: float = 0.0  # seconds that it was given no processor before it began
     data: list[bytearray] = field(default_factory=lambda: [bytearray() for _ in _STREAMS])
     killed: Status | None = None
-    oom: int = 0
+
+    def close(self) -> None:
+        self.mark.close()
+        for number in (*self.read, *([] if self.handle is None else [self.handle])):
+            os.close(number)
 
 
 class Slot:
@@ -122,7 +131,7 @@ class Slot:
             f"import sys; sys.path.insert(0, {inside!r}); from inside import zygote; del sys.path[0]; "
             f"zygote.main({settings!r})"
         )
-        python = surroundings.interpreter(self.level)
+        python = interpreter(self.level)
         # The environment is ours alone, and -I would leave its PYTHONHASHSEED out: sets would differ from slot to slot.
         program = [python, "-P", "-s", "-S", "-B", "-X", "utf8", "-c", start]
         if self.level == "L1":
@@ -147,53 +156,45 @@ class Slot:
             self._memory_mb = limits.memory_mb + limits.files_mb
             self._group.limit(memory_mb=self._memory_mb + SPARE_MB, processes=confine.THREADS + limits.processes + 2)
         head = json.dumps(job).encode()
+        mark, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        killed_before = self._group.killed() if self._group is not None else 0
+        running = _Running(run, {}, mark, time.monotonic() + START_SECONDS, killed_before)
         given: list[int] = []
-        ours: dict[int, int] = {}
         try:
+            mark.setblocking(False)
             given.append(_memory_file(struct.pack("!I", len(head)) + head + run.source))
             given.append(_memory_file(run.input))
             for place in range(len(_STREAMS)):
                 out, into = os.pipe2(os.O_CLOEXEC)
-                ours[out] = place
+                running.read[out] = place
                 given.append(into)
+                os.fchmod(into, 0)  # else the program could open its end again, by /proc, and read what it wrote
                 os.set_blocking(out, False)
-            socket.send_fds(self.control, [b"fork"], given)
-            self.control.settimeout(START_SECONDS)
-            handle = self._handle()
+            socket.send_fds(self.control, [b"fork"], [*given, theirs.fileno()])
         except BaseException as error:
-            for number in ours:
-                os.close(number)
+            running.close()
             if isinstance(error, OSError):
                 raise SlotLost(f"{error} {self._words()}") from None
             raise
         finally:
+            theirs.close()
             for number in given:
                 os.close(number)
-            self.control.setblocking(False)
-        _offer_to_the_kernel(handle)
-        now = time.monotonic()
-        killed_before = self._group.killed() if self._group is not None else 0
-        self.running = _Running(run, handle, now, ours, now + limits.seconds, oom=killed_before)
+        self.running = running
 
     def _threads(self, limits: Limits) -> int:
         if self.user or self.level == "L2":
             return confine.THREADS + limits.processes + (0 if self.user else 2)
         return surroundings.threads_of_user() + 16 * confine.THREADS  # shared with all processes of this user
 
-    def _handle(self) -> int:
-        data, handles, _, _ = socket.recv_fds(self.control, 1 << 12, 1)
-        if not data or not handles:
-            raise SlotLost(f"the sandbox ended. {self._words()}")
-        return handles[0]
-
     def _message(self) -> dict[str, Any]:
         try:
-            data = self.control.recv(1 << 12)
-        except TimeoutError:
-            data = b""
+            data, handles, _, _ = socket.recv_fds(self.control, 1 << 12, 1)
+        except OSError:
+            data, handles = b"", []
         if not data:
             raise SlotLost(f"the sandbox ended. {self._words()}")
-        return json.loads(data)
+        return {**json.loads(data), "handles": handles}
 
     @property
     def most_threads(self) -> int:
@@ -210,6 +211,8 @@ class Slot:
         yield self.control.fileno()
         if self.running is not None:
             yield from self.running.read
+            if self.running.mark.fileno() >= 0 and self.running.handle is not None:
+                yield self.running.mark.fileno()
 
     def serve(self, ready: Sequence[int]) -> Ran | None:
         """Reads what has arrived and keeps the limits; what came of the run if it has ended."""
@@ -218,15 +221,41 @@ class Slot:
         for number in ready:
             if number in running.read:
                 self._take(running, number)
+        if running.mark.fileno() in ready:
+            self._let_go(running)
         if self.control.fileno() in ready:
-            return self._ended(running)
+            told = self._message()
+            if "code" in told:
+                return self._ended(running, told)
+            if not told["handles"]:
+                raise SlotLost("this process has no descriptor left for the process of a program.")
+            (running.handle,) = told["handles"]
         if running.killed is None and time.monotonic() >= running.until:
             self._late(running)
         return None
 
+    def _let_go(self, running: _Running) -> None:
+        """Lets the program begin, if its process says that all layers are on. Its time is counted from here."""
+        assert running.handle is not None
+        with running.mark, contextlib.suppress(OSError):  # where it has ended, the forking process tells of it
+            if running.mark.recv(1) != zygote.READY:
+                return
+            _offer_to_the_kernel(running.handle)
+            running.starved = _starved(running.handle)
+            running.mark.send(zygote.GO)
+            running.began = time.monotonic()
+            running.until = running.began + running.run.limits.seconds
+
+    def worked(self) -> float:
+        """Seconds since the program began, without those in which it was ready and given no processor."""
+        running = self.running
+        if running is None or running.began is None or running.handle is None:
+            return 0.0
+        return time.monotonic() - running.began - (_starved(running.handle) - running.starved)
+
     def _take(self, running: _Running, number: int) -> None:
         place = running.read[number]
-        most = (running.run.limits.output_kb << 10) + (place == _REPLY)  # a reply begins with the mark of its start
+        most = running.run.limits.output_kb << 10
         with contextlib.suppress(BlockingIOError):
             for _ in range(16):
                 data = os.read(number, 1 << 16)
@@ -243,9 +272,10 @@ class Slot:
     def _late(self, running: _Running) -> None:
         """Kills a run whose time is up; time in which it was given no processor is not its own."""
         limits, now = running.run.limits, time.monotonic()
-        elapsed = now - running.began
-        left = limits.seconds - (elapsed - _starved(running.handle))
-        if left > 0.005 and elapsed < LONGEST_WAIT * limits.seconds + PATIENCE:
+        if running.began is None:
+            raise SlotLost(f"the layers of the sandbox were not on after {START_SECONDS:g} s. {self._words()}")
+        left = limits.seconds - self.worked()
+        if left > 0.005 and now - running.began < LONGEST_WAIT * limits.seconds + PATIENCE:
             running.until = now + left
         elif "deadline" in self._without:
             running.until = now + 3600
@@ -255,27 +285,26 @@ class Slot:
     def _kill(self, running: _Running, why: Status) -> None:
         running.killed = running.killed or why
         running.until = math.inf
+        assert running.handle is not None
         with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(running.handle, signal.SIGKILL)
 
-    def _ended(self, running: _Running) -> Ran:
-        ended = self._message()
+    def _ended(self, running: _Running, ended: dict[str, Any]) -> Ran:
         for number in list(running.read):
             if number in running.read:
                 self._take(running, number)
         oom = self._group is not None and self._group.killed() > running.oom
         self._release()
         output, errors, reply = (bytes(data) for data in running.data)
-        if not reply.startswith(zygote.READY):
+        if running.began is None:
             said = errors[:300].decode(errors="replace")
-            raise SlotLost(f"a layer of the sandbox could not be put on: {said or ended}")
+            raise SlotLost(f"a layer of the sandbox could not be put on: {said or ended['code']}")
         status, code = _status(ended["code"], ended["processor"], running, oom)
-        return Ran(status, code, output, errors, reply[1:], ended["processor"])
+        return Ran(status, code, output, errors, reply, ended["processor"])
 
     def _release(self) -> None:
         if self.running is not None:
-            for number in (self.running.handle, *self.running.read):
-                os.close(number)
+            self.running.close()
             self.running = None
 
     # --- its end --------------------------------------------------------------------------------------------
@@ -337,8 +366,9 @@ def _starved(handle: int) -> float:
 
 
 def _memory_file(data: bytes) -> int:
-    """A sealed file in memory with these bytes."""
+    """A sealed file in memory with these bytes, which nobody can open by its name in /proc."""
     number = os.memfd_create("job", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    os.fchmod(number, 0)
     view = memoryview(data)
     while view:
         view = view[os.write(number, view) :]

@@ -1,18 +1,17 @@
-"""What a sandbox is made of on this machine: bubblewrap and its arguments, interpreter, user, environment."""
+"""What a sandbox is made of on this machine: bubblewrap and its arguments, user, environment."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import shutil
-import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from assay.errors import ConfigError
 from assay.sandbox.inside import confine
-from assay.sandbox.limits import Level, Limits
+from assay.sandbox.limits import Limits
 
 _NOBODY = 65534
 ENVIRONMENT = {
@@ -53,7 +52,7 @@ def bubblewrap(tell: int, python: str, wide: Limits | None, without: Sequence[st
     if "mounts" in without:
         found += ["--bind", tempfile.gettempdir(), tempfile.gettempdir()]
     standard = confine.standard_library()
-    seen = [path for path in (python, *confine.places(standard), *_linked(python)) if Path(path).exists()]
+    seen = [path for path in (python, *confine.places(standard)) if Path(path).exists()]
     for folder in sorted({folder for path in (*seen, "/sandbox/inside") for folder in Path(path).parents})[1:]:
         if not str(folder).startswith(standard):
             found += ["--perms", "0755", "--dir", str(folder)]  # else it is closed to other users than its owner
@@ -69,22 +68,6 @@ def bubblewrap(tell: int, python: str, wide: Limits | None, without: Sequence[st
     if wide is not None and wide.files_mb:
         found += ["--perms", "1777", "--size", str(wide.files_mb << 20), "--tmpfs", "/tmp"]
     return [*found, "--chdir", "/tmp" if wide is not None and wide.files_mb else "/"]
-
-
-def _linked(python: str) -> list[str]:
-    """Shared libraries beside the interpreter, where its own lies outside the system's folders."""
-    return [str(path) for path in sorted((Path(python).parents[1] / "lib").glob("libpython*"))]
-
-
-def interpreter(level: Level) -> str:
-    """The Python that runs programs: that of this process, or the system's where a foreign user cannot read ours."""
-    own = Path(getattr(sys, "_base_executable", sys.executable)).resolve()
-    if level == "L2" or os.geteuid() != 0:
-        return str(own)
-    for path in (own, Path("/usr/bin/python3").resolve()):
-        if path.exists() and all(folder.stat().st_mode & 0o005 == 0o005 for folder in path.parents):
-            return str(path)
-    raise OSError(f"no Python can be read by other users than root: {own} lies in a closed folder.")
 
 
 def own_user(number: int) -> int:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from small_runs import ROOT
+from users import GROUP
 
 from assay.sandbox import cgroup
 
@@ -29,6 +30,11 @@ class Canaries:
         (folder / "secret").write_text(self.secret)
         for path, mode in ((folder, 0o777), (folder / "secret", 0o666)):
             path.chmod(mode)
+        self.grouped = folder / "of a group"  # closed to a user, unless one of his groups opens it
+        self.grouped.write_text(self.secret)
+        self.grouped.chmod(0o640)
+        if os.geteuid() == 0:
+            os.chown(self.grouped, 0, GROUP)
         self._before = self._files()
         self.process = subprocess.Popen(["/bin/sleep", "3600"])
         self._name = f"assay-{secrets.token_hex(4)}"
@@ -53,6 +59,7 @@ class Canaries:
         tcp, udp = (one.getsockname()[1] for one in self._sockets[:2])
         words = {"folder": self.folder, "secret": self.secret, "pid": self.process.pid, "tcp": tcp, "udp": udp}
         words |= {"unix": self._name, "path": self._path, "package": ROOT / "assay", "tests": ROOT / "tests"}
+        words |= {"grouped": self.grouped}
         return string.Template(template).safe_substitute({name: str(value) for name, value in words.items()})
 
     def harmed(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""A sandbox of each level that this machine holds, and canaries around it."""
+"""A sandbox of each level that this machine holds, of each user that it can have, and canaries around it."""
 
 from __future__ import annotations
 
@@ -6,18 +6,41 @@ from collections.abc import Iterator
 
 import pytest
 from canaries import Canaries
+from users import WHO, Elsewhere, Who, cannot
 
 from assay.sandbox import Sandbox, probed
 from assay.sandbox.levels import LEVELS
+from assay.sandbox.limits import Level
+
+PLACES = [(level, who) for who in WHO for level in LEVELS]
 
 
-@pytest.fixture(scope="package", params=LEVELS)
-def sandbox(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
-    found = probed(request.param)
+def placed(level: Level, who: Who) -> Iterator[Sandbox]:
+    if said := cannot(who):
+        pytest.skip(f"{level} of {who}: {said}")
+    found = probed(level)
     if not found.holds:
-        pytest.skip(f"{request.param} does not hold here: {'; '.join(found.problems)}")
-    with Sandbox(request.param, count=2) as one:
+        pytest.skip(f"{level} does not hold here: {'; '.join(found.problems)}")
+    with Sandbox(level, count=2) if who == "this user" else Elsewhere(level, who) as one:
         yield one
+
+
+@pytest.fixture(
+    scope="package",
+    params=[
+        pytest.param((level, who), id=f"{level} {who}", marks=[] if who == "this user" else pytest.mark.deep)
+        for level, who in PLACES
+    ],
+)
+def sandbox(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
+    """A sandbox of each level; in the long tests, also those of other users."""
+    yield from placed(*request.param)
+
+
+@pytest.fixture(scope="package", params=PLACES, ids=" ".join)
+def every_sandbox(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
+    """A sandbox of each level and each user, for tests that take a moment."""
+    yield from placed(*request.param)
 
 
 @pytest.fixture(scope="package")

@@ -1,6 +1,6 @@
 """Hostile programs, each with what a sandbox must say of it. `REACHED` in an output means that an attack succeeded.
 
-The placeholders `$folder`, `$tcp`, `$udp`, `$unix`, `$path`, `$pid` and `$secret` are the canaries of `canaries.py`.
+The placeholders `$folder`, `$grouped`, `$tcp`, `$udp`, `$unix`, `$path`, `$pid` and `$secret` are the canaries of `canaries.py`.
 """
 # ruff: noqa: E501  (programs on one line each)
 
@@ -64,7 +64,7 @@ BOMBS = [
     Hostile("P01", "threads", "import threading, time\nwhile True:\n"
             "    threading.Thread(target=time.sleep, args=(9,), daemon=True).start()\n", ("exit", "memory"), QUICK),
     Hostile("P01", "forks without end", "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass\n",
-            ("time", "lost"), SHORT_WIDE),
+            ("time",), SHORT_WIDE),
     Hostile("P02", "one large object", "held = bytearray(10 ** 10)", ("memory",)),
     Hostile("P02", "a growing list", "held = []\nwhile True:\n    held.append('x' * 10 ** 6)\n", ("memory",)),
     Hostile("P02", "a huge list of one string", "held = ['x' * 1000] * 10 ** 9", ("memory",)),
@@ -72,7 +72,7 @@ BOMBS = [
     Hostile("P02", "a growing big integer", "x = 3\nwhile True:\n    x = x * x\n", ("memory", "time"), QUICK),
     Hostile("P02", "fifty children", "import os\nfor i in range(50):\n    try:\n        if not os.fork(): break\n"
             "    except OSError: pass\nheld = bytearray(100 << 20)\nfor i in range(0, len(held), 4096): held[i] = 1\n"
-            "import time\ntime.sleep(9)\n", ("time", "memory", "lost"), SHORT_WIDE),
+            "import time\ntime.sleep(9)\n", ("time", "memory"), SHORT_WIDE),
     Hostile("P02", "a full disk", "with open('/tmp/big', 'wb') as file:\n    while True: file.write(bytes(1 << 20))\n",
             ("exit", "signal"), WIDE),
     tries("P02", "shared memory", "attempt('shm', lambda: open('/dev/shm/x', 'wb').write(b'1'))", WIDE),
@@ -141,7 +141,7 @@ OUTSIDE = [
     )),
     tries("P11", "files of others", (
         "for path in ('/etc/shadow', '/etc/passwd', '/root/.ssh/id_rsa', '/root/.netrc', '/home', '/root',\n"
-        "             '/proc/1/environ', '/', '/var', '$folder', '$folder/secret'):\n"
+        "             '/proc/1/environ', '/', '/var', '$folder', '$folder/secret', '$grouped'):\n"
         "    attempt(path, lambda: open(path).read() if not os.path.isdir(path) else os.listdir(path))\n"
     )),
     tries("P11", "the package and what is installed", (

@@ -85,9 +85,13 @@ def test_where_no_level_holds_no_program_runs(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(levels, "_probed", {})
     monkeypatch.setattr(levels, "probe", lambda level: Probed(level, (f"{level} is broken",)))
     monkeypatch.delenv(levels.OVERRIDE, raising=False)
-    with pytest.raises(ConfigError, match=r"none runs.*L2 is broken.*L1 is broken.*apt-get install") as caught:
+    monkeypatch.setattr(levels, "remedies", lambda level: ["`apt-get install x`"] if level == "L2" else [])
+    with pytest.raises(ConfigError, match=r"none runs.*L2 is broken.*L1 is broken.*`apt-get install x`\.") as caught:
         levels.opened()
     assert caught.value.exit_code == 78
+    monkeypatch.setattr(levels, "remedies", lambda level: [])
+    with pytest.raises(ConfigError, match=r"none runs.*No setting that is known.*docs/sandbox.md"):
+        levels.opened()
 
 
 def test_the_lower_level_is_taken_where_the_upper_one_fails(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,8 +33,8 @@ ALWAYS: Numbers = {
     "dup": (32, 23), "dup2": (33, None), "dup3": (292, 24), "poll": (7, None), "ppoll": (271, 73),
     "select": (23, None), "pselect6": (270, 72), "epoll_create": (213, None), "epoll_create1": (291, 20),
     "epoll_ctl": (233, 21), "epoll_wait": (232, None), "epoll_pwait": (281, 22), "eventfd2": (290, 19),
-    "recvfrom": (45, 207), "recvmsg": (47, 212), "sendmsg": (46, 211), "shutdown": (48, 210),
-    "getsockname": (51, 204), "getpeername": (52, 205), "getsockopt": (55, 209), "getpid": (39, 172),
+    "shutdown": (48, 210), "getsockname": (51, 204), "getpeername": (52, 205), "getsockopt": (55, 209),
+    "getpid": (39, 172),
     "getppid": (110, 173), "gettid": (186, 178), "getuid": (102, 174), "geteuid": (107, 175), "getgid": (104, 176),
     "getegid": (108, 177), "getresuid": (118, 148), "getresgid": (120, 150), "getgroups": (115, 158),
     "getpgid": (121, 155), "getpgrp": (111, None), "getsid": (124, 156), "umask": (95, 166), "uname": (63, 160),
@@ -56,8 +56,8 @@ FILES: Numbers = {
 }
 ASKED: Numbers = {
     "open": (2, None), "openat": (257, 56), "openat2": (437, 437), "clone": (56, 220), "clone3": (435, 435),
-    "socketpair": (53, 199), "sendto": (44, 206), "tgkill": (234, 131), "prlimit64": (302, 261), "prctl": (157, 167),
-    "ioctl": (16, 29), "fcntl": (72, 25),
+    "socketpair": (53, 199), "sendto": (44, 206), "recvfrom": (45, 207), "tgkill": (234, 131),
+    "prlimit64": (302, 261), "prctl": (157, 167), "ioctl": (16, 29), "fcntl": (72, 25),
 }
 # fmt: on
 """Calls by name, as (number on x86-64, number on aarch64): allowed to every program, to programs with processes,
@@ -72,6 +72,7 @@ _THREAD = 0x00010000  # CLONE_THREAD
 _NEW = 0x7E020000  # every CLONE_NEW* that `clone` takes
 _WRITES, _TRUNCATE = 0o3, 0o1000  # O_WRONLY and O_RDWR; O_TRUNC
 _UNIX, _STREAM, _KIND = 1, 1, 0xF  # AF_UNIX, SOCK_STREAM, and the bits of a socket's type without its flags
+_URGENT = 1  # MSG_OOB
 _ITSELF = 0x7A7A7A7A  # stands for the number of the process, which no process can have
 _NAMES = (15, 16)  # PR_SET_NAME, PR_GET_NAME
 _TERMINAL = (0x5401, 0x5413, 0x5421, 0x541B, 0x5450, 0x5451)  # TCGETS, TIOCGWINSZ, FIONBIO, FIONREAD, FIO(N)CLEX
@@ -115,6 +116,7 @@ def _rules(processes: bool) -> dict[str, list[Step]]:
     """What follows where the number is that of a call whose arguments decide. Every rule ends in a decision."""
     opened = [(_ANY_BIT, 0, 2, _TRUNCATE), (_ANY_BIT, 1, 0, _WRITES), _refuse(errno.EPERM), _allow()]
     kind = [_argument(1), (_AND, 0, 0, _KIND), (_EQUAL, 0, 1, _STREAM), _allow(), _refuse(errno.EPERM)]
+    calm = [_argument(3), (_ANY_BIT, 0, 1, _URGENT), _refuse(errno.EPERM)]
     forked = [_allow()] if processes else [(_ANY_BIT, 0, 1, _THREAD), _allow(), _refuse(errno.EPERM)]
     return {
         "open": [_argument(1), *opened],  # a file that may be read is not emptied by reading it with O_TRUNC
@@ -123,7 +125,15 @@ def _rules(processes: bool) -> dict[str, list[Step]]:
         "clone": [_argument(0), (_ANY_BIT, 0, 1, _NEW), _refuse(errno.EPERM), *forked],
         "clone3": [_refuse(errno.ENOSYS)],  # libraries fall back to `clone`
         "socketpair": [_argument(0), (_EQUAL, 1, 0, _UNIX), _refuse(errno.EPERM), *kind],  # datagrams have addresses
-        "sendto": [_argument(4), (_EQUAL, 1, 0, 0), _refuse(errno.EPERM), _argument(4, high=True), *_one_of((0,))],
+        "sendto": [
+            *calm,
+            _argument(4),
+            (_EQUAL, 1, 0, 0),
+            _refuse(errno.EPERM),
+            _argument(4, high=True),
+            *_one_of((0,)),
+        ],
+        "recvfrom": [*calm, _allow()],  # urgent data and sent descriptors are seldom used, and the kernel errs in them
         "tgkill": [_argument(0), *_one_of((_ITSELF,))],  # signals reach the process itself, as `abort` needs
         "prlimit64": [_argument(0), *_one_of((0,))],
         "prctl": [_argument(0), *_one_of(_NAMES)],

@@ -41,17 +41,26 @@ def standard_library() -> str:
 
 def places(standard: str) -> list[str]:
     """What a program may read: the standard library without what was installed into it, and shared libraries."""
-    found = [f"{standard}/{name}" for name in sorted(os.listdir(standard)) if name not in _FOREIGN]  # noqa: PTH208
-    for folder in _LIBRARIES:
+    found = [f"{standard}/{name}" for name in sorted(os.listdir(standard)) if not _foreign(name)]  # noqa: PTH208
+    for folder in dict.fromkeys((*_LIBRARIES, os.path.dirname(standard))):  # noqa: PTH120
         if os.path.isdir(folder):  # noqa: PTH112
             names = sorted(os.listdir(folder))  # noqa: PTH208
             found += [f"{folder}/{name}" for name in names if name.endswith("-linux-gnu") or ".so" in name]
     return [*found, *_SYSTEM]
 
 
+def _foreign(name: str) -> bool:
+    return name in _FOREIGN or name.startswith("config-")  # what is needed to build Python itself
+
+
 def landlock_version() -> int:
     """The version of Landlock's interface; 0 where the kernel has none."""
     return max(0, _libc.syscall(_CREATE, None, ctypes.c_size_t(0), ctypes.c_uint32(_VERSION)))
+
+
+def landlock_error() -> int:
+    """The number of the error with which the kernel refuses Landlock; 0 where it has it."""
+    return 0 if landlock_version() else ctypes.get_errno()
 
 
 def ruleset(writable: Iterable[str]) -> int:

@@ -1,9 +1,12 @@
 """The process inside a sandbox that forks once for each program.
 
-It has a Unix socket to the trainer's process as its standard input. A message with five descriptors asks for a fork:
-the job, and the program's standard input, standard output, standard error and reply. Two messages answer: the new
-process as a pidfd, and how it ended. The forking process never reads a job, an input or an output, so its memory, which
-every program inherits, holds nothing of the programs before.
+It has a Unix socket to the trainer's process as its standard input. A message with six descriptors asks for a fork:
+the job, the program's standard input, standard output, standard error and reply, and a socket of the fork's own. Two
+messages answer: the new process as a pidfd, and how it ended. The forking process never reads a job, an input or an
+output, so its memory, which every program inherits, holds nothing of the programs before.
+
+Over its own socket the fork says that all layers are on, and waits until the trainer's process has heard it. Then it
+closes the socket, and the program begins: whatever the program does with its descriptors comes after.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ import signal
 import socket
 import struct
 import sys
+import time
 import types
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -25,8 +29,9 @@ from typing import Any, NoReturn
 from . import calls, confine
 
 COMPILE, MEMORY, BROKEN = 120, 121, 125  # exit codes; a program may imitate them, and only spoils its own verdict by it
-READY = b"\1"  # the first byte of a reply: all layers are on, and the program begins
-_JOB, _REPLY = 4, 3
+READY, GO = b"\1", b"\2"  # all layers are on; the trainer's process knows it, and the program may begin
+FORK_SECONDS = 20.0  # for which a fork is tried again where the machine has no room for another process
+_RULES, _MARK = 4, 5  # behind the three streams and the reply; closed before the program begins
 _COMMON = (  # modules that programs import often
     "array",
     "bisect",
@@ -74,21 +79,21 @@ def main(settings: dict[str, Any]) -> NoReturn:
     hello = {"pid": os.getpid(), "python": sys.version.split()[0], "landlock": confine.landlock_version()}
     control.send(json.dumps(hello).encode())
     while True:
-        data, given, _, _ = socket.recv_fds(control, 1 << 12, 5)
+        data, given, _, _ = socket.recv_fds(control, 1 << 12, 6)
         if not data:
             os._exit(0)
         _serve(control, given, rules, steps)
 
 
 def _serve(control: socket.socket, given: Sequence[int], rules: int, steps: bytes) -> None:
-    child = os.fork()
+    child = _forked()
     if not child:
         _become(given, control, rules, steps)
     for number in given:
         os.close(number)
     handle = os.pidfd_open(child)
     try:
-        socket.send_fds(control, [b"started"], [handle])
+        socket.send_fds(control, [b'{"started": true}'], [handle])
         poller = select.poll()
         poller.register(handle, select.POLLIN)
         poller.register(control, select.POLLIN)
@@ -108,6 +113,18 @@ def _serve(control: socket.socket, given: Sequence[int], rules: int, steps: byte
         pass
 
 
+def _forked() -> int:
+    """Forks; where there is no room for a process it waits, because a program beside this one may hold it a while."""
+    until = time.monotonic() + FORK_SECONDS
+    while True:
+        try:
+            return os.fork()
+        except BlockingIOError:
+            if time.monotonic() > until:
+                raise
+        time.sleep(0.05)
+
+
 def _reaped() -> bool:
     try:
         return os.waitpid(-1, os.WNOHANG)[0] != 0
@@ -119,18 +136,19 @@ def _reaped() -> bool:
 
 
 def _become(given: Sequence[int], control: socket.socket, rules: int, steps: bytes) -> NoReturn:
-    """Turns the fork into the program. Ends with the code `BROKEN`, without the mark `READY`, if a layer fails."""
+    """Turns the fork into the program. Ends with the code `BROKEN`, without saying `READY`, if a layer fails."""
     try:
         os.setsid()
         job, source = _read(given[0])
-        ends = [os.dup2(number, 100 + place) for place, number in enumerate((*given[1:], rules))]
+        *streams, mark = given[1:]
+        ends = [os.dup2(number, 100 + place) for place, number in enumerate((*streams, rules, mark))]
         control.close()
         for place, number in enumerate(ends):
             os.dup2(number, place)
         os.closerange(len(ends), 1 << 16)
         confine.apply(
             job["layers"],
-            ruleset=_JOB,
+            ruleset=_RULES,
             filter=steps,
             user=job["user"],
             memory_mb=job["memory_mb"],
@@ -138,7 +156,10 @@ def _become(given: Sequence[int], control: socket.socket, rules: int, steps: byt
             file_mb=job["file_mb"],
             threads=job["threads"],
         )
-        os.write(_REPLY, READY)
+        with socket.socket(fileno=_MARK) as told:
+            told.send(READY)
+            if told.recv(1) != GO:
+                raise OSError("the trainer's process did not answer")
     except BaseException as error:
         os.write(2, f"{type(error).__name__}: {error}".encode())
         os._exit(BROKEN)
