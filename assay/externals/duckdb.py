@@ -14,7 +14,7 @@ from assay.externals.versions import of_package
 SETTINGS = {"threads": 1, "memory_limit": "256MB", "enable_external_access": "false"}
 
 
-KINDS = {"integer": "bigint", "real": "double", "numeric": "double", "text": "varchar"}
+KINDS = {"integer": "bigint", "real": "double", "numeric": "double", "text": "varchar", "blob": "varchar"}
 """DuckDB's type for each kind of column that SQLite has: it would not take SQLite's own texts of types."""
 
 
@@ -29,7 +29,7 @@ def _run(tables: Sequence[dict[str, Any]], query: str) -> dict[str, Any]:
     base = duckdb.connect(":memory:", config=SETTINGS)
     try:
         for table in tables:
-            parts = [f"{_quoted(name)} {KINDS[kind]}" for name, kind in table["columns"]]
+            parts = [f"{_quoted(name)} {kind}" for name, kind in _kinds(table)]
             parts += [f"unique ({', '.join(map(_quoted, columns))})" for columns in table.get("unique", ())]
             base.execute(f"create table {_quoted(table['name'])} ({', '.join(parts)})")
             marks = ", ".join("?" * len(table["columns"]))
@@ -46,6 +46,12 @@ def _run(tables: Sequence[dict[str, Any]], query: str) -> dict[str, Any]:
         return {"status": "error", "detail": type(error).__name__}
     finally:
         base.close()
+
+
+def _kinds(table: dict[str, Any]) -> list[tuple[str, str]]:
+    """The columns with DuckDB's types; one that has a text, as a date is to SQLite, is of texts."""
+    texts = {i for row in table["rows"] for i, cell in enumerate(row) if isinstance(cell, str)}
+    return [(name, "varchar" if i in texts else KINDS[kind]) for i, (name, kind) in enumerate(table["columns"])]
 
 
 def _quoted(name: str) -> str:

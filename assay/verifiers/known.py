@@ -68,7 +68,7 @@ VERIFIERS: dict[str, Verifier] = {
         ),
         Verifier(
             "calls",
-            "calls of tools, as in 'wake(at=7);mail(to=bob)', a JSON list, or a JSON object with calls, ordered and tools",
+            "calls of tools, as in 'wake(at=7);mail(to=bob)', a JSON list, or an object with calls, ordered and tools",
             "assay.verifiers.calls:explain",
         ),
         Verifier(

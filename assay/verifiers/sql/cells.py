@@ -63,7 +63,7 @@ class Cells:
             return "date"
         if "year" in declared or "year" in name:
             return "year"
-        if self.column.kind == "text":
+        if self.column.kind in ("text", "blob"):
             return "date" if "date" in name else "word"
         if "bool" in declared or declared == "bit":
             return "flag"
@@ -144,7 +144,7 @@ class Cells:
             length = re.search(r"char\w*\s*\(\s*(\d{1,4})\s*\)", self.column.declared, re.IGNORECASE)
             return cell[: max(1, int(length[1]))] if length else cell
         if self.form in ("whole", "year", "flag"):
-            return str(round(cell)) if self.column.kind == "text" else round(cell)
+            return str(round(cell)) if self.column.kind in ("text", "blob") else round(cell)
         return round(cell, 2) if self.span > SPANS[0] else round(cell)
 
 

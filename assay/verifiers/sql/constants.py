@@ -94,16 +94,17 @@ def _constant(token: Token, known: Collection[str]) -> Constant | None:
 
 def _behind(listed: Sequence[Token], place: int, known: Collection[str]) -> str | None:
     """The column to the left that the constant at this place is compared with."""
-    compared = False
+    passed: set[str] = set()
     for token in reversed(listed[max(0, place - _FARTHEST) : place]):
         name = token.text.lower()
         if token.kind in ("word", "quoted") and name in known:
-            return name if compared else None
+            other_side = "and" in passed and "between" not in passed
+            return name if passed & _COMPARES and not other_side else None
         if token.kind in ("number", "text") or (token.kind == "quoted" and name not in known):
             continue
         if name not in _BETWEEN:
             return None
-        compared = compared or name in _COMPARES
+        passed.add(name)
     return None
 
 

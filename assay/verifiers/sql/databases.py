@@ -105,13 +105,14 @@ def fill(tables: Sequence[Table], query: str, number: int) -> list[dict[str, Any
 def turned(database: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """The same database with its rows in another order, for a query whose result must not depend on it.
 
-    Rows of tables without keys are inserted from the last to the first. A key has an order of its own whatever was
-    inserted first, so rows of such tables are found from the last to the first.
+    Rows are inserted from the last to the first. A key has an order of its own whatever was inserted first, so tables
+    are made without their keys. Where that would change what a query finds, rows without a stated order are found from
+    the last to the first.
     """
-    return [
-        {**table, "reversed": True} if "create" in table else {**table, "rows": table["rows"][::-1]}
-        for table in database
-    ]
+    if all("create" not in table or table["plain"] for table in database):
+        without = [{name: part for name, part in table.items() if name != "create"} for table in database]
+        return [{**table, "rows": table["rows"][::-1], "rather": "unindexed"} for table in without]
+    return [{**table, "rather": "reversed"} for table in database]
 
 
 def _constants(query: str) -> dict[str, list[Any]]:

@@ -17,7 +17,7 @@ from assay.externals.sqlite import closed_functions
 from assay.rng import Key
 from assay.verifiers.sql.cells import Cells
 from assay.verifiers.sql.constants import Constants, constants_of, dated, joined, words_of
-from assay.verifiers.sql.databases import NULLS, SIZES, BadSchema
+from assay.verifiers.sql.databases import NULLS, SIZES
 from assay.verifiers.sql.schemas import KeyedTable, Reference, Schema, quoted
 
 ROWS = (8, 16)
@@ -29,7 +29,10 @@ Row = dict[str, Any]
 
 
 def fill_keyed(schema: Schema, query: str, number: int) -> list[dict[str, Any]]:
-    """The database of this number for a gold query, as the external takes it. Raises BadSchema."""
+    """The database of this number for a gold query, as the external takes it.
+
+    A table is empty where no row was found that keeps its constraints.
+    """
     generator = Key("sql", "keys", query, number).generator()
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as base:
         closed_functions(base, [])
@@ -54,27 +57,25 @@ class _Filling:
         self.dates = dated(query, schema.columns())
 
     def fill(self, table: KeyedTable) -> None:
-        """Makes a table and its rows. Raises BadSchema if it takes none."""
+        """Makes a table and its rows, as many as its keys and checks allow."""
         for sql in (table.create, *table.indices):
             self.base.execute(sql)
         count = max(1, round(self.size * int(self.generator.integers(ROWS[0], ROWS[1] + 1))))
         count = count if table.name in self.read else min(count, ASIDE)
         cells = self._cells(table, count)
-        rows = self.rows[table.name] = list[Row]()
-        why = "its references have nothing to refer to"
+        self.rows[table.name] = []  # a reference of the table to itself finds those that are there
         for _ in range(count):
-            for _ in range(TRIES):
-                row = self._drawn(table, cells)
-                refused = why if row is None else self._refused(table, row)
-                if row is not None and not refused:
-                    rows.append(row)
-                    break
-                why = refused or why
-            else:
+            if not any(self._added(table, cells) for _ in range(TRIES)):
                 break
-        if not rows:
-            raise BadSchema(f"no row of the table {table.name} was found that keeps its constraints ({why})")
         self.rows[table.name] = self._stored(table)
+
+    def _added(self, table: KeyedTable, cells: dict[str, Cells]) -> bool:
+        """Draws a row; whether its references have something to refer to, and SQLite takes it."""
+        row = self._drawn(table, cells)
+        taken = row is not None and self._taken(table, row)
+        if row is not None and taken:
+            self.rows[table.name].append(row)
+        return taken
 
     def _cells(self, table: KeyedTable, count: int) -> dict[str, Cells]:
         constants = _constants(self.schema, self.query, table)
@@ -135,16 +136,14 @@ class _Filling:
         row |= {name: parent[of] for name, of in pairs}
         return True
 
-    def _refused(self, table: KeyedTable, row: Row) -> str:
-        """Why SQLite does not take the row; "" if it does, and then the row is there."""
-        names = list(row)
-        marks = ", ".join("?" * len(names))
-        columns = ", ".join(map(quoted, names))
+    def _taken(self, table: KeyedTable, row: Row) -> bool:
+        """Inserts a row; False if SQLite refuses it, whose word on keys and checks is the last."""
+        marks, columns = ", ".join("?" * len(row)), ", ".join(map(quoted, row))
         try:
             self.base.execute(f"insert into {quoted(table.name)} ({columns}) values ({marks})", list(row.values()))
-        except sqlite3.Error as error:
-            return str(error)
-        return ""
+        except sqlite3.Error:
+            return False
+        return True
 
     def _stored(self, table: KeyedTable) -> list[Row]:
         """The rows as SQLite keeps them, by the affinity of each column."""
@@ -182,15 +181,13 @@ class _Filling:
 
     def described(self, table: KeyedTable) -> dict[str, Any]:
         """The table as the external takes it."""
-        rows = [list(row.values()) for row in self.rows[table.name]]
-        texts = {i for row in rows for i, cell in enumerate(row) if isinstance(cell, str)}
-        kinds = ["text" if i in texts else column.kind for i, column in enumerate(table.columns)]
         return {
             "name": table.name,
-            "columns": [[column.name, kind] for column, kind in zip(table.columns, kinds, strict=True)],
+            "columns": [[column.name, column.kind] for column in table.columns],
             "create": [table.create, *table.indices],
             "unique": [list(columns) for columns in table.unique],
-            "rows": rows,
+            "rows": [list(row.values()) for row in self.rows[table.name]],
+            "plain": table.plain,
         }
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from assay.externals.sqlite import FORBIDDEN, closed_functions
-from assay.verifiers.sql.constants import LARGEST
+from assay.verifiers.sql.constants import LARGEST, words_of
 from assay.verifiers.sql.databases import BadSchema
 
 LONGEST = 1 << 20  # characters
@@ -34,7 +34,7 @@ class KeyedColumn:
     """A column as it was declared: `KeyedColumn("age", "integer", "INT")`."""
 
     name: str
-    kind: str  # integer, real, text or numeric: SQLite's affinity of the declared type
+    kind: str  # integer, real, text, numeric or blob: SQLite's affinity of the declared type
     declared: str = ""
     null: bool = True
     examples: tuple[Any, ...] = ()
@@ -63,6 +63,7 @@ class KeyedTable:
     columns: tuple[KeyedColumn, ...]
     unique: tuple[tuple[str, ...], ...]
     references: tuple[Reference, ...]
+    plain: bool = True  # but for its keys, it is what the names and kinds of its columns say
 
     def column(self, name: str) -> KeyedColumn:
         return next(column for column in self.columns if column.name == name)
@@ -143,7 +144,9 @@ def _tables(base: sqlite3.Connection) -> Iterator[KeyedTable]:
         if not 0 < len(columns) <= MOST_COLUMNS:
             raise BadSchema(f"the table {name} has no columns that are filled, or more than {MOST_COLUMNS}")
         unique, indices = _unique(base, name)
-        yield KeyedTable(name, create, indices, columns, unique, tuple(_references(base, name, names)))
+        of_all = base.execute("select count(*) from pragma_table_xinfo(?)", (name,)).fetchone()[0]
+        plain = of_all == len(columns) and words_of(create).isdisjoint({"collate", "strict"})
+        yield KeyedTable(name, create, indices, columns, unique, tuple(_references(base, name, names)), plain)
 
 
 def _columns(base: sqlite3.Connection, table: str) -> Iterator[KeyedColumn]:
@@ -168,7 +171,7 @@ def affinity(declared: str) -> str:
     if any(part in name for part in ("CHAR", "CLOB", "TEXT")):
         return "text"
     if "BLOB" in name or not name:
-        return "text"  # nothing is converted; texts are what such columns mostly have
+        return "blob"  # nothing is converted
     return "real" if any(part in name for part in ("REAL", "FLOA", "DOUB")) else "numeric"
 
 
