@@ -14,6 +14,10 @@ from assay.externals.versions import of_package
 SETTINGS = {"threads": 1, "memory_limit": "256MB", "enable_external_access": "false"}
 
 
+KINDS = {"integer": "bigint", "real": "double", "numeric": "double", "text": "varchar", "blob": "varchar"}
+"""DuckDB's type for each kind of column that SQLite has: it would not take SQLite's own texts of types."""
+
+
 def answer(job: dict[str, Any], tell: Callable[[str], None]) -> dict[str, Any]:
     """Runs a query on each database: `answer` of `assay.externals.sqlite` says how both look."""
     return on_each(job, tell, _run)
@@ -25,11 +29,12 @@ def _run(tables: Sequence[dict[str, Any]], query: str) -> dict[str, Any]:
     base = duckdb.connect(":memory:", config=SETTINGS)
     try:
         for table in tables:
-            columns = ", ".join(f"{name} {kind}" for name, kind in table["columns"])
-            base.execute(f"create table {table['name']} ({columns})")
+            parts = [f"{_quoted(name)} {kind}" for name, kind in _kinds(table)]
+            parts += [f"unique ({', '.join(map(_quoted, columns))})" for columns in table.get("unique", ())]
+            base.execute(f"create table {_quoted(table['name'])} ({', '.join(parts)})")
             marks = ", ".join("?" * len(table["columns"]))
             if table["rows"]:
-                base.executemany(f"insert into {table['name']} values ({marks})", table["rows"])
+                base.executemany(f"insert into {_quoted(table['name'])} values ({marks})", table["rows"])
         base.execute("set lock_configuration = true")
         statements = base.extract_statements(query)
         if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
@@ -41,6 +46,16 @@ def _run(tables: Sequence[dict[str, Any]], query: str) -> dict[str, Any]:
         return {"status": "error", "detail": type(error).__name__}
     finally:
         base.close()
+
+
+def _kinds(table: dict[str, Any]) -> list[tuple[str, str]]:
+    """The columns with DuckDB's types; one that has a text, as a date is to SQLite, is of texts."""
+    texts = {i for row in table["rows"] for i, cell in enumerate(row) if isinstance(cell, str)}
+    return [(name, "varchar" if i in texts else KINDS[kind]) for i, (name, kind) in enumerate(table["columns"])]
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
 
 
 def _result(cursor: Any) -> dict[str, Any]:

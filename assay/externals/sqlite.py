@@ -23,10 +23,15 @@ FORBIDDEN = frozenset(
         *("load_extension", "readfile", "writefile", "edit", "fts3_tokenizer", "sqlite_log"),
         *("sqlite_compileoption_get", "sqlite_compileoption_used", "sqlite_source_id", "sqlite_version"),
         *("random", "randomblob", "zeroblob", "last_insert_rowid", "changes", "total_changes"),
-        *("date", "time", "datetime", "julianday", "strftime", "unixepoch", "timediff"),
+        *("current_date", "current_time", "current_timestamp", "timediff"),
     )
 )
 """Functions that read or write outside the database, answer differently each time, or make large values."""
+DATES = ("date", "time", "datetime", "julianday", "strftime", "unixepoch")
+CLOCK = frozenset({"now", "subsec", "subsecond"})  # times that are read from the clock
+ZONE = frozenset({"localtime", "utc"})  # what reads the machine's time zone
+RATHER = {"reversed": "pragma reverse_unordered_selects = on", "unindexed": "pragma automatic_index = off"}
+COST_OF_DATE = 100  # instructions for which a call of a function of dates counts
 
 Run = Callable[[Sequence[dict[str, Any]], str], dict[str, Any]]
 """Runs a query on one database and returns its status, with the rows if it is done."""
@@ -38,6 +43,9 @@ def answer(job: dict[str, Any], tell: Callable[[str], None]) -> dict[str, Any]:
     table = {"name": "t", "columns": [["a", "integer"]], "rows": [[1], [2]]}
     answer({"databases": [[table]], "query": "select sum(a) from t"}, print)
     # {"results": [{"status": "done", "rows": [[3]]}]}
+
+    A table that was declared in SQL also has `create`, the statements that make it. `rather` says that rows whose order
+    a query does not state come in another one: `reversed`, or `unindexed`, as they were inserted.
 
     A status is done, error, forbidden, time, memory or output; the results end with the first that is not done.
     """
@@ -59,17 +67,70 @@ def _run(tables: Sequence[dict[str, Any]], query: str) -> dict[str, Any]:
     base = sqlite3.connect(":memory:", isolation_level=None, cached_statements=0)
     try:
         for table in tables:
-            columns = ", ".join(f"{name} {kind}" for name, kind in table["columns"])
-            base.execute(f"create table {table['name']} ({columns})")
-            marks = ", ".join("?" * len(table["columns"]))
-            base.executemany(f"insert into {table['name']} values ({marks})", table["rows"])
-        denied = _close_up(base, {table["name"].lower() for table in tables})
-        return _result(base, query, denied)
+            _make(base, table)
+        for asked in {table["rather"] for table in tables if "rather" in table}:
+            base.execute(RATHER[asked])
+        denied: list[str] = []
+        cost = closed_functions(base, denied)
+        _close_up(base, {table["name"].lower() for table in tables}, denied)
+        return _result(base, query, denied, cost)
     finally:
         base.close()
 
 
-def _close_up(base: sqlite3.Connection, names: set[str]) -> list[str]:
+def _make(base: sqlite3.Connection, table: dict[str, Any]) -> None:
+    """Makes a table as it was declared, or from the names and kinds of its columns, and inserts its rows."""
+    name, columns = _quoted(table["name"]), [_quoted(column) for column, _ in table["columns"]]
+    kinds = ", ".join(f"{column} {kind}" for column, (_, kind) in zip(columns, table["columns"], strict=True))
+    for sql in table.get("create") or [f"create table {name} ({kinds})"]:
+        base.execute(sql)
+    marks = ", ".join("?" * len(columns))
+    base.executemany(f"insert into {name} ({', '.join(columns)}) values ({marks})", table["rows"])
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def closed_functions(base: sqlite3.Connection, denied: list[str]) -> Callable[[], int]:
+    """Lets functions of dates compute with times that are given, and read neither clock nor time zone.
+
+    `strftime('%Y', born)` is what it was; `strftime('%Y', 'now')` and `date()` fail, and `denied` says so. Returns a
+    function that says how many instructions the calls so far count for.
+    """
+    helper: list[sqlite3.Connection] = []
+    calls = 0
+
+    def guarded(name: str) -> Callable[..., Any]:
+        first = 1 if name == "strftime" else 0  # the place of the time, behind the format
+
+        def call(*given: Any) -> Any:
+            nonlocal calls
+            calls += 1
+            said = [_as_sqlite_reads(one) for one in given]
+            if len(given) <= first or said[first] in CLOCK or not ZONE.isdisjoint(said[first + 1 :]):
+                denied.append(f"{name} of the clock")
+                raise ValueError(name)
+            if not helper:
+                helper.append(sqlite3.connect(":memory:", isolation_level=None))
+            return helper[0].execute(f"select {name}({', '.join('?' * len(given))})", given).fetchone()[0]
+
+        return call
+
+    for name in DATES:
+        base.create_function(name, -1, guarded(name), deterministic=True)
+    for name in ("current_date", "current_time", "current_timestamp"):  # which a default reads without being asked
+        base.create_function(name, 0, guarded(name), deterministic=True)
+    return lambda: calls * COST_OF_DATE
+
+
+def _as_sqlite_reads(given: Any) -> str:
+    """An argument of a function of dates as these read it: bytes are text, and a NUL ends it."""
+    text = given.decode("latin-1") if isinstance(given, bytes) else str(given)
+    return text.partition("\0")[0].strip().lower()
+
+
+def _close_up(base: sqlite3.Connection, names: set[str], denied: list[str]) -> None:
     """From now on the connection reads these tables and nothing else; the list fills with what was denied."""
     for limit, value in (
         (sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_CELL),
@@ -82,8 +143,6 @@ def _close_up(base: sqlite3.Connection, names: set[str]) -> list[str]:
         (sqlite3.SQLITE_LIMIT_WORKER_THREADS, 0),
     ):
         base.setlimit(limit, value)
-    denied: list[str] = []
-
     readable = {*names, ""}  # the empty name stands for a table of which no column is read
 
     def allow(action: int, first: str | None, second: str | None, place: str | None, source: str | None) -> int:
@@ -97,16 +156,15 @@ def _close_up(base: sqlite3.Connection, names: set[str]) -> list[str]:
         return sqlite3.SQLITE_OK if fine else sqlite3.SQLITE_DENY
 
     base.set_authorizer(allow)
-    return denied
 
 
-def _result(base: sqlite3.Connection, query: str, denied: list[str]) -> dict[str, Any]:
-    left = INSTRUCTIONS
+def _result(base: sqlite3.Connection, query: str, denied: list[str], cost: Callable[[], int]) -> dict[str, Any]:
+    counted = 0
 
     def spent() -> bool:
-        nonlocal left
-        left -= STEP
-        return left < 0
+        nonlocal counted
+        counted += STEP
+        return counted + cost() > INSTRUCTIONS
 
     base.set_progress_handler(spent, STEP)
     base.text_factory = lambda cell: cell.decode("utf-8", "replace")
@@ -120,7 +178,7 @@ def _result(base: sqlite3.Connection, query: str, denied: list[str]) -> dict[str
             if len(rows) > MOST_ROWS or size > MOST_BYTES:
                 return {"status": "output"}
     except (sqlite3.Error, sqlite3.Warning, ValueError, OverflowError) as error:
-        if left < 0:
+        if counted + cost() > INSTRUCTIONS:
             return {"status": "time"}
         status = "forbidden" if denied or "one statement" in str(error) else "error"
         return {"status": status, "detail": (denied or [type(error).__name__])[0][:80]}

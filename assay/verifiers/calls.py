@@ -1,6 +1,7 @@
 """Calls of tools: read strictly, and compared with reference calls by names, keys and values (ToolRL 2504.13958).
 
-Two notations are read: a JSON list of {"name", "arguments"}, and, for small models, `wake(at=7);mail(to=bob)`.
+Two notations are read: a JSON list of {"name", "arguments"}, and, for small models, `wake(at=7);mail(to=bob)`. A
+reference may also be a JSON object, which says whether the order counts and which schemas the tools have.
 """
 
 from __future__ import annotations
@@ -9,13 +10,15 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from assay.types import Verdict
 from assay.verifiers.explained import Explained, bad_gold
+from assay.verifiers.tool_schemas import BadTools, Schema, filled, schemas_of
 
 LARGEST, DEEPEST, MOST = 64 * 1024, 64, 100  # characters, brackets within each other, and calls
+LARGEST_REFERENCE = 1 << 20  # characters, with the schemas of the tools
 _SHORT = re.compile(r"([a-z]+)\(([a-z0-9=,]*)\)")
 
 
@@ -27,6 +30,52 @@ class Call:
     arguments: Mapping[str, Any]
 
 
+@dataclass(frozen=True)
+class Reference:
+    """The calls that are right, whether their order counts, and the schemas of the tools that have one.
+
+    Example:
+        Reference((Call("wake", {"at": 7}),), ordered=True)
+    """
+
+    calls: tuple[Call, ...]
+    ordered: bool = False
+    schemas: Mapping[str, Schema] = field(default_factory=dict)
+
+    def read(self, calls: Sequence[Call]) -> list[Call]:
+        """Calls as the schemas read them: with defaults, and with numbers of the kind that a schema says."""
+        return [Call(call.name, filled(dict(call.arguments), self.schemas.get(call.name, {}))) for call in calls]
+
+
+class BadReference(ValueError):
+    """The reference is none; the message says why."""
+
+
+def read_reference(text: str) -> Reference:
+    """The reference that a text states: calls in one of the notations, or a JSON object. Raises BadReference.
+
+    read_reference('{"calls": [{"name": "wake", "arguments": {"at": 7}}], "ordered": true, "tools": []}')
+    """
+    if not text.lstrip().startswith("{"):
+        if (calls := read_calls(text)) is None:
+            raise BadReference("the reference is no list of calls")
+        return Reference(tuple(calls))
+    try:
+        described = _loaded(text, LARGEST_REFERENCE)
+        unknown = described.keys() - {"calls", "ordered", "tools"}
+        calls = _calls_of(described.get("calls"))
+        if unknown or calls is None or not isinstance(described.get("ordered", False), bool):
+            raise BadReference(
+                'expected {"calls": [...], "ordered": true or false, "tools": [...]}; the last two may lack'
+            )
+        schemas = schemas_of(described.get("tools", []))
+    except BadTools as error:
+        raise BadReference(str(error)) from None
+    if schemas and (strange := [call.name for call in calls if call.name not in schemas]):
+        raise BadReference(f"the reference calls '{strange[0][:40]}', which is none of its tools")
+    return Reference(tuple(calls), described.get("ordered", False), schemas)
+
+
 def read_calls(text: str) -> list[Call] | None:
     """The calls that a text notes; None if it notes them in neither notation."""
     if len(text) > LARGEST:
@@ -36,12 +85,23 @@ def read_calls(text: str) -> list[Call] | None:
 
 
 def _json_calls(text: str) -> list[Call] | None:
-    if _depth(text) > DEEPEST:
-        return None
     try:
-        rows = json.loads(text, object_pairs_hook=_once, parse_constant=_refuse, parse_float=_finite)
-    except (ValueError, RecursionError):
+        return _calls_of(_loaded(text, LARGEST))
+    except BadReference:
         return None
+
+
+def _loaded(text: str, largest: int) -> Any:
+    """The JSON of a text. Raises BadReference where it is none, too long or too deep."""
+    if len(text) > largest or _depth(text) > DEEPEST:
+        raise BadReference(f"longer than {largest} characters, or deeper than {DEEPEST} brackets")
+    try:
+        return json.loads(text, object_pairs_hook=_once, parse_constant=_refuse, parse_float=_finite)
+    except (ValueError, RecursionError):
+        raise BadReference("the reference is no JSON") from None
+
+
+def _calls_of(rows: Any) -> list[Call] | None:
     if not isinstance(rows, list) or len(rows) > MOST:
         return None
     calls = []
@@ -100,9 +160,10 @@ def _finite(text: str) -> float:
     return number
 
 
-def equal(gold: Sequence[Call], found: Sequence[Call]) -> bool:
-    """Whether both are the same calls, in whatever order. 1, 1.0, true and "1" are four values."""
-    return Counter(map(_text, gold)) == Counter(map(_text, found))
+def equal(gold: Sequence[Call], found: Sequence[Call], *, ordered: bool = False) -> bool:
+    """Whether both are the same calls, in whatever order unless that counts. 1, 1.0, true and "1" are four values."""
+    mine, theirs = list(map(_text, gold)), list(map(_text, found))
+    return mine == theirs if ordered else Counter(mine) == Counter(theirs)
 
 
 def _text(value: Any) -> str:
@@ -146,12 +207,17 @@ def jaccard(one: Iterable[str], other: Iterable[str]) -> float:
     return (first & second).total() / together if together else 1.0
 
 
-def verdict_of(gold: Sequence[Call], text: str) -> Verdict:
+def verdict_of(gold: Sequence[Call] | Reference, text: str) -> Verdict:
     """Whether a text notes the same calls."""
+    reference = gold if isinstance(gold, Reference) else Reference(tuple(gold))
     found = read_calls(text)
     if found is None:
         return Verdict.fail("format", "no list of calls")
-    return Verdict.ok(_noted(found)) if equal(gold, found) else Verdict.fail("wrong", "other calls", _noted(found))
+    right, said = reference.read(reference.calls), reference.read(found)
+    if equal(right, said, ordered=reference.ordered):
+        return Verdict.ok(_noted(found))
+    why = "the same calls in another order" if equal(right, said) else "other calls"
+    return Verdict.fail("wrong", why, _noted(found))
 
 
 def _noted(calls: Sequence[Call]) -> str:
@@ -160,21 +226,23 @@ def _noted(calls: Sequence[Call]) -> str:
 
 
 def explain(pairs: Sequence[tuple[str, str]]) -> list[Explained]:
-    """Each (reference calls, response) explained, both in one of the notations.
+    """Each (reference, response) explained; a reference as `read_reference` reads it.
 
     explain([("wake(at=7)", '[{"name": "wake", "arguments": {"at": 7}}]')])
     """
     return [_explained(gold, response) for gold, response in pairs]
 
 
-def _explained(reference: str, response: str) -> Explained:
-    gold = read_calls(reference)
-    if gold is None:
-        why = "the reference is no list of calls"
-        return bad_gold(why)
-    verdict = verdict_of(gold, response)
-    if verdict.kind == "format":
+def _explained(text: str, response: str) -> Explained:
+    try:
+        reference = read_reference(text)
+    except BadReference as error:
+        return bad_gold(str(error))
+    verdict, gold = verdict_of(reference, response), _noted(reference.calls)
+    found = read_calls(response)
+    if found is None:
         why = 'a JSON list of {"name", "arguments"} or wake(at=7);mail(to=bob) was expected'
-        return Explained(verdict, _noted(gold), None, "", "notation", why)
-    why = f"the graded match is {matched(gold, read_calls(response)):.3g} of 3"
-    return Explained(verdict, _noted(gold), verdict.answer, "", "calls", why)
+        return Explained(verdict, gold, None, "", "notation", why)
+    match = matched(reference.read(reference.calls), reference.read(found))
+    why = f"the graded match is {match:.3g} of 3" + (f"; {verdict.detail}" if "order" in verdict.detail else "")
+    return Explained(verdict, gold, verdict.answer, "", "calls", why)

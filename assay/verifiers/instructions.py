@@ -82,15 +82,16 @@ CHECKS: Mapping[str, tuple[tuple[type, ...], Callable[..., bool]]] = {
     "without": ((str,), lambda text, part: part not in text),
     "starts": ((str,), lambda text, part: text.startswith(part) or text.lstrip().startswith(part)),
     "ends": ((str,), lambda text, part: text.endswith(part) or text.rstrip().endswith(part)),
-    "lowercase": ((), lambda text: text == text.lower()),
-    "uppercase": ((), lambda text: text == text.upper()),
+    "lowercase": ((), lambda text: text.upper() != text == text.lower()),
+    "uppercase": ((), lambda text: text.lower() != text == text.upper()),
     "palindrome": ((), lambda text: text == text[::-1]),
     "json": ((), _is_json),
 }
 """Kind of a rule -> the types of its arguments, and the check of a text that is not empty.
 
 Words, sentences, paragraphs and bullets count only if they have a letter or a digit: else a row of stops or dashes
-would be a long text.
+would be a long text. A text in which no letter has a case, such as "12 34", is neither in capitals nor in lower case:
+else one text could be both.
 """
 
 

@@ -67,7 +67,9 @@ VERIFIERS: dict[str, Verifier] = {
             "assay.verifiers.programs.explained:explain",
         ),
         Verifier(
-            "calls", "calls of tools, as in 'wake(at=7);mail(to=bob)' or a JSON list", "assay.verifiers.calls:explain"
+            "calls",
+            "calls of tools, as in 'wake(at=7);mail(to=bob)', a JSON list, or an object with calls, ordered and tools",
+            "assay.verifiers.calls:explain",
         ),
         Verifier(
             "patches",

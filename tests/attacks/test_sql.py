@@ -61,7 +61,7 @@ LOOKS = [  # Q04
     "select * from dbstat", "select * from sqlite_stat1", "select * from sqlite_dbpage",
     "select * from json_each('[1]')",
     "select sqlite_version()", "select sqlite_source_id()", "select last_insert_rowid()", "select changes()",
-    "select date('now')", "select strftime('%s','now')", "select random()",
+    "select date('now')", "select strftime('%s','now')", "select random()", "select current_timestamp",
 ]  # fmt: skip
 LUCK = [  # Q05 and Q06
     "select 42", "select null", "select a from t limit 1", "select a from t", "select b from t where b>14",

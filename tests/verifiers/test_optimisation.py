@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from programs_by_hand import By, Row, same, text
 from small_runs import Shell
@@ -46,6 +46,40 @@ def test_one_program_in_two_spellings() -> None:
         ({"a": 1, "b": 1}, "<=", 4),
         ({"a": 1, "b": 3}, "<=", 6),
     ]
+
+
+ROWS = ["-a + b <= 4", "a - b >= -3", "+ 2 c <= 9", "- 1 <= a + c <= 6", "first: -c - a >= -8", "b = 2"]
+BOUNDS = ["a free", "-6 <= w <= 6", "b FREE", "+1 <= c", "-inf <= d <= 4", "e <= +7", "- 2 <= f", "-3 <= a", "c <= 5"]
+DECLARED = ["a b", "c", "d, e"]
+
+
+@settings(deadline=None)
+@given(st.permutations(ROWS), st.permutations(BOUNDS), st.permutations(DECLARED), st.booleans())
+def test_the_lines_of_a_section_may_stand_in_any_order(
+    rows: list[str], bounds: list[str], declared: list[str], last: bool
+) -> None:
+    """Each line is a statement of its own, also one that begins with a sign and stands behind `a free`."""
+    sections = [["Bounds", *bounds], ["Generals", *declared]]
+    found = read("\n".join(["Maximize", "a - b", "Subject To", *rows, *sections[last], *sections[not last], "End"]))
+    assert found.lower == {"a": -3, "b": None, "w": -6, "c": 1, "d": None, "f": -2}
+    assert found.upper == {"a": None, "b": None, "w": 6, "c": 5, "d": 4, "e": 7}
+    assert found.integers == {"a", "b", "c", "d", "e"}
+    as_written = {
+        (frozenset({"a": -1, "b": 1}.items()), "<=", 4),
+        (frozenset({"a": 1, "b": -1}.items()), ">=", -3),
+        (frozenset({"c": 2}.items()), "<=", 9),
+        (frozenset({"a": -1, "c": -1}.items()), "<=", 1),
+        (frozenset({"a": 1, "c": 1}.items()), "<=", 6),
+        (frozenset({"c": -1, "a": -1}.items()), ">=", -8),
+        (frozenset({"b": 1}.items()), "=", 2),
+    }
+    assert {(frozenset(row.terms.items()), row.comparison, row.bound) for row in found.rows} == as_written
+
+
+def test_all_bounds_of_a_variable_hold() -> None:
+    assert read("max a; a<=9; bounds; a>=0; a>=2; a<=7; a<=8").range_of("a") == (2, 7)
+    assert read("max a; a<=9; bounds; a<=7; a free; bin a").range_of("a") == (0, 1)
+    assert read("max a; a<=9; bounds; a<=inf; a<=7; a>=-4; a>=-inf").range_of("a") == (-4, 7)
 
 
 def test_sides_and_double_comparisons() -> None:

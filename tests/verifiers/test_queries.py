@@ -18,7 +18,7 @@ from assay.tasks import task
 from assay.tasks.sql import TABLES
 from assay.verifiers.sql import verdicts
 from assay.verifiers.sql.compare import same
-from assay.verifiers.sql.databases import BadSchema, fill, tables_of
+from assay.verifiers.sql.databases import BadSchema, fill, tables_of, turned
 from assay.verifiers.sql.verdicts import explain, gold_text, orders, plain
 
 external = pytest.mark.external("sqlite")
@@ -93,7 +93,7 @@ def test_databases_are_filled_with_what_tells_queries_apart() -> None:
     assert sum(value not in (16, 17, 18) for value in values) > len(values) / 4, "not all stand at the bound"
     assert 0.04 < sum(row[0] is None for row in rows) / len(rows) < 0.2
     assert not any(row[1] is None for row in rows)
-    assert fill(tables, text, 0, reverse=True)[0]["rows"] == made[0][0]["rows"][::-1]
+    assert turned(made[0])[0]["rows"] == made[0][0]["rows"][::-1]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ a program also fits on one line: `max 3a+2b; a+b<=4; int a b`. A solver never re
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Literal
@@ -92,6 +92,7 @@ _TERM = re.compile(
 )
 _INFINITE = re.compile(r"(?P<sign>[+-])?\s*inf(?:inity)?", re.IGNORECASE)
 _FREE = re.compile(r"([A-Za-z_][A-Za-z0-9_]{0,15})\s+free", re.IGNORECASE)
+_ENDS_FREE = re.compile(r"[A-Za-z0-9_]\s+free$", re.IGNORECASE)
 _NAMES = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,15}(?:[\s,]+[A-Za-z_][A-Za-z0-9_]{0,15})*")
 
 
@@ -132,8 +133,11 @@ def _statements(text: str) -> list[str]:
 
 
 def _open(statement: str, line: str) -> bool:
-    """Whether a statement goes on in this line: it ends in an operator, or the line adds to an expression."""
-    whole = _COMPARISON.search(statement) or _KEYWORD.fullmatch(statement)
+    """Whether a statement goes on in this line: it ends in an operator, or the line adds to an expression.
+
+    A comparison, a word that begins a section and `a free` are whole: what begins with a sign behind one stands alone.
+    """
+    whole = _COMPARISON.search(statement) or _KEYWORD.fullmatch(statement) or _ENDS_FREE.search(statement)
     return statement[-1] in "+-<>=*:" or (line[0] in "+-" and not whole)
 
 
@@ -177,8 +181,10 @@ class _Draft:
         return section
 
     def bound(self, statement: str) -> None:
+        """All bounds of a variable hold, so that their order says nothing; `free` lifts the 0 that none need state."""
         if free := _FREE.fullmatch(statement):
-            self.lower[free[1]] = self.upper[free[1]] = None
+            self.lower.setdefault(free[1], None)
+            self.upper.setdefault(free[1], None)
             return
         pieces, signs = _compared(statement)
         places = [i for i, piece in enumerate(pieces) if not _number(piece)]
@@ -188,9 +194,9 @@ class _Draft:
             above = (sign == "<=") == (i >= places[0])  # whether the number bounds the variable from above
             value = _bound_value(pieces[i + 1] if i >= places[0] else pieces[i])
             if sign == "=" or above:
-                self.upper[name] = value
+                _narrow(self.upper, name, value, min)
             if sign == "=" or not above:
-                self.lower[name] = value
+                _narrow(self.lower, name, value, max)
 
     def declare(self, section: str, statement: str) -> None:
         if _NAMES.fullmatch(statement) is None:
@@ -198,8 +204,9 @@ class _Draft:
         names = re.split(r"[\s,]+", statement)
         self.integers.update(names)
         if section == "bin":
-            self.lower.update(dict.fromkeys(names, Fraction(0)))
-            self.upper.update(dict.fromkeys(names, Fraction(1)))
+            for name in names:
+                _narrow(self.lower, name, Fraction(0), max)
+                _narrow(self.upper, name, Fraction(1), min)
 
     def program(self) -> Program:
         if self.objective is None:
@@ -213,6 +220,17 @@ class _Draft:
         if taken := [name for name in found.variables if name.lower() in _RESERVED]:
             raise Unreadable(f"'{taken[0]}' is a word of the format and cannot be a variable")
         return found
+
+
+def _narrow(
+    limits: dict[str, Fraction | None],
+    name: str,
+    value: Fraction | None,
+    tighter: Callable[[Fraction, Fraction], Fraction],
+) -> None:
+    """One bound more on a side of a variable; None, an infinite one, leaves those that are stated."""
+    stated = limits.get(name)
+    limits[name] = value if stated is None else stated if value is None else tighter(stated, value)
 
 
 def _unlabelled(statement: str) -> str:

@@ -83,8 +83,8 @@ def tables_of(described: Any) -> tuple[Table, ...]:
     return tables
 
 
-def fill(tables: Sequence[Table], query: str, number: int, *, reverse: bool = False) -> list[dict[str, Any]]:
-    """The database of this number for a gold query, as the external takes it; `reverse` turns the order of its rows."""
+def fill(tables: Sequence[Table], query: str, number: int) -> list[dict[str, Any]]:
+    """The database of this number for a gold query, as the external takes it."""
     generator = Key("sql", query, number).generator()
     constants = _constants(query)
     filled = []
@@ -96,10 +96,23 @@ def fill(tables: Sequence[Table], query: str, number: int, *, reverse: bool = Fa
             {
                 "name": table.name,
                 "columns": [[column.name, column.kind] for column in table.columns],
-                "rows": rows[::-1] if reverse else rows,
+                "rows": rows,
             }
         )
     return filled
+
+
+def turned(database: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The same database with its rows in another order, for a query whose result must not depend on it.
+
+    Rows are inserted from the last to the first. A key has an order of its own whatever was inserted first, so tables
+    are made without their keys. Where that would change what a query finds, rows without a stated order are found from
+    the last to the first.
+    """
+    if all("create" not in table or table["plain"] for table in database):
+        without = [{name: part for name, part in table.items() if name != "create"} for table in database]
+        return [{**table, "rows": table["rows"][::-1], "rather": "unindexed"} for table in without]
+    return [{**table, "rather": "reversed"} for table in database]
 
 
 def _constants(query: str) -> dict[str, list[Any]]:

@@ -1,16 +1,19 @@
 """Verdicts on queries that a model wrote: right if their results are those of the gold query on every database.
 
-Each question has 48 databases of its own, of one row to some sixty. A gold must give rows on three of them at least,
-not the same ones on all, and the same whatever the order in which rows were inserted. Gold and candidate run in jobs of
-their own, so that no candidate reads a gold or its result.
+Each question has 48 databases of its own, of one row to some sixty. Tables are described, or stated in SQL with keys,
+which every database keeps. A gold must give rows on three of them at least, not the same ones on all, and the same
+whatever the order in which rows were inserted. Where it sorts, equal values leave the order of some rows open: there
+their order does not count, and a database on which it also decides which rows are cut off is left out. Gold and
+candidate run in jobs of their own, so that no candidate reads a gold or its result.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from assay.externals import workers_of
@@ -19,13 +22,21 @@ from assay.types import Problem, Verdict
 from assay.verifiers.answers import find_answer
 from assay.verifiers.explained import Explained
 from assay.verifiers.sql.compare import Rows, same
-from assay.verifiers.sql.databases import BadSchema, Table, fill, tables_of
+from assay.verifiers.sql.databases import BadSchema, fill, tables_of, turned
+from assay.verifiers.sql.keyed import fill_keyed
+from assay.verifiers.sql.schemas import schema_of
 
 NAME = "sqlite"
 DATABASES = 48
 FULL = 3  # databases on which a gold must give rows
+LEFT_OUT = 0.75  # largest share of the databases of several rows on which equal values may decide what is cut off
 LONGEST = 4_000  # characters of a query
 BLAME = {"forbidden": "forbidden", "time": "time", "memory": "memory", "output": "output", "error": "runtime"}
+
+
+Database = list[dict[str, Any]]
+Fill = Callable[[str, int], Database]
+"""The database of a gold query and a number."""
 
 
 @dataclass(frozen=True)
@@ -36,15 +47,15 @@ class Gold:
     """
 
     query: str
-    databases: tuple[list[dict[str, Any]], ...] = ()
+    databases: tuple[Database, ...] = ()
     results: tuple[Rows, ...] = ()
-    ordered: bool = False
+    ordered: frozenset[int] = frozenset()  # the places of the databases on which the order of rows counts
     trouble: str = ""
     kind: str = "bad_gold"
 
 
 def judge(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
-    """Verdicts on whole responses to problems whose spec has `tables` and the gold `query`."""
+    """Verdicts on whole responses to problems whose spec has `tables`, listed or as SQL, and the gold `query`."""
     golds = [gold_text(problem.spec) for problem, _ in pairs]
     answers = [find_answer(text, problem.wording) for problem, text in pairs]
     return [one.verdict for one in explain(list(zip(golds, answers, strict=True)))]
@@ -105,20 +116,32 @@ def _gold(text: str, first: int) -> Gold:
 def _prepared(text: str, first: int) -> Gold:
     try:
         described = json.loads(text)
-        query, tables = plain(str(described["query"] or "")), tables_of(described["tables"])
-    except (ValueError, KeyError, TypeError) as error:
+        query, fill_one = plain(str(described["query"] or "")), _filling(described["tables"])
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         why = str(error) if isinstance(error, BadSchema) else 'expected JSON with "tables" and "query"'
         return Gold("", trouble=why)
     if not _fine(query):
         return Gold(query, trouble="the gold query is empty or too long")
-    return _examined(query, tables, range(first, first + DATABASES))
+    return _examined(query, fill_one, range(first, first + DATABASES))
 
 
-def _examined(query: str, tables: tuple[Table, ...], numbers: range) -> Gold:
+def _filling(described: Any) -> Fill:
+    """How databases are filled: by the keys of tables that are stated in SQL, or as a list of tables says."""
+    if isinstance(described, str):
+        schema = schema_of(described)
+        return partial(fill_keyed, schema)
+    return partial(fill, tables_of(described))
+
+
+def _examined(query: str, fill_one: Fill, numbers: range) -> Gold:
     """The gold with its databases, after all that a gold must be."""
-    databases = [fill(tables, query, number) for number in numbers]
-    turned = [fill(tables, query, number, reverse=True) for number in numbers]
-    outcomes = workers_of(NAME).map([{"databases": one, "query": query} for one in (databases, turned)])
+    databases = [fill_one(query, number) for number in numbers]
+    for tables in zip(*databases, strict=True):
+        if not any(table["rows"] for table in tables):
+            return Gold(query, trouble=f"no row of the table {tables[0]['name']} was found that keeps its constraints")
+    outcomes = workers_of(NAME).map(
+        [{"databases": one, "query": query} for one in (databases, list(map(turned, databases)))]
+    )
     for outcome in outcomes:
         if outcome.status == "lost":
             return Gold(query, trouble=outcome.detail, kind="worker_lost")
@@ -126,16 +149,31 @@ def _examined(query: str, tables: tuple[Table, ...], numbers: range) -> Gold:
             return Gold(query, trouble=f"the gold query ends with {outcome.status}")
         if (last := outcome.result["results"][-1])["status"] != "done":
             return Gold(query, trouble=f"the gold query ends with {last['status']} ({last.get('detail', '')})")
-    ordered = orders(query)
-    results = [[one["rows"] for one in outcome.result["results"]] for outcome in outcomes]
-    full = [i for i, rows in enumerate(results[0]) if _says_something(rows)]
+    mine, theirs = ([one["rows"] for one in outcome.result["results"]] for outcome in outcomes)
+    asked = orders(query)
+    kept = [i for i in range(DATABASES) if same(mine[i], theirs[i], ordered=False)]
+    if trouble := _of_order(query, databases, kept):
+        return Gold(query, trouble=trouble)
+    ordered = {i: asked and same(mine[i], theirs[i], ordered=True) for i in kept}
+    several = [i for i in kept if not same(mine[i], mine[i][::-1], ordered=True)]
+    if asked and several and not any(ordered[i] for i in several):
+        return Gold(query, trouble="what the gold query sorts by leaves the order of its rows open on all databases")
+    full = [i for i in kept if _says_something(mine[i])]
     if len(full) < FULL:
         return Gold(query, trouble=f"the gold query gives no rows on {DATABASES - len(full)} of {DATABASES} databases")
-    if any(not same(results[0][i], results[1][i], ordered=ordered) for i in range(DATABASES)):
-        return Gold(query, trouble="the gold query's result depends on the order in which rows were inserted")
-    if all(same(results[0][full[0]], results[0][i], ordered=ordered) for i in full):
+    if all(same(mine[full[0]], mine[i], ordered=ordered[i]) for i in full):
         return Gold(query, trouble="the gold query gives the same rows on all databases")
-    return Gold(query, tuple(databases), tuple(results[0]), ordered)
+    counts = frozenset(place for place, i in enumerate(kept) if ordered[i])
+    return Gold(query, tuple(databases[i] for i in kept), tuple(mine[i] for i in kept), counts)
+
+
+def _of_order(query: str, databases: Sequence[Database], kept: Sequence[int]) -> str:
+    """Why a gold cannot be judged by whose rows depend on the order of insertion on all databases but those kept."""
+    several = [i for i, tables in enumerate(databases) if any(len(table["rows"]) > 1 for table in tables)]
+    left_out = len(databases) - len(kept)
+    if left_out and (not _cuts(query) or left_out > LEFT_OUT * len(several)):
+        return "the gold query's result depends on the order in which rows were inserted"
+    return ""
 
 
 def _says_something(rows: Rows) -> bool:
@@ -143,11 +181,23 @@ def _says_something(rows: Rows) -> bool:
     return any(cell is not None and (len(rows) > 1 or cell != 0) for row in rows for cell in row)
 
 
+def _bare(query: str) -> str:
+    """A query without its texts, quoted names and comments."""
+    return re.sub(r"'(?:[^']|'')*'|\"[^\"]*\"|`[^`]*`|--[^\n]*|/\*.*?\*/", " ", query, flags=re.DOTALL)
+
+
+def _cuts(query: str) -> bool:
+    """Whether a query takes the first of rows that it sorts, so that equal values leave open which these are."""
+    text = _bare(query)
+    return bool(
+        re.search(r"\border\s+by\b", text, re.IGNORECASE) and re.search(r"\b(limit|over)\b", text, re.IGNORECASE)
+    )
+
+
 def orders(query: str) -> bool:
     """Whether a query orders its rows, at its top and not only within parentheses."""
-    text = re.sub(r"'(?:[^']|'')*'|\"[^\"]*\"|--[^\n]*|/\*.*?\*/", " ", query, flags=re.DOTALL)
     depth, top = 0, []
-    for char in text:
+    for char in _bare(query):
         depth += {"(": 1, ")": -1}.get(char, 0)
         top.append(char if depth == 0 else " ")
     return re.search(r"\border\s+by\b", "".join(top), re.IGNORECASE) is not None
@@ -175,10 +225,10 @@ def _explained(gold: Gold, text: str, query: str | None, outcome: Outcome | None
 
 
 def _decided(gold: Gold, query: str, results: Sequence[Mapping[str, Any]]) -> tuple[Verdict, str]:
-    for number, (rows, found) in enumerate(zip(gold.results, results), 1):
+    for place, (rows, found) in enumerate(zip(gold.results, results)):
         if found["status"] != "done":
-            detail = f"database {number}: {found['status']} {found.get('detail', '')}".rstrip()
+            detail = f"database {place + 1}: {found['status']} {found.get('detail', '')}".rstrip()
             return Verdict.fail(BLAME[found["status"]], detail, query), "engine"
-        if not same(rows, found["rows"], ordered=gold.ordered):
-            return Verdict.fail("wrong", f"other rows on database {number} of {len(gold.results)}", query), "rows"
+        if not same(rows, found["rows"], ordered=place in gold.ordered):
+            return Verdict.fail("wrong", f"other rows on database {place + 1} of {len(gold.results)}", query), "rows"
     return Verdict.ok(query), "rows"
