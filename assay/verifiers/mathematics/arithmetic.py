@@ -89,6 +89,15 @@ def _factorial(value: Fraction) -> Fraction | None:
     return Fraction(math.factorial(value.numerator))
 
 
+def _double_factorial(value: Fraction) -> Fraction | None:
+    """n (n - 2) (n - 4) ..., down to 2 or 1."""
+    if value.denominator != 1 or value < 0:
+        return None
+    if value > MOST_FACTORIAL:
+        raise TooBig
+    return Fraction(math.prod(range(value.numerator, 0, -2)))
+
+
 def _binomial(above: Fraction, below: Fraction) -> Fraction | None:
     if above.denominator != 1 or below.denominator != 1 or not 0 <= below <= above:
         return None
@@ -104,6 +113,7 @@ _EXACT: Mapping[str, Callable[..., Fraction | None]] = {
     "/": lambda a, b: a / b if b else None,
     "^": _power,
     "!": _factorial,
+    "!!": _double_factorial,
     "root": _root,
     "binomial": _binomial,
     "abs": lambda a: abs(a),

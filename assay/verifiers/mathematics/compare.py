@@ -1,20 +1,22 @@
 """Whether an answer equals the gold answer: both are read, and compared exactly or to many digits.
 
 The gold's type decides how they are compared: words, a choice, a number or expression, an unordered list or set, an
-ordered tuple or interval, a matrix, a relation. Only a gold that our grammar cannot read is left to a `Symbolic`;
-without one, the pair stays undecided. A pair that can be read but not be decided counts as not equal.
+ordered tuple or interval, a matrix, a relation, a family of solutions. Only expressions that our grammar cannot read are
+left to a `Symbolic`, and only where both sides are one expression: what has parts is taken apart here. Without a
+`Symbolic`, such a pair stays undecided. A pair that can be read but not be decided counts as not equal.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Protocol
 
-from assay.verifiers.mathematics import arithmetic, numeric, relations
+from assay.verifiers.mathematics import arithmetic, families, numeric, relations
 from assay.verifiers.mathematics.expressions import Tree
+from assay.verifiers.mathematics.families import Family
 from assay.verifiers.mathematics.quantities import Quantity, percent_left_out, rounds_to, shown_bounds
 from assay.verifiers.mathematics.reading import (
     Based,
@@ -26,14 +28,15 @@ from assay.verifiers.mathematics.reading import (
     Relation,
     Value,
     Words,
-    bare,
     read,
 )
 from assay.verifiers.mathematics.relations import Region
+from assay.verifiers.mathematics.structure import bare, nested
 from assay.verifiers.mathematics.writing import LONGEST, balanced, clean, squeezed
 
 MOST_PARTS = 64  # of a list or matrix
 DEEPEST = 6  # levels of structures within structures
+UNDECIDED = "undecided"
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,7 @@ class Decision:
     """
 
     equal: bool | None
-    layer: str  # which step of the comparison decided
+    layer: str  # which step of the comparison decided; UNDECIDED if none could within its means
     why: str
 
 
@@ -93,10 +96,12 @@ class _Comparison:
         wanted, given = read(gold, trusted=True), read(answer)
         if isinstance(wanted, Words | Choice) or isinstance(given, Choice):
             return self._words(wanted, given, (gold, answer), depth)
-        if isinstance(wanted, Opaque) or (isinstance(wanted, Relation) and not relations.readable(wanted)):
-            return self.symbolic.same(gold, answer)
+        if isinstance(wanted, Family) or isinstance(given, Family):
+            return self._families(wanted, given, (gold, answer), depth)
         if isinstance(wanted, Relation) or isinstance(given, Relation):
             return self._related(wanted, given, (gold, answer), depth)
+        if isinstance(wanted, Opaque):
+            return self._opaque(gold, answer, given)
         if isinstance(given, Words | Opaque):
             return Decision(False, "form", "no mathematics that could be read")
         if _alone(wanted) != _alone(given):  # {5} is 5
@@ -135,6 +140,30 @@ class _Comparison:
         found = given.text if isinstance(given, Words) else None
         return Decision(found == wanted.text, "words", f"'{wanted.text[:80]}' against '{found or answer[:40]}'")
 
+    # --- what our grammar does not have ---------------------------------------------------------------------
+
+    def _opaque(self, gold: str, answer: str, given: Reading) -> Decision:
+        """Leaves one expression beside one expression to the library, if both have the structure that the library sees."""
+        if isinstance(given, Words):
+            return Decision(False, "form", "no mathematics that could be read")
+        if not isinstance(given, Opaque | Value):
+            return Decision(False, "structure", "something with parts, where the gold is one expression")
+        if isinstance(given, Value) and given.quantity.tree is None:
+            return Decision(False, "number", "too big to be worked out, and not written alike")
+        if not (legible(gold) and legible(answer)):
+            return Decision(False, UNDECIDED, "the gold can only be compared as text, and the answer is another text")
+        return self.symbolic.same(gold, answer)
+
+    # --- families -------------------------------------------------------------------------------------------
+
+    def _families(self, wanted: Reading, given: Reading, texts: tuple[str, str], depth: int) -> Decision:
+        """Compares expressions with letters that have a range. The ranges must be equal, the letters need not be."""
+        sides = [one if isinstance(one, Family) else text for one, text in zip((wanted, given), texts, strict=True)]
+        found = [self.of(gold, answer, depth + 1) for gold, answer in families.matched(*sides)]
+        if not found:
+            return Decision(False, "structure", "the range of a letter is another one, or stated on one side alone")
+        return next((one for one in found if one.equal), next((one for one in found if one.equal is None), found[0]))
+
     # --- relations ------------------------------------------------------------------------------------------
 
     def _related(self, wanted: Reading, given: Reading, texts: tuple[str, str], depth: int) -> Decision:
@@ -145,15 +174,22 @@ class _Comparison:
         if named is not None and stated is not None:
             if not relations.may_be(named, stated):
                 return Decision(False, "equation", f"the value of {stated.name or 'nothing'}, not of {named.name}")
-            decisions = [self.of(named.values[-1], value, depth + 1) for value in stated.values]
-            return next((one for one in decisions if not one.equal), decisions[-1])
+            return _all([self.of(named.values[-1], value, depth + 1) for value in stated.values])
         region, other = relations.region(wanted), relations.region(given)
         if region is not None and other is not None:
             return self._same_region(region, other, depth)
         if isinstance(wanted, Relation) and isinstance(given, Relation):
+            if not relations.readable(wanted):
+                return self._sides(wanted, given, depth)
             equal = relations.same(wanted, given, self.budget)
             return Decision(bool(equal), "equation", "as relations, up to a constant factor")
         return Decision(False, "equation", "an equation where a value is asked, or the other way round")
+
+    def _sides(self, wanted: Relation, given: Relation, depth: int) -> Decision:
+        """Compares relations with sides that our grammar cannot read, side by side as they are written."""
+        if wanted.signs != given.signs:
+            return Decision(False, "equation", "other signs between the sides")
+        return _all([self.of(g, a, depth + 1) for g, a in zip(wanted.sides, given.sides, strict=True)])
 
     # --- structures -----------------------------------------------------------------------------------------
 
@@ -163,7 +199,7 @@ class _Comparison:
             return found
         wanted, given = relations.assigned(wanted, given)
         if not isinstance(wanted, Group) or not isinstance(given, Group):
-            return self._ratio_or_decimal(wanted, given, texts, depth)
+            return self._ratio(wanted, given, texts, depth)
         if not _comparable(wanted, given):
             return Decision(False, "structure", f"a {given.kind}, where the gold is a {wanted.kind}")
         if wanted.kind == "ratio":
@@ -173,9 +209,9 @@ class _Comparison:
         if len(wanted.parts) > MOST_PARTS:
             return Decision(sorted(wanted.parts) == sorted(given.parts), "structure", "long lists, compared as text")
         if wanted.ordered or given.ordered:
-            equal = _all(self.of(g, a, depth + 1).equal for g, a in zip(wanted.parts, given.parts))
-        else:
-            equal = _matched(wanted.parts, given.parts, lambda g, a: self.of(g, a, depth + 1).equal)
+            pairs = zip(wanted.parts, given.parts, strict=True)
+            return _all([self.of(g, a, depth + 1) for g, a in pairs], f"a {wanted.kind}, part by part")
+        equal = _matched(wanted.parts, given.parts, lambda g, a: self.of(g, a, depth + 1).equal)
         return Decision(equal, "structure" if equal is not None else "symbolic", f"a {wanted.kind}, part by part")
 
     def _regions(self, wanted: Reading, given: Reading, texts: tuple[str, str], depth: int) -> Decision | None:
@@ -191,17 +227,12 @@ class _Comparison:
             return Decision(False, "structure", f"a region of {given.name}, not of {wanted.name}")
         return self.of(wanted.text, given.text, depth + 1)
 
-    def _ratio_or_decimal(self, wanted: Reading, given: Reading, texts: tuple[str, str], depth: int) -> Decision:
-        """Compares a group with a single value. They can be equal in two cases:
-        the ratio `3:4` is 3/4, and `2,5` may be 2.5 with a decimal comma.
-        """
+    def _ratio(self, wanted: Reading, given: Reading, texts: tuple[str, str], depth: int) -> Decision:
+        """Compares a group with a single value. Only a ratio can be equal to one: `3:4` is 3/4."""
         for one, other in ((wanted, texts[1]), (given, texts[0])):
             if isinstance(one, Group) and one.kind == "ratio" and len(one.parts) == 2 and not _clock(one):
                 fraction = rf"\frac{{{one.parts[0]}}}{{{one.parts[1]}}}"
                 return self.of(*((fraction, other) if one is wanted else (other, fraction)), depth + 1)
-        for one, other in (texts, texts[::-1]):
-            if re.fullmatch(r"-?\d+\.\d+", one) and re.fullmatch(r"-?\d+,\d+", other):
-                return self.of(texts[0].replace(",", "."), texts[1].replace(",", "."), depth + 1)
         if isinstance(wanted, Group):
             return Decision(False, "structure", f"one thing, where the gold is a {wanted.kind} of {len(wanted.parts)}")
         assert isinstance(given, Group)
@@ -215,8 +246,7 @@ class _Comparison:
         if shapes[0] != shapes[1] or sum(shapes[0]) > MOST_PARTS:
             return Decision(False, "structure", "matrices of different shapes")
         pairs = [(g, a) for rows in zip(wanted.rows, given.rows) for g, a in zip(*rows)]
-        equal = _all(self.of(g, a, depth + 1).equal for g, a in pairs)
-        return Decision(equal, "structure" if equal is not None else "symbolic", "a matrix, entry by entry")
+        return _all([self.of(g, a, depth + 1) for g, a in pairs], "a matrix, entry by entry")
 
     # --- numbers and expressions ----------------------------------------------------------------------------
 
@@ -272,8 +302,9 @@ def _expressions(gold: Tree, answer: Tree, budget: numeric.Budget) -> Decision:
         equal = arithmetic.same_function(gold, answer)
         return Decision(equal, "identity", "rational functions at random points")
     equal = numeric.same_value(gold, answer, budget)
-    why = "to hundreds of digits" if equal is not None else "no decision at thousands of digits"
-    return Decision(bool(equal), "identity", why)
+    if equal is None:
+        return Decision(False, UNDECIDED, "no decision at thousands of digits")
+    return Decision(equal, "identity", "to hundreds of digits")
 
 
 def _based(wanted: Reading, given: Reading) -> Decision:
@@ -306,7 +337,16 @@ def _comparable(wanted: Group, given: Group) -> bool:
         kinds = {wanted.kind, given.kind}
         listed = given.kind == "tuple" and given.brackets == "[]"  # as programs write it
         return "list" in kinds and (listed or ("()" in (wanted.brackets, given.brackets) and given.joined == ","))
+    if wanted.kind == given.kind == "tuple":
+        return wanted.brackets == given.brackets or {wanted.brackets, given.brackets} <= {"()", "[]", ""}
     return wanted.brackets == given.brackets if wanted.kind == given.kind == "pair" else True
+
+
+def legible(text: str) -> bool:
+    """Whether the library reads the structure of a text as we do: no two numbers side by side, which it multiplies, no
+    double factorial, which it takes for two, and no bracket that does not close.
+    """
+    return not re.search(r"(?<![\d.^_])\d[\d.]*\s+\d|!\s*!", text) and nested(text)
 
 
 def _alone(found: Reading) -> bool:
@@ -332,9 +372,16 @@ def _proportion(wanted: Group, given: Group, budget: numeric.Budget) -> Decision
     return Decision(equal, "structure", "ratios, by their proportion")
 
 
-def _all(values: Iterable[bool | None]) -> bool | None:
-    found = list(values)
-    return False if False in found else None if None in found else True
+def _all(found: Sequence[Decision], why: str = "") -> Decision:
+    """The decision on parts that must all be equal, given those on each: the first that is against it."""
+    against = [one for one in found if not one.equal]
+    for doubt in (lambda one: one.equal is False and one.layer != UNDECIDED, lambda one: one.equal is None):
+        if first := next(filter(doubt, against), None):
+            layer = "structure" if first.equal is False and why else first.layer
+            return Decision(first.equal, layer, f"{why}: {first.why}" if why else first.why)
+    if against:
+        return against[0]
+    return Decision(True, "structure", why) if why else found[-1]
 
 
 def _matched(wanted: Sequence[str], given: Sequence[str], same: Callable[[str, str], bool | None]) -> bool | None:

@@ -97,7 +97,7 @@ def plain_number(text: str) -> Number | None:
     body = body.lstrip("+-").strip() if body[:1] in ("+", "-") else body
     if cut := re.fullmatch(r"(\d*\.\d+)\s*(?:\.\.\.|…|\\[lc]?dots)", body):
         body = cut[1]
-    if re.fullmatch(r"\d{1,3}(?:\.\d{3})+,\d+|0,\d+", body):  # 1.234,5 and 0,5
+    if re.fullmatch(r"\d{1,3}(?:\.\d{3})+,\d+", body):  # 1.234,5; a lone comma may separate two numbers
         body = body.replace(".", "").replace(",", ".")
     body = re.sub(r"\s*(?:\\times|\\cdot|\*)\s*10\s*\^\s*(?:\{\s*([+-]?\d{1,6})\s*\}|([+-]?\d))$", r"e\1\2", body)
     match = re.fullmatch(rf"(?P<digits>{_DIGITS}(?:\.\d+)?|\.\d+|\d+\.)(?:[eE](?P<power>[+-]?\d{{1,6}}))?", body)
@@ -217,9 +217,12 @@ class _Reader:
         base = self.atom(depth + 1)
         while self.peek()[1] in ("!", "%"):
             sign = self.take()[1]
-            if sign == self.peek()[1] == "!":
-                raise Unreadable  # n!! is not (n!)!
-            base = ("!", base) if sign == "!" else ("/", base, ("number", Fraction(100)))
+            if sign == self.peek()[1] == "!":  # n!! is not (n!)!
+                self.take()
+                sign = "!!"
+            base = (sign, base) if sign in ("!", "!!") else ("/", base, ("number", Fraction(100)))
+            if sign == "!!" and self.peek()[1] == "!":
+                raise Unreadable
         if self.peek()[1] in ("^", "**"):
             self.take()
             if self.peek()[1] == r"\circ":

@@ -272,6 +272,9 @@ class _Work:
         self._costly(value)
         return self.mp.gamma(value + 1)
 
+    def _exact_only(self, _: str, value: Any) -> Any:
+        raise Undefined
+
     def _binomial(self, _: str, above: Any, below: Any) -> Any:
         self._costly(above)
         self._costly(below)
@@ -290,6 +293,6 @@ class _Work:
 
 _METHODS = {
     "+": "sum", "-": "sum", "*": "product", "/": "product", "^": "power", "root": "root", "log": "log", "abs": "size",
-    "floor": "step", "ceil": "step", "!": "factorial", "binomial": "binomial",
+    "floor": "step", "ceil": "step", "!": "factorial", "!!": "exact_only", "binomial": "binomial",
     **dict.fromkeys(FUNCTIONS, "function"),
 }  # fmt: skip

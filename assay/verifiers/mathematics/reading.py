@@ -1,8 +1,8 @@
 """Reads an answer into a typed value: a number or expression, a list, set, tuple or interval, a matrix, a relation, a
 choice, or words.
 
-An answer is split, outside all brackets, at the marks that bind least. Its parts stay texts, and are read when they are
-compared. A gold is trusted more than an answer: any words behind its number are taken for its unit. This module does
+An answer is split, outside all brackets, at the marks that bind least (`structure`). Its parts stay texts, and are read
+when they are compared. A gold is trusted more than an answer: any words behind its number are taken for its unit. This module does
 not decide whether two answers are equal.
 """
 
@@ -16,7 +16,10 @@ from itertools import product
 
 from assay.verifiers.mathematics import words
 from assay.verifiers.mathematics.expressions import plain_number
+from assay.verifiers.mathematics.families import Family, family
+from assay.verifiers.mathematics.names import is_name
 from assay.verifiers.mathematics.quantities import Quantity, quantity
+from assay.verifiers.mathematics.structure import bare, enclosed, encloses, listed, several, split
 from assay.verifiers.mathematics.words import in_words
 
 MOST_SIGNS = 3  # how many `\\pm` an expression may have
@@ -96,7 +99,7 @@ class Opaque:
 
 
 _REALS = Group("pair", (r"-\infty", r"\infty"), "()")
-Reading = Words | Choice | Value | Based | Group | Grid | Relation | Opaque
+Reading = Words | Choice | Value | Based | Group | Grid | Relation | Family | Opaque
 
 
 @lru_cache(maxsize=4096)
@@ -130,65 +133,10 @@ def read(text: str, *, trusted: bool = False) -> Reading:
 
 def _structure(text: str) -> Reading | None:
     """The value of a text that has parts: a list, a relation, a set, a matrix and so on. None if it has none."""
-    for step in (_told, _signs, _listed, _relation, _grid, _sets, _bracketed, _ratio):
+    for step in (_told, _ranged, _signs, _listed, _relation, _grid, _sets, _bracketed, _ratio):
         if (found := step(text)) is not None:
             return found
     return None
-
-
-# --- splitting ----------------------------------------------------------------------------------------------
-
-_STEP = re.compile(r"\\(?:begin|end|left|right)(?![a-zA-Z])|\\[a-zA-Z]+|\\.|.", re.DOTALL)
-_OPEN = frozenset(("(", "[", "{", r"\{", r"\begin", r"\langle", r"\lfloor", r"\lceil"))
-_CLOSE = frozenset((")", "]", "}", r"\}", r"\end", r"\rangle", r"\rfloor", r"\rceil"))
-
-
-def split(text: str, mark: re.Pattern[str]) -> tuple[list[str], list[str]]:
-    """(the parts of a text between marks that are outside all brackets, those marks)."""
-    parts: list[str] = []
-    marks: list[str] = []
-    depth = start = place = 0
-    while place < len(text):
-        if depth <= 0 and (found := mark.match(text, place)):
-            parts.append(text[start:place].strip())
-            marks.append(found[0].strip())
-            place = start = found.end()
-            continue
-        step = _STEP.match(text, place)
-        assert step is not None
-        depth += (step[0] in _OPEN) - (step[0] in _CLOSE)
-        place = step.end()
-    parts.append(text[start:].strip())
-    return parts, marks
-
-
-def bare(text: str) -> str:
-    """The text without round brackets or braces around a single value, and without a `\\text{}` around mathematics."""
-    text = text.strip().rstrip(",;").strip()
-    if (
-        (shaped := re.match(r"\\text\s*(?=\{)", text))
-        and encloses(text[shaped.end() :])
-        and re.search(r"[\d\\]", text[5:])
-    ):
-        text = text[shaped.end() :]
-    while len(text) > 2 and (text[0], text[-1]) in (("(", ")"), ("{", "}")) and encloses(text):
-        if len(split(text[1:-1], _COMMA)[0]) > 1 and text[0] == "(":
-            break
-        text = text[1:-1].strip()
-    return text
-
-
-def encloses(text: str) -> bool:
-    """Whether the bracket that begins a text closes at its end."""
-    depth = place = 0
-    while place < len(text):
-        step = _STEP.match(text, place)
-        assert step is not None
-        depth += (step[0] in _OPEN) - (step[0] in _CLOSE)
-        place = step.end()
-        if depth == 0:
-            return place == len(text)
-    return False
 
 
 # --- words --------------------------------------------------------------------------------------------------
@@ -207,37 +155,26 @@ def _told(text: str) -> Reading | None:
 
 # --- lists and signs ----------------------------------------------------------------------------------------
 
-_AND = re.compile(r"\s*(?:\\text\s*\{\s*,?\s*(?:and|or)\s*,?\s*\}|(?<![a-zA-Z\\])(?:and|or)(?![a-z]))\s*|;")
-_GROUPED = "|".join(rf"(?<=(?<![\d.])\d{{{n}}},)|(?<=,\d\d\d,)" for n in (1, 2, 3))
-_COMMA = re.compile(r",")
-_WHOLE = re.compile(  # "where k is an integer": the range of a letter in a family of solutions
-    r"(?:\\text\s*\{\s*(?:where|for|with)\s*\}\s*|where\s+|for\s+)?[kmnl]\s*\\in\s*(?:\\mathbb|\\text)?\s*\{?\s*[ZN]\s*\}?(?:\^\+)?"
-)
-_APART = re.compile(rf",(?!(?:{_GROUPED})\d{{3}}(?!\d))")  # a comma, unless it groups thousands
+
+def _ranged(text: str) -> Reading | None:
+    """An expression together with the range of a letter in it: `k\\pi, k \\in \\mathbb{Z}`."""
+    return family(text)
 
 
 def _listed(text: str) -> Reading | None:
-    """A list such as `1, 2 and 3`. Two kinds of marks make a list of lists: `x = 1, y = 2; x = 3, y = 4`."""
-    outer, marks = split(text, _AND)
-    inner = [[part for part in split(chunk, _APART)[0] if part] for chunk in outer if chunk.strip(" ,")]
-    if len(inner) > 1 and all(len(parts) > 1 for parts in inner):
-        parts = [chunk.strip(" ,") for chunk in outer if chunk.strip(" ,")]
-    else:
-        parts = [part for parts in inner for part in parts]
-    if len(rest := [part for part in parts if not _WHOLE.fullmatch(part)]) < len(parts):
-        return read(", ".join(rest)) if rest else None
-    if len(parts) < 2:
-        return None if len(parts) < 1 or parts[0] == text else read(parts[0])
-    joined = re.sub(r"[^a-z]", "", marks[0].replace(r"\text", "")) if marks else ","
-    return Group("list", tuple(parts), joined=joined or ",")
+    """A list such as `1, 2 and 3`."""
+    found = listed(text)
+    if len(found.parts) < 2:
+        return None if not found.parts or found.parts[0] == text else read(found.parts[0])
+    return Group("list", found.parts, joined=found.joined)
 
 
 def _signs(text: str) -> Reading | None:
     """The two values of `1 \\pm x`, as a list; `\\mp` takes the opposite sign."""
     marks = re.findall(r"\\(?:pm|mp)(?![a-zA-Z])", text)
-    if not 1 <= len(marks) <= MOST_SIGNS or len(split(text, _AND)[0]) > 1 or len(split(text, _APART)[0]) > 1:
+    if not 1 <= len(marks) <= MOST_SIGNS or len(listed(text).parts) > 1:
         return None
-    if text.startswith((r"\{", "[")) or (text.startswith("(") and len(split(text[1:-1], _COMMA)[0]) > 1):
+    if text.startswith((r"\{", "[")) or (text.startswith("(") and several(text[1:-1])):
         return None
     tied = [("+",) * len(marks), ("-",) * len(marks)] if r"\mp" in marks else product("+-", repeat=len(marks))
     variants = [_with_signs(text, signs) for signs in tied]
@@ -271,38 +208,6 @@ def _relation(text: str) -> Reading | None:
     if not all(sides):
         return Opaque() if sides[0] or signs not in (["="], [r"\approx"]) else read(sides[1])
     return Relation(tuple(sides), tuple("=" if sign == r"\approx" else sign for sign in signs))
-
-
-_NAME = re.compile(
-    r"""(?:m\s*\\angle|\\angle|\\triangle|[a-zA-Z]|\\(?:alpha|beta|gamma|delta|epsilon|theta|lambda|mu|phi|varphi|omega|rho|
-    sigma|tau|Delta|Omega|ell|vec|overline|overrightarrow|bar|hat|text|mathbf|mathcal|cos|sin|tan|log|ln|circ|det|deg)
-    (?![a-zA-Z])|_\s*(?:\w|\{[^{}]*\})|\^\s*\{?\s*-1\s*\}?|'|\{[a-zA-Z0-9 ,.:'-]*\}|\s|:|\|)+""",
-    re.VERBOSE,
-)
-_SPOKEN = re.compile(r"\\text\s*\{([^{}]*)\}|(?<!\\)\b([a-z]+)\b")  # NO is a line from N to O
-_ARGUMENTS = re.compile(r"^(?P<head>.*[\w}'])\s*\((?P<arguments>[^()]{1,40})\)$", re.DOTALL)
-
-
-def is_name(side: str) -> bool:
-    """Whether one side of a relation is a name, not a value: `x`, `f(x)`, `\\angle ABC`, `(p, q)`, `V_1 : V_2`."""
-    side = side.strip()
-    if fraction := re.fullmatch(r"\\frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}", side):
-        return is_name(fraction[1]) and is_name(fraction[2])
-    if side.startswith("(") and encloses(side):
-        return all(is_name(part) for part in split(side[1:-1], _COMMA)[0])
-    if match := _ARGUMENTS.match(side):
-        side = match["head"]
-    spoken = [text or word for text, word in _SPOKEN.findall(side)]
-    if words.denied(" ".join(spoken)):
-        return False
-    return 0 < len(side) <= 80 and _NAME.fullmatch(side) is not None and re.fullmatch(r"\W*(?:e|i)\W*", side) is None
-
-
-def name_of(side: str) -> tuple[str, str]:
-    """(the name, its arguments): ("f", "x") for `f(x)`."""
-    match = _ARGUMENTS.match(side.strip())
-    squeezed = re.sub(r"[\s{}]|\\text", "", match["head"] if match else side)
-    return squeezed, re.sub(r"\s", "", match["arguments"]) if match else ""
 
 
 _MATRIX = re.compile(
@@ -344,6 +249,8 @@ def _sets(text: str) -> Reading | None:
     if text.startswith(r"\{") and text.endswith(r"\}") and encloses(text):
         inner = text[2:-2].strip()
         such, _ = split(inner, _SUCH)
+        if len(such) == 2 and (found := family(such[1] if is_name(such[0]) else f"{such[0]}, {such[1]}")) is not None:
+            return found
         if len(such) == 2 and is_name(split(such[0], re.compile(r"\\in(?![a-zA-Z])"))[0][0]):
             return read(such[1])
         return Group("set", tuple(_parts(inner)), "{}")
@@ -361,12 +268,9 @@ def _bracketed(text: str) -> Reading | None:
 
 
 def _parts(inner: str) -> Sequence[str]:
-    """The parts of a set or tuple. A comma between digits groups thousands only
-    if other commas are followed by a space.
-    """
-    mark = re.compile(rf"{_APART.pattern}|;") if re.search(r",\s", inner) else re.compile("[,;]")
+    """The parts of a set or tuple; `\\pm 1` is two of them."""
     found: list[str] = []
-    for part in split(inner, mark)[0]:
+    for part in enclosed(inner):
         several = _signs(part)
         found += several.parts if isinstance(several, Group) else [part]
     return found

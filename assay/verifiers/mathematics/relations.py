@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from assay.verifiers.mathematics import numeric
 from assay.verifiers.mathematics.arithmetic import symbols
 from assay.verifiers.mathematics.expressions import Tree
+from assay.verifiers.mathematics.names import is_name, name_of
 from assay.verifiers.mathematics.reading import (
     Grid,
     Group,
+    Opaque,
     Reading,
     Relation,
     Value,
-    encloses,
-    is_name,
-    name_of,
     read,
 )
+from assay.verifiers.mathematics.structure import encloses
 
 _SIZE = re.compile(r"\|\s*([a-z])\s*\|")
 INFINITY = r"\infty"
@@ -61,16 +61,33 @@ def stated(found: Reading, text: str = "") -> Stated | None:
     names: list[str] = []
     if len(sides) > 2 and all(map(is_name, sides)):
         return None
-    while len(sides) > 1 and is_name(sides[0]):
-        names.append(sides.pop(0))
+    worked = 0  # sides that say what is worked out: `\\lim_{x \\to 0} x = 0` states 0
+    while len(sides) > 1 and (is_name(sides[0]) or _to_be_worked_out(sides[0])):
+        side = sides.pop(0)
+        if is_name(side):
+            names.append(side)
+        else:
+            worked += 1
     if not names and len(sides) == 2 and is_name(sides[1]):
         names.append(sides.pop())
-    if not names and (
+    if not names and not worked and (
         len(set(sides)) < len(sides) or any(tree is None or symbols(tree) for tree in map(tree_of, sides))
     ):
         return None
     name = name_of(names[-1]) if names else ("", "")
     return Stated(tuple(sides), *name)
+
+
+_WORK = re.compile(
+    r"\\(?:lim|int|iint|oint|sum|prod|det|gcd|max|min|bmod|pmod|mod)(?![a-zA-Z])|\\begin\s*\{(?:vmatrix|array)\}"
+)
+
+
+def _to_be_worked_out(side: str) -> bool:
+    """Whether one side of a chain is a calculation that our grammar does not have: a limit, an integral, a determinant."""
+    found = read(side)
+    opaque = isinstance(found, Opaque) or (isinstance(found, Grid) and found.kind == "determinant")
+    return opaque and _WORK.search(side) is not None and r"\text" not in side
 
 
 def may_be(wanted: Stated, given: Stated) -> bool:

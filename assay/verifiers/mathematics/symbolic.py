@@ -80,7 +80,7 @@ def _imaginary(found: Any) -> Any:
 
 def _collide(text: str) -> bool:
     """Whether some letter occurs in upper and in lower case: the library may take both for one symbol."""
-    letters = set(re.findall(r"[a-zA-Z]", re.sub(r"\\\\[a-zA-Z]+", " ", text)))
+    letters = set(re.findall(r"[a-zA-Z]", re.sub(r"\\[a-zA-Z]+", " ", text)))
     return any(letter.swapcase() in letters for letter in letters)
 
 

@@ -19,11 +19,11 @@ from assay.errors import ConfigError
 from assay.host.workers import Outcome, Workers
 from assay.types import Problem, Verdict
 from assay.verifiers.explained import Explained, bad_gold
-from assay.verifiers.mathematics.compare import Decision, compare
+from assay.verifiers.mathematics.compare import UNDECIDED, Decision, compare
 from assay.verifiers.mathematics.expressions import plain_number
 from assay.verifiers.mathematics.shares import Known, shared
 from assay.verifiers.mathematics.symbolic import GOLD_READ
-from assay.verifiers.mathematics.writing import ONE_LINE, balanced, clean, find, squeezed
+from assay.verifiers.mathematics.writing import ONE_LINE, Found, balanced, clean, find, squeezed
 
 GOLD_LONGEST = 200_000
 REMEMBERED = 65_536  # results of the worker processes that are kept, because answers of a group are often the same
@@ -59,13 +59,15 @@ def explain(pairs: Sequence[tuple[str | None, str]]) -> list[Explained]:
     ]
 
 
-OPEN = "undecided"
+OPEN = "open"  # the kind of a verdict that is still to come
 
 
 def _exactly(gold: str | None, response: str) -> Explained:
     wanted, trouble = gold_of(gold)
     if wanted is None:
         return bad_gold(trouble)
+    if alike(gold or "", response):
+        return Explained(Verdict("ok", "", "text: the gold itself", canonical(wanted)), wanted, wanted, "whole", "text", "the gold itself")
     found = find(response)
     if found.text is None:
         kind = "empty" if not response.strip() else "format"
@@ -74,10 +76,30 @@ def _exactly(gold: str | None, response: str) -> Explained:
         return Explained(Verdict.fail(kind, reason), wanted, None, found.mark, "extraction", reason)
     if not found.text.strip():
         return Explained(Verdict.fail("empty", "an empty answer"), wanted, "", found.mark, "extraction", "empty")
-    decision = compare(wanted, found.text)
+    decision, answer = _decided(wanted, found)
     more = f"; the last of {found.different} different ones" if found.different > 1 else ""
-    verdict = _verdict(decision, found.text, more)
-    return Explained(verdict, wanted, found.text, found.mark, decision.layer, decision.why + more)
+    verdict = _verdict(decision, answer, more)
+    return Explained(verdict, wanted, answer, found.mark, decision.layer, decision.why + more)
+
+
+def _decided(wanted: str, found: Found) -> tuple[Decision, str]:
+    """(the decision, the text that it is about): on the answer as it stands, or on the values that the sentence gives."""
+    assert found.text is not None
+    if found.mark == "conclusion" or not found.values:
+        whole = None
+    elif (whole := compare(wanted, found.text)).equal or found.values == (found.text,):
+        return whole, found.text
+    if not found.values:
+        return compare(wanted, found.text), found.text
+    decisions = [compare(wanted, value) for value in found.values]
+    if len(decisions) == 1:
+        return decisions[0], found.values[0]
+    against = next((one for one in decisions if not one.equal), None)
+    if against is None:
+        return decisions[-1], found.values[-1]
+    if against.equal is None:
+        against = Decision(False, UNDECIDED, "several values, of which some need the library")
+    return against, ", ".join(found.values)
 
 
 def gold_of(gold: str | None) -> tuple[str | None, str]:
@@ -96,6 +118,11 @@ def gold_of(gold: str | None) -> tuple[str | None, str]:
     return wanted.strip(), ""
 
 
+def alike(gold: str, response: str) -> bool:
+    """Whether a response is nothing but the gold as it stands in the data, though it may be a text of several lines."""
+    return len(gold) == len(response) and " ".join(gold.split()) == " ".join(response.split())
+
+
 def _verdict(decision: Decision, answer: str, more: str = "") -> Verdict:
     detail = f"{decision.layer}: {decision.why}{more}"
     shown = canonical(answer)
@@ -103,7 +130,8 @@ def _verdict(decision: Decision, answer: str, more: str = "") -> Verdict:
         return Verdict("invalid", OPEN, detail, shown)
     if decision.equal:
         return Verdict("ok", "", detail, shown)
-    return Verdict.fail("format" if decision.layer == "form" else "wrong", detail, shown)
+    kind = {"form": "format", UNDECIDED: UNDECIDED}.get(decision.layer, "wrong")
+    return Verdict.fail(kind, detail, shown)
 
 
 @lru_cache(maxsize=4096)

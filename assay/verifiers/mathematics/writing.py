@@ -9,6 +9,8 @@ import re
 import unicodedata
 from dataclasses import dataclass
 
+from assay.verifiers.mathematics.conclusions import concluded
+
 SEEN = 200_000  # characters at the end of a response that are searched
 LONGEST = 2_000  # characters of an answer that is read; longer answers are compared character by character
 DEEPEST = 50  # levels of nested braces
@@ -30,22 +32,26 @@ class Found:
     """
 
     text: str | None  # None: no answer was found
-    mark: str  # box, ####, answer-tag, anchor, whole; or why none was found: unclosed, unfinished-thought, none
+    mark: str  # box, ####, answer-tag, anchor, whole, conclusion; or why there is none: unclosed, unfinished-thought, none
     different: int = 1  # how many different answers were marked in this way
+    values: tuple[str, ...] = ()  # what the sentence says, if the answer is a sentence: all of them must be right
 
 
 def find(response: str) -> Found:
     """The answer of a response, after any reasoning section. The first of these that the response has is the answer:
 
-    the last closed `\\boxed{}` that is in no other box, together with boxes joined to it by "and", "or" or a comma; the
-    line after the last `####`; the last `<answer>`; the sentence after "the answer is"; a response that is a single
-    line, or the only formula in that line.
+    the last `\\boxed{}` that is in no other box, together with boxes joined to it by "and", "or" or a comma, unless some
+    box is not closed; the line after the last `####`; the last `<answer>`; the sentence after "the answer is"; a response
+    that is a single line, or the only formula in that line; what the last statement concludes (`conclusions`). Of a
+    sentence, what it concludes is found too.
     """
     text = response[response.rfind("</think>") + len("</think>") :] if "</think>" in response else response
     if "<think>" in text:
         return Found(None, "unfinished-thought")
     text = text[-SEEN:]
     boxes, unclosed = _boxes(text)
+    if unclosed:
+        return Found(None, "unclosed")
     if boxes:
         later = _FINAL.search(text, boxes[-1].end)
         return Found(later[1].strip(), "anchor") if later else _boxed(text, boxes)
@@ -55,15 +61,14 @@ def find(response: str) -> Found:
     start = text.rfind("<answer>", 0, max(end, 0))
     if start >= 0:
         return Found(text[start + len("<answer>") : end].strip(), "answer-tag")
-    if unclosed:
-        return Found(None, "unclosed")
     anchors = list(_ANCHOR.finditer(text[-LONGEST:]))
     if anchors and (after := text[-LONGEST:][anchors[-1].end() :].splitlines()[0].strip()):
-        return Found(_sentence(after), "anchor")
+        return Found(_sentence(after), "anchor", values=concluded(_sentence(after)))
     whole = text.strip()
     if whole and "\n" not in whole and (len(whole) <= ONE_LINE or " " not in whole):
-        return Found(_only_formula(whole), "whole")
-    return Found(None, "none")
+        return Found(_only_formula(whole), "whole", values=concluded(whole))
+    values = concluded(whole)
+    return Found(values[0], "conclusion", values=values) if values else Found(None, "none")
 
 
 @dataclass(frozen=True)
@@ -169,7 +174,7 @@ _DROPPED = re.compile(
 _RENAMED = [
     (re.compile(r"\\operatorname\*?\s*\{\s*([a-zA-Z]+)\s*\}"), r"\\\1 "),
     (re.compile(r"\\[dtc]frac(?![a-zA-Z])"), r"\\frac"),
-    (re.compile(r"(?<=\d)(?:,\s*\\[!,]|\{,\}|\\[,!;])\s*(?=\d{3}(?!\d))"), ""),
+    (re.compile(r"(?<=\d)(?:,\s*\\[!,]|\s*\{\s*,\s*\}|\\[,!;])\s*(?=\d{3}(?!\d))"), ""),
     (re.compile(r"\\(?:left|right)?\\\{|\\lbrace(?![a-zA-Z])"), r"\\{"),
     (re.compile(r"\\rbrace(?![a-zA-Z])"), r"\\}"),
     (re.compile(r"\\(?:leqslant|leqq|le)(?![a-zA-Z])|<="), r"\\leq "),
