@@ -92,4 +92,5 @@ class Ran:
     errors: bytes = b""
     reply: bytes = b""  # what it wrote to descriptor 3, which drivers use for their answers
     processor: float = 0.0  # seconds
+    worked: float = 0.0  # seconds that it computed or waited; what the machine made it wait is no part of them
     detail: str = ""

@@ -164,7 +164,7 @@ class _Link:
     def take(self, ran: Ran) -> bool:
         """Takes what has come of the run; whether another can begin."""
         limit = min(self.chain.runs[len(self.found)].limits.seconds, self.left)
-        self.left -= limit if ran.status == "time" else min(ran.processor, limit)
+        self.left -= limit if ran.status == "time" else min(ran.worked, limit)
         return self._goes_on(ran) and self.ready()
 
     def lost(self, said: str) -> bool:

@@ -31,6 +31,7 @@ SPARE_MB = 96  # of a group of processes, beside what the program may use: the f
 START_SECONDS = 60.0
 LONGEST_WAIT = 30.0  # times its seconds, and `PATIENCE` more: a run that lasts so long by the clock is ended anyhow
 PATIENCE = 30.0
+SAMPLED = 0.25  # seconds after which the time of a run is looked at again
 _STREAMS = ("output", "errors", "reply")
 
 
@@ -50,6 +51,7 @@ class _Running:
     handle: int | None = None  # a pidfd of its process
     began: float | None = None
     starved: float = 0.0  # seconds that it was given no processor before it began
+    worked: float = 0.0  # seconds that it had worked or waited when it was last looked at
     data: list[bytearray] = field(default_factory=lambda: [bytearray() for _ in _STREAMS])
     killed: Status | None = None
 
@@ -244,7 +246,7 @@ class Slot:
             running.starved = _starved(running.handle)
             running.mark.send(zygote.GO)
             running.began = time.monotonic()
-            running.until = running.began + running.run.limits.seconds
+            running.until = running.began + min(running.run.limits.seconds, SAMPLED)
 
     def worked(self) -> float:
         """Seconds since the program began, without those in which it was ready and given no processor."""
@@ -270,13 +272,16 @@ class Slot:
                     return
 
     def _late(self, running: _Running) -> None:
-        """Kills a run whose time is up; time in which it was given no processor is not its own."""
+        """Looks at the time of a run, and kills it if that is up; time in which it was given no processor is not its
+        own. What has ended cannot be looked at any more, so this is done now and then.
+        """
         limits, now = running.run.limits, time.monotonic()
         if running.began is None:
             raise SlotLost(f"the layers of the sandbox were not on after {START_SECONDS:g} s. {self._words()}")
-        left = limits.seconds - self.worked()
+        running.worked = self.worked()
+        left = limits.seconds - running.worked
         if left > 0.005 and now - running.began < LONGEST_WAIT * limits.seconds + PATIENCE:
-            running.until = now + left
+            running.until = now + min(left, SAMPLED)
         elif "deadline" in self._without:
             running.until = now + 3600
         else:
@@ -300,7 +305,8 @@ class Slot:
             said = errors[:300].decode(errors="replace")
             raise SlotLost(f"a layer of the sandbox could not be put on: {said or ended['code']}")
         status, code = _status(ended["code"], ended["processor"], running, oom)
-        return Ran(status, code, output, errors, reply, ended["processor"])
+        processor = ended["processor"]
+        return Ran(status, code, output, errors, reply, processor, worked=max(processor, running.worked))
 
     def _release(self) -> None:
         if self.running is not None:

@@ -370,6 +370,14 @@ def test_the_tests_of_an_answer_share_its_seconds(sandbox: Sandbox) -> None:
 
 
 @SANDBOXED
+def test_waiting_uses_the_seconds_of_an_answer_too(sandbox: Sandbox) -> None:
+    """A program that sleeps holds its place as one that computes does."""
+    tests = Streams((("1", "1"),) * 8, limits=Limits(seconds=1.0), budget=1.5)
+    (verdict,) = judge([("import time\ntime.sleep(0.7)\nprint(input())", tests)], sandbox)
+    assert verdict.kind == "time"
+
+
+@SANDBOXED
 def test_a_chain_ends_where_no_other_run_is_wanted(sandbox: Sandbox) -> None:
     runs = tuple(Run("print(input())", str(i).encode()) for i in range(3))
     chains = [
