@@ -109,9 +109,13 @@ def serve(
 
 
 def _work(answer: Answer, message: Json, prepared: Preparation | None, say: Callable[..., None]) -> None:
+    waits = prepared is not None
+
     def tell(reached: str) -> None:
+        nonlocal waits
         say(reached=reached)
-        if prepared is not None and reached == prepared.mark:
+        if waits and prepared is not None and reached == prepared.mark:
+            waits = False
             _clock.start(message["seconds"])
 
     outcome: dict[str, Json]

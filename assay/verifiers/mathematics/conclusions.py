@@ -19,7 +19,8 @@ MOST_VALUES = 8  # of one statement
 NEAR = 3  # words beside a value that may weaken it
 
 _FORMULA = re.compile(
-    r"\$\$(?P<shown>.+?)\$\$|\\\[(?P<set>.+?)\\\]|(?<!\\)\$(?P<inline>[^$\n]+?)(?<!\\)\$|\\\((?P<round>[^\n]+?)\\\)", re.DOTALL
+    r"\$\$(?P<shown>.+?)\$\$|\\\[(?P<set>.+?)\\\]|(?<!\\)\$(?P<inline>[^$\n]+?)(?<!\\)\$|\\\((?P<round>[^\n]+?)\\\)",
+    re.DOTALL,
 )
 _FIRST_PLACEHOLDER = 0xE000  # characters for private use stand for formulas while a text is cut into statements
 _PLACEHOLDER = re.compile("[\ue000-\uf8ff]")
@@ -27,7 +28,9 @@ _WORDY = re.compile(r"(?<![\\a-zA-Z])[a-zA-Z]{3,}")
 _UNCLOSED = re.compile(r"(?<![\d\\])\$(?!\s?[\d.])|(?<=\d)\s?\$(?=\w)|\\[()\[\]]")
 _TOKENS = re.compile(r"(?:<\|\w+\|>\s*(?:user|assistant|system)?\s*)+$")  # that end a turn of a chat
 
-_THEREFORE = r"therefore|thus|hence|consequently|donc|ainsi|daher|also|folglich|por lo tanto|quindi|portanto|поэтому|значит"
+_THEREFORE = (
+    r"therefore|thus|hence|consequently|donc|ainsi|daher|also|folglich|por lo tanto|quindi|portanto|поэтому|значит"
+)
 _STATEMENT = re.compile(
     r"\n+|[。！？।؟]|[.!?](?=[\s\"')\]*]|$)|;\s"
     rf"|(?<![^\s,;:.!?（(])(?:{_THEREFORE}|(?<![^\s][ ])so(?!\s+(?:that|far|many|much|on|to|long)\b))(?=[\s,:])"
@@ -37,7 +40,10 @@ _STATEMENT = re.compile(
 _NUMBER = r"(?:\d+(?:[.,]\d+)*|\.\d+)"
 _RUN = re.compile(rf"[-+−(\[\s$€£¥=]*{_NUMBER}(?:[\s\d.,%()\[\]+\-−*/^=×÷·√π$€£¥]*[\d%)\]π$€£¥])?")
 _BEHIND = re.compile(r"\s?(?:[A-Za-z]+[²³]?|°)(?:\s(?:per|squared|cubed|[a-z]{2,}))*")
-_COPULA = re.compile(r"(?:\b(?:is|are|was|be|equals?|est|sont|es|ist|sind|gives?|get|è|é|равно)|(?:it|that)['’]s|[:：=是为為])\s*(?:\*\*)?$", re.IGNORECASE)
+_COPULA = re.compile(
+    r"(?:\b(?:is|are|was|be|equals?|est|sont|es|ist|sind|gives?|get|è|é|равно)|(?:it|that)['’]s|[:：=是为為])\s*(?:\*\*)?$",
+    re.IGNORECASE,
+)
 _JOINT = re.compile(r"[\s,;*]*(?:\b(?:and|or|et|ou|und|oder|y|o)\b|和|或|与)?[\s,;*]*", re.IGNORECASE)
 _BOLD = re.compile(r"\*\*(?:(?!\*\*).)+\*\*")
 

@@ -33,7 +33,9 @@ class Family:
 _SET = r"(?:\\(?:mathbb|text)\s*)?\{?\s*(?P<set>[ZNQRC])\s*\}?"
 _LIMIT = r"(?:\s*[\^_]\s*(?P<limit>\{[^{}]{1,12}\}|[+*0]|\\ast))?"
 _LETTERS = r"(?P<letters>[a-zA-Z](?:\s*,\s*[a-zA-Z])*)"
-_BEFORE = r"(?:^|[\s,;(|]|(?<=\}))\s*(?:(?:where|for|with|and|when|if)\b\s*)?(?:(?:all|any|every|each|some|arbitrary)\b\s*)?"
+_BEFORE = (
+    r"(?:^|[\s,;(|]|(?<=\}))\s*(?:(?:where|for|with|and|when|if)\b\s*)?(?:(?:all|any|every|each|some|arbitrary)\b\s*)?"
+)
 _IN = re.compile(rf"{_BEFORE}{_LETTERS}\s*\\in\s*{_SET}{_LIMIT}\s*[).]?$")
 _KIND = r"(?:(?:non-?negative|positive)\s+)?(?:integers?|whole\s+numbers?)|natural\s+numbers?"
 _SAID = re.compile(

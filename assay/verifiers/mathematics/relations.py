@@ -70,8 +70,10 @@ def stated(found: Reading, text: str = "") -> Stated | None:
             worked += 1
     if not names and len(sides) == 2 and is_name(sides[1]):
         names.append(sides.pop())
-    if not names and not worked and (
-        len(set(sides)) < len(sides) or any(tree is None or symbols(tree) for tree in map(tree_of, sides))
+    if (
+        not names
+        and not worked
+        and (len(set(sides)) < len(sides) or any(tree is None or symbols(tree) for tree in map(tree_of, sides)))
     ):
         return None
     name = name_of(names[-1]) if names else ("", "")

@@ -16,16 +16,18 @@ from functools import lru_cache
 from typing import Any
 
 from assay.errors import ConfigError
+from assay.host.worker import Preparation
 from assay.host.workers import Outcome, Workers
 from assay.types import Problem, Verdict
 from assay.verifiers.explained import Explained, bad_gold
 from assay.verifiers.mathematics.compare import UNDECIDED, Decision, compare
 from assay.verifiers.mathematics.expressions import plain_number
-from assay.verifiers.mathematics.shares import Known, shared
 from assay.verifiers.mathematics.symbolic import GOLD_READ
 from assay.verifiers.mathematics.writing import ONE_LINE, Found, balanced, clean, find, squeezed
 
 GOLD_LONGEST = 200_000
+SECONDS = 0.5  # of the processor, for what exact arithmetic leaves undecided about an answer
+GOLD_SECONDS = 5.0  # and before it for the gold alone, which is no work of the answer's
 REMEMBERED = 65_536  # results of the worker processes that are kept, because answers of a group are often the same
 WORKER = "assay.verifiers.mathematics.symbolic_worker:answer"
 
@@ -67,7 +69,14 @@ def _exactly(gold: str | None, response: str) -> Explained:
     if wanted is None:
         return bad_gold(trouble)
     if alike(gold or "", response):
-        return Explained(Verdict("ok", "", "text: the gold itself", canonical(wanted)), wanted, wanted, "whole", "text", "the gold itself")
+        return Explained(
+            Verdict("ok", "", "text: the gold itself", canonical(wanted)),
+            wanted,
+            wanted,
+            "whole",
+            "text",
+            "the gold itself",
+        )
     found = find(response)
     if found.text is None:
         kind = "empty" if not response.strip() else "format"
@@ -146,7 +155,7 @@ def canonical(answer: str) -> str:
 # --- pairs that exact arithmetic leaves undecided -----------------------------------------------------------
 
 _pool: list[Workers] = []
-_known: OrderedDict[tuple[str, str], Known] = OrderedDict()
+_known: OrderedDict[tuple[str, str], Outcome] = OrderedDict()
 
 
 def require() -> None:
@@ -164,7 +173,7 @@ def pool() -> Workers:
     """The workers of this process, started when first needed."""
     if not _pool:
         require()
-        _pool.append(Workers(WORKER))
+        _pool.append(Workers(WORKER, deadline=SECONDS, preparation=Preparation(GOLD_READ, GOLD_SECONDS)))
     return _pool[0]
 
 
@@ -174,13 +183,15 @@ def warm() -> None:
 
 
 def _symbolically(pairs: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Outcome]:
-    def run(missing: Sequence[tuple[str, str]], seconds: float) -> Sequence[Outcome]:
-        return pool().map([{"gold": gold, "answer": answer} for gold, answer in missing], seconds=seconds)
-
-    outcomes = shared(pairs, run, _known, pool().deadline) if pairs else []
+    """What the library says of each pair. Each has the same seconds, whatever else is judged beside it."""
+    missing = [pair for pair in pairs if pair not in _known]
+    outcomes = pool().map([{"gold": gold, "answer": answer} for gold, answer in missing]) if missing else []
+    fresh = dict(zip(missing, outcomes, strict=True))
+    found = {pair: fresh[pair] if pair in fresh else _known[pair] for pair in pairs}
+    _known.update((pair, outcome) for pair, outcome in fresh.items() if outcome.status != "lost")
     while len(_known) > REMEMBERED:
         _known.popitem(last=False)
-    return dict(zip(pairs, outcomes, strict=True))
+    return found
 
 
 def _settled(one: Explained, outcome: Outcome) -> Explained:
@@ -188,7 +199,6 @@ def _settled(one: Explained, outcome: Outcome) -> Explained:
 
     If the worker was stopped while it read the gold, the gold is to blame; after that, the answer is.
     """
-    shown = one.verdict.answer
     if outcome.status == "done" and not outcome.result.get("bad_gold"):
         decision = Decision(**outcome.result)
         verdict = _verdict(decision, one.answer or "")
@@ -199,8 +209,12 @@ def _settled(one: Explained, outcome: Outcome) -> Explained:
         decision = Decision(None, "symbolic", "the gold cannot be read as mathematics")
         verdict = Verdict.invalid("bad_gold", f"{decision.why}: {(one.gold or '')[:80]}")
     else:
-        kind = {"time": "time", "memory": "memory"}.get(outcome.status, "wrong")
-        why = {"time": "past the deadline", "memory": "out of memory"}.get(outcome.status, f"raised {outcome.detail}")
+        kind = outcome.status if outcome.status in ("time", "memory") else UNDECIDED
+        why = {
+            "time": f"no end within {SECONDS:g} s of the processor",
+            "memory": "more memory than an answer may use",
+            "crash": "the library crashes on it",
+        }.get(outcome.status, f"the library raises {outcome.detail}")
         decision = Decision(False, "symbolic", why)
-        verdict = Verdict.fail(kind, f"symbolic: {why}", shown)
+        verdict = Verdict.fail(kind, f"symbolic: {why}", one.verdict.answer)
     return Explained(verdict, one.gold, one.answer, one.mark, decision.layer, decision.why)

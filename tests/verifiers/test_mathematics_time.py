@@ -1,0 +1,36 @@
+"""Answers and golds on which a computer algebra system hangs: each has its own seconds, whatever is beside it."""
+
+from __future__ import annotations
+
+import pytest
+
+from assay.verifiers.mathematics import verdicts
+from assay.verifiers.mathematics.verdicts import explain
+
+ENDLESS = [r"\sum_{k=1}^{10^9} \frac{1}{k}", r"\prod_{k=1}^{100000} (1+\frac1{k^2})"]
+SOUND = r"\int_0^1 x^2 dx"  # what only the library reads
+
+
+@pytest.mark.slow
+def test_a_gold_that_hangs_is_invalid_whatever_was_answered() -> None:
+    found = explain([(gold, rf"\boxed{{{answer}}}") for gold in ENDLESS for answer in (r"\sqrt{5}", "7")])
+    assert [(one.verdict.status, one.verdict.kind) for one in found] == [("invalid", "bad_gold")] * 4
+
+
+@pytest.mark.slow
+def test_an_answer_that_hangs_on_a_sound_gold_is_wrong() -> None:
+    found = explain([(SOUND, rf"\boxed{{{answer}}}") for answer in (ENDLESS[0], r"\frac{1}{3}")])
+    assert [(one.verdict.status, one.verdict.kind) for one in found] == [("fail", "time"), ("ok", "")]
+
+
+@pytest.mark.slow
+def test_the_seconds_of_an_answer_do_not_depend_on_its_company(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that needs most of them has the same verdict alone and among many that hang."""
+    monkeypatch.setattr(verdicts, "_known", type(verdicts._known)())
+    hanging = [rf"\boxed{{\sum_{{k=1}}^{{10^9}} \frac{{{number}}}{{k}}}}" for number in range(2, 14)]
+    slow = r"\boxed{\frac{2}{6}}"
+    (alone,) = explain([(SOUND, slow)])
+    verdicts._known.clear()
+    found = explain([(SOUND, text) for text in [*hanging[:6], slow, *hanging[6:]]])
+    assert [one.verdict.kind for one in found] == ["time"] * 6 + [alone.verdict.kind] + ["time"] * 6
+    assert alone.verdict.status == "ok"
