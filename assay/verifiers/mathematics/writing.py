@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from assay.verifiers.mathematics.conclusions import concluded
 
@@ -17,6 +19,7 @@ DEEPEST = 50  # levels of nested braces
 ONE_LINE = 200  # a response that is one line of at most so many characters is an answer without a mark
 
 _BRACES = re.compile(r"\\+f?box(?:ed)?\s*\{|\\[\\{}]|[{}]")
+_BOX_FIRST = re.compile(r"\s*\\f?box")
 _LOOSE_BOX = re.compile(r"\\boxed\s+([^\s{}$\\]{1,40})")
 _ANCHOR = re.compile(r"(?:final answer|the answer|answer)(?: is|:| =)\**:?[ \t]*(?=\S)", re.IGNORECASE)
 _FINAL = re.compile(r"final answer is:?\s*\$([^$\n]{1,400})\$", re.IGNORECASE)  # said after the last box
@@ -78,6 +81,15 @@ class _Box:
     end: int
 
 
+class _Braced(NamedTuple):
+    """A closed box by its places: of the command, of the content, of the brace behind it."""
+
+    start: int
+    inner: int
+    last: int
+    within: Sequence[_Braced]  # the closed boxes in it that are in no other box in it
+
+
 _JOINT = re.compile(  # the text between two boxes of one list: marks, names, words
     r"(?:[\s$&~,;.{}]|\\[()\[\],;:!\s\\]|\\q?quad|\\text|\([a-z]\)|[a-zA-Z](?:_\{?\w+\}?)?\s*=|[a-z]+)*"
 )
@@ -118,29 +130,34 @@ def _only_formula(line: str) -> str:
 def _boxes(text: str) -> tuple[list[_Box], bool]:
     """(the closed boxes that are in no other closed box, in order; whether a box was left open)."""
     stack: list[tuple[bool, int, int]] = []
-    closed: list[_Box] = []
+    closed: list[_Braced] = []
     for match in _BRACES.finditer(text):
         mark = match[0]
         if mark == "}":
             box, start, inner = stack.pop() if stack else (False, 0, 0)
             if box:
+                within: list[_Braced] = []
                 while closed and closed[-1].start > start:
-                    closed.pop()  # that box stands inside this one
-                closed.append(_Box(text[inner : match.start()], start, match.end()))
+                    within.append(closed.pop())
+                closed.append(_Braced(start, inner, match.start(), within))
         elif mark == "{" or "box" in mark:
             stack.append((mark != "{", match.start(), match.end()))
-    found = [_Box(_unboxed(box.content), box.start, box.end) for box in closed]
-    if not found:
-        found = [_Box(match[1].rstrip(".,;"), *match.span()) for match in _LOOSE_BOX.finditer(text)]
-    return found, any(box for box, _, _ in stack)
+    found = [_Box(_unboxed(text, box), box.start, box.last + 1) for box in closed]
+    return found or _loose(text), any(box for box, _, _ in stack)
 
 
-def _unboxed(content: str) -> str:
-    """The content of a box without a box around it: of `\\boxed{\\boxed{3}}` it is 3."""
-    inner, _ = _boxes(content) if "box" in content else ([], False)
-    return (
-        inner[0].content if len(inner) == 1 and re.fullmatch(r"\s*\\f?box.*", content, re.DOTALL) else content.strip()
-    )
+def _loose(text: str) -> list[_Box]:
+    """Boxes without braces."""
+    return [_Box(match[1].rstrip(".,;"), *match.span()) for match in _LOOSE_BOX.finditer(text)]
+
+
+def _unboxed(text: str, box: _Braced) -> str:
+    """The content of a box without the boxes around it: of `\\boxed{\\boxed{3}}` it is 3."""
+    while len(box.within) == 1 and _BOX_FIRST.match(text, box.inner):
+        box = box.within[0]
+    content = text[box.inner : box.last].strip()
+    loose = _loose(content) if not box.within and _BOX_FIRST.match(content) else []
+    return loose[0].content if len(loose) == 1 else content
 
 
 def _sentence(text: str) -> str:
