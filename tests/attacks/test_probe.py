@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -82,7 +83,7 @@ def test_a_container_without_user_numbers_is_refused_with_what_to_do(monkeypatch
 
 def test_a_sandbox_of_another_python_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     held("L1")
-    monkeypatch.setattr("assay.sandbox.probe.VERSION", "3.99.1")
+    monkeypatch.setattr(sys.modules[probe.__module__], "VERSION", "3.99.1")
     (problem,) = probe("L1").problems
     assert "and that of this process is 3.99.1" in problem
 
