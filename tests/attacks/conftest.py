@@ -37,9 +37,18 @@ def sandbox(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
     yield from placed(*request.param)
 
 
-@pytest.fixture(scope="package", params=PLACES, ids=" ".join)
+@pytest.fixture(
+    scope="package",
+    params=[
+        pytest.param(place, id=" ".join(place), marks=pytest.mark.deep if place == ("L2", "a user") else [])
+        for place in PLACES
+    ],
+)
 def every_sandbox(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
-    """A sandbox of each level and each user, for tests that take a moment."""
+    """A sandbox of each level and each user, for tests that take a moment.
+
+    What L2 denies a user in groups it denies one without, so that one is left to the long tests.
+    """
     yield from placed(*request.param)
 
 
