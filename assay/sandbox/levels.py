@@ -65,7 +65,7 @@ def _to_do(levels: Sequence[Level]) -> str:
     steps = list(dict.fromkeys(step for level in levels for step in remedies(level)))
     if not steps:
         return f"No setting that is known closes it here: {_DOCUMENT} says what each level needs."
-    return f"To do, of which one level is enough: {'; '.join(steps)}. {_DOCUMENT} says more."
+    return f"To do: {'; '.join(steps)}. One level is enough. {_DOCUMENT} says more."
 
 
 def above(found: Probed) -> str:
