@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from canaries import Canaries
+from open_folders import open_folder
 from users import WHO, Elsewhere, Who, cannot
 
 from assay.sandbox import Sandbox, probed
@@ -53,13 +54,9 @@ def every_sandbox(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
 
 
 @pytest.fixture(scope="package")
-def canaries(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Canaries]:
-    folder = tmp_path_factory.mktemp("canaries")
-    for above in folder.parents:
-        if above.stat().st_mode & 0o005 != 0o005 and above.stat().st_uid == folder.stat().st_uid:
-            above.chmod(
-                above.stat().st_mode | 0o005
-            )  # else the modes of folders, and no layer, would keep programs out
-    found = Canaries(folder)
-    yield found
-    found.close()
+def canaries() -> Iterator[Canaries]:
+    with open_folder() as folder:
+        (folder / "canaries").mkdir()
+        found = Canaries(folder / "canaries")
+        yield found
+        found.close()
