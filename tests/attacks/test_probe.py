@@ -108,7 +108,7 @@ def test_where_no_level_holds_no_program_runs(monkeypatch: pytest.MonkeyPatch) -
         levels.opened()
     assert caught.value.exit_code == 78
     monkeypatch.setattr(levels, "remedies", lambda level: [])
-    with pytest.raises(ConfigError, match=r"none runs.*No setting that is known.*docs/sandbox.md"):
+    with pytest.raises(ConfigError, match=r"none runs.*L1 is broken\. docs/sandbox.md.*what each level needs"):
         levels.opened()
 
 
