@@ -64,8 +64,8 @@ def chosen(*, least: Level = "L1") -> Probed:
 def _to_do(levels: Sequence[Level]) -> str:
     steps = list(dict.fromkeys(step for level in levels for step in remedies(level)))
     if not steps:
-        return f"No setting that is known closes it here: {_DOCUMENT} says what each level needs."
-    return f"To do, of which one level is enough: {'; '.join(steps)}. {_DOCUMENT} says more."
+        return f"{_DOCUMENT} says what each level needs, and what may close it."
+    return f"To do: {'; '.join(steps)}. One level is enough. {_DOCUMENT} says more."
 
 
 def above(found: Probed) -> str:

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from assay.errors import ConfigError
 from assay.sandbox import assaults
 from assay.sandbox.inside import calls, confine
 from assay.sandbox.interpreter import VERSION
@@ -102,8 +103,8 @@ def probe(level: Level, *, without: Sequence[str] = ()) -> Probed:
     with _prey() as prey:
         try:
             slot = Slot(level, number=0, without=without)
-        except (SlotLost, OSError) as error:
-            return Probed(level, (f"it cannot be started: {error}",))
+        except (SlotLost, OSError, ConfigError) as error:
+            return Probed(level, (f"it cannot be started: {error}".rstrip("."),))
         with contextlib.closing(slot):
             words = prey.words(slot)
             facts |= _facts(slot)

@@ -52,7 +52,8 @@ def _of_landlock() -> Iterator[str]:
 
 def _of_namespaces() -> Iterator[str]:
     if shutil.which("bwrap") is None:
-        yield "bubblewrap is not installed: `apt-get install bubblewrap`, or `dnf install bubblewrap`"
+        yield "install bubblewrap: `apt-get install bubblewrap`, or `dnf install bubblewrap`"
+        return  # what else may close namespaces is seen when it tries to make them
     if os.geteuid() == 0:
         if not _may_administer():
             yield (

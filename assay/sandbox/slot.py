@@ -158,7 +158,10 @@ class Slot:
             self._memory_mb = limits.memory_mb + limits.files_mb
             self._group.limit(memory_mb=self._memory_mb + SPARE_MB, processes=confine.THREADS + limits.processes + 2)
         head = json.dumps(job).encode()
-        mark, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            mark, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        except OSError as error:
+            raise SlotLost(f"{error}") from None
         killed_before = self._group.killed() if self._group is not None else 0
         running = _Running(run, {}, mark, time.monotonic() + START_SECONDS, killed_before)
         given: list[int] = []

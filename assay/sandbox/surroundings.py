@@ -78,7 +78,8 @@ def own_user(number: int) -> int:
         most = max(most, min(first + count, 1 << 31))
     if most < 1024:
         raise ConfigError(
-            "this container has no user numbers to run programs under: it maps root alone. Run as another user."
+            "this container has no user numbers to run programs under: it maps root alone. Map more of them (for "
+            "podman, lines in /etc/subuid and /etc/subgid), or run as another user."
         )
     room = min(most - 1000, 1 << 26) // 64
     return most - 1000 - 64 * (os.getpid() % max(1, room // 64)) - number % 64

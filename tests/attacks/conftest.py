@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from canaries import Canaries
+from open_folders import open_folder
 from users import WHO, Elsewhere, Who, cannot
 
 from assay.sandbox import Sandbox, probed
@@ -37,20 +38,25 @@ def sandbox(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
     yield from placed(*request.param)
 
 
-@pytest.fixture(scope="package", params=PLACES, ids=" ".join)
+@pytest.fixture(
+    scope="package",
+    params=[
+        pytest.param(place, id=" ".join(place), marks=pytest.mark.deep if place == ("L2", "a user") else [])
+        for place in PLACES
+    ],
+)
 def every_sandbox(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
-    """A sandbox of each level and each user, for tests that take a moment."""
+    """A sandbox of each level and each user, for tests that take a moment.
+
+    What L2 denies a user in groups it denies one without, so that one is left to the long tests.
+    """
     yield from placed(*request.param)
 
 
 @pytest.fixture(scope="package")
-def canaries(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Canaries]:
-    folder = tmp_path_factory.mktemp("canaries")
-    for above in folder.parents:
-        if above.stat().st_mode & 0o005 != 0o005 and above.stat().st_uid == folder.stat().st_uid:
-            above.chmod(
-                above.stat().st_mode | 0o005
-            )  # else the modes of folders, and no layer, would keep programs out
-    found = Canaries(folder)
-    yield found
-    found.close()
+def canaries() -> Iterator[Canaries]:
+    with open_folder() as folder:
+        (folder / "canaries").mkdir()
+        found = Canaries(folder / "canaries")
+        yield found
+        found.close()

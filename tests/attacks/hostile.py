@@ -212,6 +212,12 @@ OUTSIDE = [
         "attempt('connect a pair', lambda: one.connect('\\0$unix'))\n"
         "attempt('bind', lambda: one.bind('\\0mine'))\n"
         "attempt('send with an address', lambda: one.sendto(b'x', '\\0$unix'))\n"
+        "attempt('send urgently', lambda: one.send(b'x', socket.MSG_OOB))\n"
+        "attempt('receive urgently', lambda: other.recv(1, socket.MSG_OOB | socket.MSG_DONTWAIT))\n"
+        "attempt('send descriptors', lambda: socket.send_fds(one, [b'x'], [0, 1]))\n"
+        "one.send(b'x')\n"
+        "attempt('receive descriptors', lambda: socket.recv_fds(other, 1, 1))\n"
+        "assert other.recv(1) == b'x', 'a pair is of use within the program'\n"
     )),
     tries("P18", "system calls", _SYSCALL + (
         "attempt('ptrace', lambda: call(101, 117, 0, 0, 0, 0))\n"

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import pickle
 import sys
+from typing import cast
 
 
 def main(level: str, folder: str, count: str) -> None:
     sys.path.insert(0, folder)
     from assay.sandbox import Sandbox, probe
-    from assay.sandbox.levels import LEVELS
+    from assay.sandbox.limits import Level
 
-    one = next(each for each in LEVELS if each == level)
+    one = cast(Level, level)
     with Sandbox(one, count=int(count)) as sandbox:
         while True:
             try:

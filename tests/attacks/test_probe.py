@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,23 @@ def test_a_bubblewrap_that_cannot_make_namespaces_is_refused(monkeypatch: pytest
     assert "cannot be started" in problem and "No permissions" in problem
 
 
+def test_a_container_without_user_numbers_is_refused_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(number: int) -> int:
+        raise ConfigError("it maps root alone. Map more of them.")
+
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr("assay.sandbox.surroundings.own_user", none)
+    for level in LEVELS:
+        assert probe(level).problems == ("it cannot be started: it maps root alone. Map more of them",)
+
+
+def test_a_sandbox_of_another_python_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    held("L1")
+    monkeypatch.setattr(sys.modules[probe.__module__], "VERSION", "3.99.1")
+    (problem,) = probe("L1").problems
+    assert "and that of this process is 3.99.1" in problem
+
+
 def test_other_machines_are_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("platform.machine", lambda: "riscv64")
     (problem,) = probe("L1").problems
@@ -90,7 +108,7 @@ def test_where_no_level_holds_no_program_runs(monkeypatch: pytest.MonkeyPatch) -
         levels.opened()
     assert caught.value.exit_code == 78
     monkeypatch.setattr(levels, "remedies", lambda level: [])
-    with pytest.raises(ConfigError, match=r"none runs.*No setting that is known.*docs/sandbox.md"):
+    with pytest.raises(ConfigError, match=r"none runs.*L1 is broken\. docs/sandbox.md.*what each level needs"):
         levels.opened()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import tempfile
 import time
 from pathlib import Path
@@ -50,11 +51,13 @@ def test_a_daemon_is_gone_before_its_outcome_is_told(sandbox: Sandbox, canaries:
 @pytest.mark.parametrize("row", ["P03", "P04", "P07"])
 def test_no_run_lasts_much_longer_than_its_limit(row: str, sandbox: Sandbox, canaries: Canaries) -> None:
     sandbox.map([Run("pass")])
+    crowd = max(1.0, os.getloadavg()[0] / len(os.sched_getaffinity(0)))  # who waits for a processor has not used it
     for hostile in EVERYTHING:
         if hostile.row == row and hostile.wanted == ("time",):
             began = time.monotonic()
             (ran,) = sandbox.map([run_of(hostile, canaries)])
-            assert hostile.limits.seconds - 0.01 <= time.monotonic() - began < hostile.limits.seconds + LATE
+            passed = time.monotonic() - began
+            assert hostile.limits.seconds - 0.01 <= passed < crowd * (hostile.limits.seconds + LATE)
             assert ran.processor < hostile.limits.seconds + 0.5
 
 

@@ -9,7 +9,7 @@ import pytest
 from canaries import Canaries
 from hostile import OUTSIDE
 from spoilers import ACTS, spoilers
-from users import AS, WHO, Elsewhere, cannot
+from users import AS, Elsewhere, Who, cannot
 
 from assay.sandbox import Limits, Run, Sandbox, probed
 from assay.sandbox.levels import LEVELS
@@ -18,7 +18,7 @@ from assay.verifiers.programs import Call, Calls, Streams, judge
 
 pytestmark = [pytest.mark.external("sandbox"), pytest.mark.slow]
 SOON = Limits(seconds=2.0, memory_mb=256, output_kb=64)
-OTHERS = [who for who in WHO if who != "this user"]
+OTHERS: tuple[Who, ...] = ("a user", "a user in groups")
 
 
 def test_no_program_makes_its_verdict_ours(every_sandbox: Sandbox) -> None:
@@ -70,24 +70,23 @@ def test_every_level_runs_the_python_of_its_trainer(every_sandbox: Sandbox) -> N
 
 
 @pytest.mark.parametrize("who", OTHERS)
-def test_the_canary_of_a_group_is_open_to_the_group_alone(who: str, canaries: Canaries) -> None:
+def test_the_canary_of_a_group_is_open_to_the_group_alone(who: Who, canaries: Canaries) -> None:
     """Else that no program reads it would say nothing."""
-    if said := cannot(next(one for one in WHO if one == who)):
+    if said := cannot(who):
         pytest.skip(said)
-    command = [*AS[next(one for one in WHO if one == who)], "cat", str(canaries.grouped)]
+    command = [*AS[who], "cat", str(canaries.grouped)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert (canaries.secret in done.stdout) == (who == "a user in groups"), done
 
 
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("who", [OTHERS[1], pytest.param(OTHERS[0], marks=pytest.mark.deep)])
-def test_the_probe_holds_for_login_users(level: Level, who: str) -> None:
-    one = next(each for each in WHO if each == who)
-    if said := cannot(one):
+def test_the_probe_holds_for_login_users(level: Level, who: Who) -> None:
+    if said := cannot(who):
         pytest.skip(f"{level} of {who}: {said}")
     if not probed(level).holds:
         pytest.skip(f"{level} does not hold here: {'; '.join(probed(level).problems)}")
-    elsewhere = Elsewhere(level, one)
+    elsewhere = Elsewhere(level, who)
     try:
         found = elsewhere.probe()
     finally:

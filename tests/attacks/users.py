@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import shutil
 import stat
 import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, cast
 
+from open_folders import open_folder
 from small_runs import ROOT
 
 from assay.sandbox import Probed, Ran, Run, Sandbox
@@ -52,9 +53,8 @@ class Elsewhere:
         self.level: Level = level
         self.who: Who = who
         self.python = cast(str, _python())
-        self._folder = tempfile.TemporaryDirectory(prefix="assay-users-")
-        folder = Path(self._folder.name)
-        folder.chmod(0o755)
+        self._kept = contextlib.ExitStack()
+        folder = self._kept.enter_context(open_folder())
         package = folder / "assay"
         shutil.copytree(ROOT / "assay" / "sandbox", package / "sandbox", ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copy(ROOT / "assay" / "errors.py", package)
@@ -92,7 +92,7 @@ class Elsewhere:
             assert stream is not None
             stream.close()
         self._process.wait(timeout=30)
-        self._folder.cleanup()
+        self._kept.close()
 
 
 def beside(sandbox: Sandbox, *, count: int) -> Sandbox | Elsewhere:

@@ -6,9 +6,11 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from open_folders import open_folder
 
 from assay.sandbox import interpreter
 from assay.sandbox.inside import confine
@@ -18,9 +20,15 @@ LIBRARY = "lib/python3.99"
 
 
 @pytest.fixture
-def closed(tmp_path: Path) -> Path:
+def place() -> Iterator[Path]:
+    with open_folder() as folder:
+        yield folder
+
+
+@pytest.fixture
+def closed(place: Path) -> Path:
     """What looks like a Python in a folder that others cannot enter."""
-    home = tmp_path / "home"
+    home = place / "home"
     for name in ("bin/python3.99", f"{LIBRARY}/os.py", f"{LIBRARY}/json/decoder.py", "lib/libpython3.99.so.1.0"):
         path = home / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -31,28 +39,25 @@ def closed(tmp_path: Path) -> Path:
     (home / LIBRARY / "site-packages" / "secret").mkdir(parents=True)
     (home / LIBRARY / "site-packages" / "secret" / "key.py").write_text("secret")
     home.chmod(0o700)
-    for folder in (tmp_path, *tmp_path.parents):
-        if folder.stat().st_uid == os.geteuid() and folder != Path("/"):
-            folder.chmod(folder.stat().st_mode | 0o005)
     return home
 
 
-def copied(closed: Path, place: Path) -> Path:
-    return readable(closed / "bin/python3.99", closed / LIBRARY, place=place)
+def copied(closed: Path, copies: Path) -> Path:
+    return readable(closed / "bin/python3.99", closed / LIBRARY, place=copies)
 
 
-def test_a_python_that_every_user_can_read_is_taken_itself(closed: Path, tmp_path: Path) -> None:
+def test_a_python_that_every_user_can_read_is_taken_itself(closed: Path, place: Path) -> None:
     closed.chmod(0o755)
-    assert copied(closed, tmp_path / "copies") == closed / "bin/python3.99"
-    assert not (tmp_path / "copies").exists()
+    assert copied(closed, place / "copies") == closed / "bin/python3.99"
+    assert not (place / "copies").exists()
 
 
 def test_one_in_a_closed_folder_is_copied_with_its_library_and_nothing_that_was_installed(
-    closed: Path, tmp_path: Path
+    closed: Path, place: Path
 ) -> None:
-    python = copied(closed, tmp_path / "copies")
+    python = copied(closed, place / "copies")
     home = python.parents[1]
-    assert home.is_relative_to(tmp_path / "copies") and python.read_text() == "bin/python3.99"
+    assert home.is_relative_to(place / "copies") and python.read_text() == "bin/python3.99"
     files = {str(path.relative_to(home)) for path in home.rglob("*") if not path.is_dir()}
     assert files == {
         "bin/python3.99", f"{LIBRARY}/os.py", f"{LIBRARY}/json/decoder.py", "lib/libpython3.99.so.1.0",
@@ -65,43 +70,43 @@ def test_one_in_a_closed_folder_is_copied_with_its_library_and_nothing_that_was_
     assert [path.name for path in home.parent.iterdir()] == [home.name], "nothing unfinished is left"
 
 
-def test_a_copy_is_made_once_and_anew_when_a_file_changes(closed: Path, tmp_path: Path) -> None:
-    first = copied(closed, tmp_path / "copies")
+def test_a_copy_is_made_once_and_anew_when_a_file_changes(closed: Path, place: Path) -> None:
+    first = copied(closed, place / "copies")
     made = first.parents[1].stat().st_ctime_ns
     readable.cache_clear()
-    assert copied(closed, tmp_path / "copies") == first and first.parents[1].stat().st_ctime_ns == made
+    assert copied(closed, place / "copies") == first and first.parents[1].stat().st_ctime_ns == made
     readable.cache_clear()
     (closed / LIBRARY / "os.py").unlink()
     (closed / LIBRARY / "os.py").write_text("another os.py")
-    second = copied(closed, tmp_path / "copies")
+    second = copied(closed, place / "copies")
     assert second != first and (second.parents[1] / LIBRARY / "os.py").read_text() == "another os.py"
     assert (first.parents[1] / LIBRARY / "os.py").read_text() == f"{LIBRARY}/os.py"
 
 
-def test_a_copy_that_others_can_change_is_no_interpreter(closed: Path, tmp_path: Path) -> None:
-    home = copied(closed, tmp_path / "copies").parents[1]
+def test_a_copy_that_others_can_change_is_no_interpreter(closed: Path, place: Path) -> None:
+    home = copied(closed, place / "copies").parents[1]
     readable.cache_clear()
     home.chmod(0o777)
     with pytest.raises(OSError, match=r"can be changed by others.*chmod o\+x .*home"):
-        copied(closed, tmp_path / "copies")
+        copied(closed, place / "copies")
 
 
-def test_a_place_that_is_closed_too_is_said_with_what_to_do(closed: Path, tmp_path: Path) -> None:
-    (tmp_path / "shut").mkdir(mode=0o700)
+def test_a_place_that_is_closed_too_is_said_with_what_to_do(closed: Path, place: Path) -> None:
+    (place / "shut").mkdir(mode=0o700)
     with pytest.raises(OSError, match=r"no copy can be made: .*shut is closed to other users\. Install Python where"):
-        copied(closed, tmp_path / "shut" / "copies")
+        copied(closed, place / "shut" / "copies")
 
 
 def test_a_copy_that_cannot_be_finished_leaves_nothing(
-    closed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    closed: Path, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(file: Path, place: Path) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(interpreter, "_put", full)
     with pytest.raises(OSError, match="No space left"):
-        copied(closed, tmp_path / "copies")
-    assert list((tmp_path / "copies").iterdir()) == []
+        copied(closed, place / "copies")
+    assert list((place / "copies").iterdir()) == []
 
 
 @pytest.mark.slow
