@@ -18,7 +18,7 @@ PACKAGE = ROOT / "assay"
 PAGE = ROOT / "docs" / "design.md"
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "rng", "scale", "streams"),
+    ("errors", "reach", "rng", "scale", "streams"),
     ("types", "host"),
     ("externals", "sandbox"),
     ("part", "policy", "verifiers"),

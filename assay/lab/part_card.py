@@ -21,6 +21,7 @@ from typing import Annotated, Any, ClassVar, get_args, get_origin, get_type_hint
 from assay.known import METHOD_OF, RECIPES, SLOTS
 from assay.part import Part, kind_of, parts_of
 from assay.part_checks import GIVEN, OFFERED, bounds_of, choices_of
+from assay.reach import mark_of
 from assay.run.configure import to_data
 
 STRUCTURE = ("does", "known_as", "slots", "given", "offers", "reads")  # attributes of a kind that answer no question
@@ -122,7 +123,9 @@ def _field(record: type[Part], field: dataclasses.Field[Any]) -> dict[str, Any]:
 def type_name(hint: Any) -> str:
     """A type in words: `float or none`."""
     if get_origin(hint) is Annotated:
-        return f"{type_name(get_args(hint)[0])}, {bounds_of(hint)}"
+        bounds, mark = bounds_of(hint), mark_of(hint)
+        notes = [str(bounds)] * (bounds is not None) + [f"which {mark.does} it"] * (mark is not None)
+        return ", ".join([type_name(get_args(hint)[0]), *notes])
     if choices_of(hint):
         return "one of its choices" + (" or none" if type(None) in get_args(hint) else "")
     if get_origin(hint) is tuple:
