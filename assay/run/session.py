@@ -261,12 +261,18 @@ def _compare_externals(folder: RunFolder, now: Mapping[str, str]) -> None:
         folder.amend(externals=after)
 
 
-def tell_differences(checkpoint: Checkpoint, place: str) -> None:
-    """Warns of newer checkpoints that could not be used, and of a machine that differs from the one of the save."""
+def tell_differences(folder: RunFolder, checkpoint: Checkpoint, place: str) -> None:
+    """Warns of newer checkpoints that could not be used, and of libraries, a device or a machine that differ from those
+    of the save. The differences are also kept in run.json, with the step from which they hold.
+    """
     for sentence in checkpoint.rejected:
         say(f"warning: {sentence}")
-    for change in checkpoint.environment_changes(place):
-        say(f"warning: {change}; the resumed run may differ in its last bits from a run without the stop")
+    if changed := checkpoint.environment_changes(place):
+        say(
+            f"warning: not as at step {checkpoint.step}, which was saved with: {'; '.join(changed)}. The resumed run "
+            "may differ in its last bits from a run without the stop."
+        )
+        folder.amend(resumed=[*folder.document.get("resumed", []), {"step": checkpoint.step, "changed": changed}])
 
 
 def _run(
@@ -347,7 +353,7 @@ def _train(
     from assay.view.report import write_report
 
     if checkpoint is not None:
-        tell_differences(checkpoint, models["policy"].place)
+        tell_differences(folder, checkpoint, models["policy"].place)
         counters = checkpoint.read("counters.json", counters_of)
         for name, counter in counters.items():
             if name not in models:
