@@ -124,8 +124,8 @@ def type_name(hint: Any) -> str:
     """A type in words: `float or none`."""
     if get_origin(hint) is Annotated:
         bounds, mark = bounds_of(hint), mark_of(hint)
-        notes = [str(bounds)] * (bounds is not None) + [f"which {mark.does} it"] * (mark is not None)
-        return ", ".join([type_name(get_args(hint)[0]), *notes])
+        reach = None if mark is None else f"a run {mark.does} it"
+        return ", ".join(map(str, filter(None, (type_name(get_args(hint)[0]), bounds, reach))))
     if choices_of(hint):
         return "one of its choices" + (" or none" if type(None) in get_args(hint) else "")
     if get_origin(hint) is tuple:

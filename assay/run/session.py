@@ -35,6 +35,7 @@ from assay.run.scaling import at_its_scale, named_at
 from assay.run.trust import Trust, code_of, remember, require_trust
 from assay.source import Pool, check_pool
 from assay.tasks import short
+from assay.tasks.versions import verifier_versions
 from assay.verifiers.functions.process import SECONDS
 
 if TYPE_CHECKING:
@@ -146,6 +147,7 @@ def start(
         "code": code_of(experiment.rewards),
         "memory": None if memory is None else as_data(memory.budget),
         **({"externals": external_needs.versions(externals, {})} if externals else {}),
+        "verifiers": external_needs.versions(verifiers_of(experiment.pool), {}),
         **(extra or {}),
     }
     folder = RunFolder.create(path, identity=identity, document=document, keep=experiment.saving.keep)
@@ -217,7 +219,7 @@ def resume(
         if "code" in trusted:
             folder.amend(rewards=sources(judge), code=code_of(rewards))
         foreign = external_needs.require_externals(experiment.pool, rewards=experiment.rewards)
-        _compare_externals(folder, {**services, **foreign})
+        _compare_judges(folder, externals={**services, **foreign}, verifiers=verifiers_of(experiment.pool))
         policy = load_model(experiment)
         if (digest := fingerprint(policy)) != folder.document["identity"]["weights"]:
             raise ConfigError(
@@ -252,13 +254,19 @@ def _require_same(before: Experiment, now: Experiment, path: Path | str) -> None
             )
 
 
-def _compare_externals(folder: RunFolder, now: Mapping[str, str]) -> None:
-    """Warns of externals and judges whose version has changed, and writes the new versions down."""
-    before = folder.document.get("externals", {})
-    for change in external_needs.changes(now, before):
-        say(f"warning: {change}.")
-    if (after := external_needs.versions(now, before)) != before:
-        folder.amend(externals=after)
+def verifiers_of(pool: Pool) -> dict[str, str]:
+    """The versions of the verifiers that judge the answers to these problems."""
+    return verifier_versions(share.task for share in pool.shares)
+
+
+def _compare_judges(folder: RunFolder, **judges: Mapping[str, str]) -> None:
+    """Warns of verifiers, externals and judges whose version has changed, and writes the new versions down."""
+    for kind, now in judges.items():
+        before = folder.document.get(kind, {})
+        for change in external_needs.changes(now, before):
+            say(f"warning: {change}.")
+        if (after := external_needs.versions(now, before)) != before:
+            folder.amend(**{kind: after})
 
 
 def tell_differences(folder: RunFolder, checkpoint: Checkpoint, place: str) -> None:
