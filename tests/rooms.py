@@ -18,7 +18,7 @@ PACKAGE = ROOT / "assay"
 PAGE = ROOT / "docs" / "design.md"
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "reach", "rng", "scale", "streams"),
+    ("errors", "rng", "scale", "streams"),
     ("types", "host"),
     ("externals", "sandbox"),
     ("part", "policy", "verifiers"),

@@ -18,10 +18,10 @@ import tokenize
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, ClassVar, get_args, get_origin, get_type_hints
 
+from assay.host.reach import mark_of
 from assay.known import METHOD_OF, RECIPES, SLOTS
 from assay.part import Part, kind_of, parts_of
 from assay.part_checks import GIVEN, OFFERED, bounds_of, choices_of
-from assay.reach import mark_of
 from assay.run.configure import to_data
 
 STRUCTURE = ("does", "known_as", "slots", "given", "offers", "reads")  # attributes of a kind that answer no question

@@ -10,11 +10,11 @@ from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 from assay.errors import ConfigError
+from assay.host.reach import TRACKER, Cluster, Code, HubModel, Program, Servers
 from assay.host.space import cores, device_of
 from assay.policy.conversation import Chat
 from assay.policy.lora import Lora
 from assay.policy.lora import check as check_lora
-from assay.reach import TRACKER, Cluster, Code, HubModel, Program, Servers
 from assay.recipe import Profile, Recipe
 from assay.recipe import check as check_recipe
 from assay.source import Pool, check_pool

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from assay.errors import UsageError, unknown
-from assay.reach import reaching as reaching_out
+from assay.host.reach import reaching as reaching_out
 from assay.recipe import Recipe
 from assay.run import trl_names
 from assay.run.experiment import Experiment

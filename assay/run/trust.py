@@ -1,7 +1,7 @@
 """Whether what a run folder names may be reached: code that is imported, programs that are started, addresses.
 
 A run folder is data, which may have been downloaded or edited. The types of its settings say which of them reach out
-(`assay.reach`). A command uses such a setting of a run folder only if the command line gives the same value, if this
+(`assay.host.reach`). A command uses such a setting of a run folder only if the command line gives the same value, if this
 user's own command allowed exactly this to the run before (`assay.run.allowed`), or if a person allows it now.
 """
 
@@ -17,7 +17,7 @@ from pathlib import Path
 from assay.errors import ConfigError, StorageError
 from assay.host import terminal
 from assay.host.files import read_bytes
-from assay.reach import CODE, PROGRAM, Consent, Reach, reached
+from assay.host.reach import CODE, PROGRAM, Consent, Reach, reached
 from assay.record.folder import RunFolder
 from assay.rng import digest_of
 from assay.run.allowed import Allowed, allow, allowed

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from assay.errors import DataError, UsageError
+from assay.host.reach import Reaches
 from assay.memory import Memory
 from assay.part import Source
-from assay.reach import Reaches
 from assay.rng import Key
 from assay.source.domains import Only
 from assay.source.epochs import Epochs

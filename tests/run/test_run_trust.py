@@ -18,9 +18,9 @@ from small_runs import Reply, Shell, copy_of, make_model, train_line
 import assay
 from assay.cli.verbs import VERBS
 from assay.errors import ConfigError, UsageError
+from assay.host.reach import PROGRAM, Address, mark_of, reached, reaching
 from assay.known import PARTS, RECIPES
 from assay.part import KINDS
-from assay.reach import PROGRAM, Address, mark_of, reached, reaching
 from assay.record.folder import RunFolder
 from assay.record.sinks import SINKS
 from assay.run import allowed as kept
@@ -65,7 +65,7 @@ HARMLESS = {
     "labels the run at a tracker, which has a type of its own": "Tracking.project Tracking.name",
 }
 """Why a text among the settings reaches nothing -> the fields of which that is true. What is not here has a type of
-`assay.reach`, which says what it reaches.
+`assay.host.reach`, which says what it reaches.
 """
 
 
@@ -95,8 +95,10 @@ def test_every_text_among_the_settings_reaches_out_by_its_type_or_is_known_to_re
     found = dict(leaves(Experiment, "", set()))
     known = {name for names in HARMLESS.values() for name in names.split()}
     assert set(found.values()) == {str}, "another type of value: decide whether it reaches out"
-    assert sorted(found.keys() - known) == [], "give the field a type of assay.reach, or say here why it is harmless"
-    assert sorted(known - found.keys()) == [], "there is no such field any more, or it has a type of assay.reach"
+    assert sorted(found.keys() - known) == [], (
+        "give the field a type of assay.host.reach, or say here why it is harmless"
+    )
+    assert sorted(known - found.keys()) == [], "there is no such field any more, or it has a type of assay.host.reach"
 
 
 @pytest.mark.parametrize(
