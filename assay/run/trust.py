@@ -1,8 +1,8 @@
 """Whether what a run folder names may be reached: code that is imported, programs that are started, addresses.
 
 A run folder is data, which may have been downloaded or edited. The types of its settings say which of them reach out
-(`assay.host.reach`). A command uses such a setting of a run folder only if the command line gives the same value, if this
-user's own command allowed exactly this to the run before (`assay.run.allowed`), or if a person allows it now.
+(`assay.host.reach`). A command uses such a setting of a run folder only if the command line gives it, if this user's
+own command allowed exactly this to the run before (`assay.run.allowed`), or if a person allows it now.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ def test_every_text_among_the_settings_reaches_out_by_its_type_or_is_known_to_re
     known = {name for names in HARMLESS.values() for name in names.split()}
     assert set(found.values()) == {str}, "another type of value: decide whether it reaches out"
     assert sorted(found.keys() - known) == [], (
-        "give the field a type of assay.host.reach, or say here why it is harmless"
+        "give it a type of assay.host.reach, or say here why it is harmless"
     )
     assert sorted(known - found.keys()) == [], "there is no such field any more, or it has a type of assay.host.reach"
 
