@@ -71,7 +71,7 @@ def require_trust(
         return frozenset()
     known = allowed(str(folder.document.get("run")))
     doubts = {reach: line for reach in used if (line := _doubt(reach, folder, known))}
-    wanted = {reach.mark.consent for reach in doubts}
+    wanted: set[Consent] = {reach.mark.consent for reach in doubts}
     if missing := sorted(wanted - set(trust.consents)):
         question = "\n".join([f"{folder.path} names what you have not allowed it to reach:", *doubts.values()])
         if not terminal.ask(f"{question}\nAllow it?"):

@@ -16,6 +16,7 @@ import pytest
 from small_runs import Reply, Shell, copy_of, make_model, train_line
 
 import assay
+from assay.cli.main import main
 from assay.cli.verbs import VERBS
 from assay.errors import ConfigError, UsageError
 from assay.host.reach import PROGRAM, Address, mark_of, reached, reaching
@@ -78,7 +79,7 @@ def leaves(kind: Any, place: str, seen: set[type]) -> Iterator[tuple[str, Any]]:
         for part in PARTS[kind].values():
             if part.__module__.startswith("assay."):
                 yield from leaves(part, place, seen)
-    elif dataclasses.is_dataclass(kind):
+    elif dataclasses.is_dataclass(kind) and isinstance(kind, type):
         if kind not in seen:
             seen.add(kind)
             hints = get_type_hints(kind, include_extras=True)
@@ -95,9 +96,7 @@ def test_every_text_among_the_settings_reaches_out_by_its_type_or_is_known_to_re
     found = dict(leaves(Experiment, "", set()))
     known = {name for names in HARMLESS.values() for name in names.split()}
     assert set(found.values()) == {str}, "another type of value: decide whether it reaches out"
-    assert sorted(found.keys() - known) == [], (
-        "give it a type of assay.host.reach, or say here why it is harmless"
-    )
+    assert sorted(found.keys() - known) == [], "give it a type of assay.host.reach, or say here why it is harmless"
     assert sorted(known - found.keys()) == [], "there is no such field any more, or it has a type of assay.host.reach"
 
 
@@ -295,7 +294,7 @@ OTHERWISE = {"extrapolate": 2, "search": 78}  # nothing was learnt, and no model
 @pytest.fixture(scope="module")
 def honest(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("honest")
-    assert assay.cli.main.main([*train_line(make_model(folder / "model"), folder / "run"), "--quiet"]) == 0
+    assert main([*train_line(make_model(folder / "model"), folder / "run"), "--quiet"]) == 0
     return folder / "run"
 
 
