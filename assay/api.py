@@ -174,7 +174,9 @@ def resume(
     reward: Reward | Sequence[Reward] | None = None,
     reward_timeout: float | None = None,
     learners: int | None = None,
+    settings: Mapping[str, Any] | None = None,
     trust_code: bool = False,
+    trust_addresses: bool = False,
 ) -> Run:
     """Continues a run from its last checkpoint and returns it; `steps` extends a finished run.
 
@@ -183,8 +185,9 @@ def resume(
 
     Reward functions without a file must be given again as `reward`, because the run folder cannot hold them. From now
     on one call of a reward function may take `reward_timeout` seconds. With another number of `learners` the run goes
-    on from the same weights, but not with the same bits. The run folder holds a digest of each file of
-    reward functions; a file that has changed since is run only with `trust_code`.
+    on from the same weights, but not with the same bits. Code and programs that the run folder names, and that no
+    command of this user has allowed to this run, are run only with `trust_code`; addresses are reached only with
+    `trust_addresses`, or if `settings` give them: {"machine.cluster": "auto"}.
     """
     from assay.known import others
     from assay.run import session
@@ -198,6 +201,8 @@ def resume(
         functions=reward_names_of(reward, None)[1],
         reward_timeout=reward_timeout,
         learners=learners,
+        overrides=settings,
         trust_code=trust_code,
+        trust_addresses=trust_addresses,
     )
     return Run(path)

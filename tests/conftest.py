@@ -45,6 +45,14 @@ def judge() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def user_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Tests remember nothing in the folder of whoever runs them: what their runs may reach is kept here."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ASSAY_STATE", str(tmp_path_factory.mktemp("state") / "assay"))
+        yield
+
+
 @pytest.fixture(scope="session")
 def drawn_recipes(pytestconfig: pytest.Config) -> tuple[str, ...]:
     """The recipes of this run, for a test that goes over them itself."""

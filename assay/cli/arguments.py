@@ -18,6 +18,15 @@ SHORT = {"--lora": "lora.rank"}  # short option -> the setting that it stands fo
 Argument = tuple[tuple[str, ...], dict[str, Any]]
 """The names of an argument, and the keyword arguments of `ArgumentParser.add_argument`."""
 
+TRUST_ADDRESSES: Argument = (
+    ("--trust-addresses",),
+    {
+        "action": "store_true",
+        "help": "connect to what RUN names (servers, clusters, judges, trackers, the Hub), though no command of yours "
+        "has allowed it",
+    },
+)
+
 
 def overrides(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
     """(the other arguments, {path: text} of the settings that are written `--a.b value` or `--a.b=value`)."""

@@ -11,7 +11,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assay.cli.arguments import Argument, one_of
+from assay.cli.arguments import TRUST_ADDRESSES, Argument, one_of
 from assay.cli.problems import TASKS, exam_of
 from assay.cli.verify import REWARD, judge_of
 from assay.errors import UsageError
@@ -48,6 +48,7 @@ ARGUMENTS: list[Argument] = [
     (("names",), {"nargs": "+", "metavar": "MODEL|FILE", "help": "the models to sample, or the files of banks"}),
     *TASKS,
     *REWARD,
+    TRUST_ADDRESSES,
     (
         ("--problems",),
         {"type": int, "help": "sample, parity: number of problems; default 256, or all rows of --data"},
@@ -112,7 +113,7 @@ ARGUMENTS: list[Argument] = [
 ]
 FITTING = {
     **dict.fromkeys(("task", "wording", "system", "problems", "n", "top_p", "max_new", "seed"), SAMPLING),
-    **dict.fromkeys(("reward", "right_from", "reward_timeout"), SAMPLING),
+    **dict.fromkeys(("reward", "right_from", "reward_timeout", "trust_addresses"), SAMPLING),
     **dict.fromkeys(("prompt_column", "answer_column", "answer_from_messages", "skip_bad_rows", "data"), ("sample",)),
     **dict.fromkeys(("temperature", "split"), ("sample",)),
     **dict.fromkeys(("worth", "differ"), ("compare",)),

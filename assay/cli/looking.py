@@ -164,6 +164,7 @@ def run_search(arguments: argparse.Namespace) -> Any:
     from assay.lab.searched import search, table
 
     how = {"guide": arguments.guide, "width": arguments.width, "rollouts": arguments.rollouts}
+    how |= {"trust_addresses": arguments.trust_addresses}
     return _examined(arguments, partial(search, arguments.model, **how), table)
 
 

@@ -25,7 +25,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         raise UsageError(f"say what to do, with one of these verbs: {', '.join(VERBS)}. `assay --help` explains them.")
     if others:
         raise strange(others[0], [flag for flags, _ in VERBS[verb][1]() for flag in flags], verb)
-    if found and verb not in ("train", "compare", "sweep", "plan"):
+    if found and verb not in ("train", "resume", "compare", "sweep", "plan"):
         raise UsageError(
             f"`assay {verb}` takes no settings such as --{next(iter(found))}; `assay train`, `assay compare` and "
             "`assay sweep` do."

@@ -174,6 +174,7 @@ def exam_of(arguments: argparse.Namespace) -> Pool:
     from assay.run.ancestry import origin, unknown_to
     from assay.run.data_needs import require_answers
     from assay.run.external_needs import require_externals
+    from assay.run.trust import Trust, require_trust
     from assay.source import Share
     from assay.tasks.data.task import data
 
@@ -182,6 +183,7 @@ def exam_of(arguments: argparse.Namespace) -> Pool:
         arguments.wording = run.experiment.pool.wording
     if run is not None and not arguments.task and not arguments.data:
         _refuse_lone_columns(arguments)
+        require_trust(run.folder, run.experiment, Trust.of(addresses=arguments.trust_addresses), of=("pool",))
         pool = run.experiment.pool
     else:
         pool = pool_of(arguments)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assay.cli.arguments import Argument
+from assay.cli.arguments import TRUST_ADDRESSES, Argument
 from assay.cli.problems import TASKS
 from assay.cli.verify import REWARD
 
@@ -10,6 +10,7 @@ ARGUMENTS: list[Argument] = [
     (("model",), {"metavar": "RUN", "help": "a run that trained a model beside the policy, such as one of rstar-math"}),
     *TASKS,
     *REWARD,
+    TRUST_ADDRESSES,
     (
         ("--guide",),
         {

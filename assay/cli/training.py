@@ -52,8 +52,9 @@ def run_resume(arguments: argparse.Namespace) -> Any:
     from assay.run import session
     from assay.view.results import finished
 
-    said = {"reward_timeout": arguments.reward_timeout, "trust_code": arguments.trust_code}
-    said |= {"learners": arguments.learners}
+    said = {"reward_timeout": arguments.reward_timeout, "learners": arguments.learners}
+    said |= {"trust_code": arguments.trust_code, "trust_addresses": arguments.trust_addresses}
+    said |= {"overrides": arguments.overrides}
     return finished(session.resume(arguments.run, steps=arguments.steps, quiet=arguments.quiet, **said))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from assay.cli.arguments import Argument, one_of, track
+from assay.cli.arguments import TRUST_ADDRESSES, Argument, one_of, track
 from assay.cli.looking import (
     run_bank,
     run_claims,
@@ -89,8 +89,9 @@ def of_resume() -> list[Argument]:
         ),
         (
             ("--trust-code",),
-            {"action": "store_true", "help": "run the reward functions that RUN names even if their code has changed"},
+            {"action": "store_true", "help": "run the reward functions and programs that RUN names, which may be new"},
         ),
+        TRUST_ADDRESSES,
         REWARD_TIMEOUT,
         QUIET,
     ]
@@ -131,6 +132,7 @@ def of_eval() -> list[Argument]:
         MODEL,
         *TASKS,
         *REWARD,
+        TRUST_ADDRESSES,
         (("--problems",), {"type": int, "help": "number of problems; default 256, or all rows of --data"}),
         (("--n",), {"type": int, "default": 16, "help": "number of answers to each problem; default 16"}),
         (
@@ -262,6 +264,7 @@ def of_transfer() -> list[Argument]:
         *(((name,), {"metavar": name.upper(), "help": said}) for name, said in help_of.items()),
         *TASKS,
         *REWARD,
+        TRUST_ADDRESSES,
         (
             ("--by",),
             {

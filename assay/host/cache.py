@@ -1,4 +1,4 @@
-"""The folder in which Assay keeps models and files that it can make again."""
+"""The folders of a user: of models and files that can be made again, and of what commands are to remember."""
 
 from __future__ import annotations
 
@@ -11,3 +11,10 @@ def cache_folder() -> Path:
     if chosen := os.environ.get("ASSAY_CACHE"):
         return Path(chosen)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "assay"
+
+
+def state_folder() -> Path:
+    """`$ASSAY_STATE`, or `assay` in the user's folder of state, which outlives the cache."""
+    if chosen := os.environ.get("ASSAY_STATE"):
+        return Path(chosen)
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "assay"

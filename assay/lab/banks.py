@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import platform
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,10 +20,12 @@ from assay.record.panel import duration
 from assay.rng import Key
 from assay.run.ancestry import origin
 from assay.run.configure import to_data
+from assay.run.external_needs import require_externals
 from assay.run.grader import Grader
 from assay.scoring.bank import answer, questions
 from assay.scoring.samples import Asked, SampleBank, told
 from assay.tasks.data import is_data
+from assay.tasks.versions import verifier_versions
 
 if TYPE_CHECKING:
     from assay.source import Pool
@@ -128,8 +131,15 @@ def _prepared(model: str, pool: Pool, wish: Wish, count: int, judge: Grader) -> 
         system=codec.chat.system or "",
         judge=_judges(judge),
         problems=told(problems),
+        verifiers=_verifiers(pool, judge),
     )
     return ask, asked, problems
+
+
+def _verifiers(pool: Pool, judge: Grader) -> dict[str, str]:
+    """What judges the answers, verifiers, foreign programs and Python, each with its version."""
+    foreign = require_externals(pool, () if judge.scorer is None else _judges(judge))
+    return {**verifier_versions(share.task for share in pool.shares), **foreign, "Python": platform.python_version()}
 
 
 def _judges(judge: Grader) -> tuple[str, ...]:

@@ -91,6 +91,7 @@ class Comparison:
 
     arms: tuple[Arm, ...]
     methods: tuple[Method, ...] = ()
+    judged_otherwise: tuple[str, ...] = ()  # verifiers that judged two of these runs in two versions
 
 
 def compare_runs(paths: Sequence[Path | str]) -> Comparison:
@@ -113,7 +114,21 @@ def compare_runs(paths: Sequence[Path | str]) -> Comparison:
         _arm(run, label, entries, final, finals[first], first=position == first)
         for position, (run, label, entries, final, first) in enumerate(zip(runs, labels, evals, finals, firsts))
     )
-    return Comparison(arms, methods(runs, finals))
+    return Comparison(arms, methods(runs, finals), judged_otherwise(runs))
+
+
+def judged_otherwise(runs: Sequence[RunFolder]) -> tuple[str, ...]:
+    """The verifiers and externals that judged the runs, or one of them, in more than one version."""
+    seen: dict[str, set[str]] = {}
+    for run in runs:
+        for kind in ("verifiers", "externals"):
+            for name, versions in _mapping(run.document.get(kind)).items():
+                seen.setdefault(terminal.plain(str(name)), set()).update(map(str, versions))
+    return tuple(name for name, versions in seen.items() if len(versions) > 1)
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
 def _evals(run: RunFolder) -> list[Json]:
@@ -220,7 +235,8 @@ def as_json(comparison: Comparison) -> Json:
     }
     if comparison.methods:
         about["methods"] = [dataclasses.asdict(method) for method in comparison.methods]
-    return {**about, "note": SEEDS if comparison.methods else CAVEAT}
+    note = SEEDS if comparison.methods else CAVEAT
+    return {**about, "note": note, "judged_otherwise": list(comparison.judged_otherwise)}
 
 
 def render(comparison: Comparison) -> Table:
@@ -290,6 +306,9 @@ def show(comparison: Comparison, *, stream: TextIO | None = None) -> None:
 
     out = sys.stdout if stream is None else stream
     Console(file=out, width=None if out.isatty() else 140).print(render(comparison))
+    if comparison.judged_otherwise:
+        named = ", ".join(comparison.judged_otherwise)
+        terminal.write(out, f"judged in more than one version: {named}; scores may differ by that\n")
 
 
 def _amount(value: float | None) -> str:

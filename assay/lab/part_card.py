@@ -18,6 +18,7 @@ import tokenize
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, ClassVar, get_args, get_origin, get_type_hints
 
+from assay.host.reach import mark_of
 from assay.known import METHOD_OF, RECIPES, SLOTS
 from assay.part import Part, kind_of, parts_of
 from assay.part_checks import GIVEN, OFFERED, bounds_of, choices_of
@@ -122,7 +123,9 @@ def _field(record: type[Part], field: dataclasses.Field[Any]) -> dict[str, Any]:
 def type_name(hint: Any) -> str:
     """A type in words: `float or none`."""
     if get_origin(hint) is Annotated:
-        return f"{type_name(get_args(hint)[0])}, {bounds_of(hint)}"
+        bounds, mark = bounds_of(hint), mark_of(hint)
+        reach = None if mark is None else f"a run {mark.does} it"
+        return ", ".join(map(str, filter(None, (type_name(get_args(hint)[0]), bounds, reach))))
     if choices_of(hint):
         return "one of its choices" + (" or none" if type(None) in get_args(hint) else "")
     if get_origin(hint) is tuple:

@@ -23,6 +23,7 @@ from assay.part_checks import check_parts
 from assay.reward.learnt import read, scores_after
 from assay.rng import Key
 from assay.run.ancestry import Origin, origin
+from assay.run.trust import Trust, require_trust
 from assay.scoring import bank
 from assay.scoring.intervals import interval
 from assay.source import Pool
@@ -40,11 +41,12 @@ MICRO_TOKENS = 2048
 Score = Callable[[Sequence[Episode]], Sequence[float]]
 
 
-def opened(model: str, beside: str) -> tuple[Policy, Models]:
+def opened(model: str, beside: str, *, trust_addresses: bool = False) -> tuple[Policy, Models]:
     """The models of a run as its last checkpoint has them."""
     run = origin(model)
     if run is None:
         raise UsageError(f"{model} is not a run, so that no model was trained beside its policy. Name a run.")
+    require_trust(run.folder, run.experiment, Trust.of(addresses=trust_addresses), of=("model",))
     valued = [name for name, spec in run.experiment.recipe.models.items() if spec.valued]
     if beside not in valued:
         raise ConfigError(
@@ -84,6 +86,7 @@ def search(
     max_new: int | None = None,
     seed: int = 0,
     judge: Verify = verify_twice,
+    trust_addresses: bool = False,
 ) -> dict[str, Any]:
     """How often the answers of the split `test` are right that a policy gives at once, that a search finds, and that
     are the best by `guide`, or the most frequent, among plain answers for the tokens of the search.
@@ -94,7 +97,7 @@ def search(
     check_parts(FirstSteps(width=width, marks=marks), "search")
     if problem := part.refusal():
         raise UsageError(problem)
-    policy, models = opened(model, guide)
+    policy, models = opened(model, guide, trust_addresses=trust_addresses)
     codec, count = policy.tokenizer, how_many(pool, problems, 1)
     asked, max_new = exam(model, pool, policy, count=count, split="test", max_new=max_new)
     sampling, changed, key = Sampling(max_new, temperature), asked_with(model, codec), Key(seed)("eval")

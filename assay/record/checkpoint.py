@@ -93,7 +93,8 @@ class Checkpoint:
 
     def environment_changes(self, place: str) -> list[str]:
         """How this machine differs from the one that saved the checkpoint; any difference may change the last bits."""
-        return manifest.differences(self.manifest["environment"], manifest.environment(place))
+        saved, now = self.manifest["environment"], manifest.environment(place)
+        return manifest.differences(saved, {name: value for name, value in now.items() if name in saved})
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,17 @@ def environment(place: str) -> dict[str, Any]:
     """The parts of the environment that can change the last bits of a run's numbers."""
     torch = sys.modules.get("torch")
     threads = torch.get_num_threads() if torch else int(os.environ.get("OMP_NUM_THREADS") or os.cpu_count() or 1)
-    return {"place": place, "threads": threads, "machine": platform.machine(), "versions": dict(versions())}
+    found = {"place": place, "threads": threads, "machine": platform.machine(), "versions": dict(versions())}
+    return found | ({"kernels": _kernels(torch, place)} if torch else {})
+
+
+def _kernels(torch: Any, place: str) -> str:
+    """The instructions that torch's kernels use on this processor, and the GPU where the place is one: sums differ
+    between them in their last bits.
+    """
+    device = place.split(" ")[0]
+    gpu = torch.cuda.get_device_name(device) if device.startswith("cuda") and torch.cuda.is_available() else ""
+    return " ".join(filter(None, (torch.backends.cpu.get_cpu_capability(), gpu)))
 
 
 @functools.cache

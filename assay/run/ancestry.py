@@ -15,6 +15,7 @@ from assay.record.folder import RunFolder
 from assay.run import data_needs
 from assay.run.configure import from_data
 from assay.run.experiment import Experiment
+from assay.run.trust import require_trust
 from assay.source import Pool
 from assay.tasks.data import is_data
 from assay.tasks.data.task import content
@@ -68,6 +69,7 @@ def known_to(run: Origin) -> frozenset[str]:
     if (digests := run.folder.learnt()) is not None:
         return digests
     try:
+        require_trust(run.folder, run.experiment, of=("pool",))
         data_needs.require_unchanged(run.experiment.pool, run.folder.document["identity"])
         return frozenset(data_needs.learnt(run.experiment.pool))
     except AssayError as error:

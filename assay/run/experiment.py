@@ -6,10 +6,11 @@ import dataclasses
 import importlib.util
 import math
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 from assay.errors import ConfigError
+from assay.host.reach import TRACKER, Cluster, Code, HubModel, Program, Servers
 from assay.host.space import cores, device_of
 from assay.part import Positive
 from assay.policy.conversation import Chat
@@ -61,12 +62,12 @@ class Machine:
     optimiser_bits: Literal[32, 8] = 32  # bits of each moment of a weight; 8 needs the extra low-bit
     learners: int = 1  # processes that share the training of each parameter set, by FSDP2
     replicate: int = 1  # copies of the weights among the learners; each copy is spread over learners / replicate
-    samplers: str = ""  # servers that write the answers: how many, 2, or where, http://HOST:PORT; empty: this process
+    samplers: Servers = ""  # servers that write answers: how many, 2, or where, http://HOST:PORT; empty: this process
     sampler: Literal["assay", "vllm"] = "assay"  # what these servers run: this engine, or vLLM
     publish: Literal["files", "gloo", "nccl"] = "files"  # how servers get weights: a folder that all see, or a network
-    sampler_python: str = ""  # the interpreter of an environment with vLLM; needed where the run starts such servers
+    sampler_python: Program = ""  # the interpreter of an environment with vLLM; needed where the run starts servers
     sampler_tensor: int = 1  # devices over which each vLLM server that the run starts is spread
-    cluster: str = ""  # where learners and samplers run: auto or HOST:PORT, nodes of a Ray cluster; empty: this machine
+    cluster: Cluster = ""  # where learners and samplers run: auto or HOST:PORT, a Ray cluster; empty: this machine
     judging: Positive = 30.0  # seconds of a step that judging may take before the run says so; it changes no verdict
     deadline: int = 600  # seconds after which a learner that does not answer is given up
     restarts: int = 3  # how often the learners are started again from the last checkpoint after one was lost
@@ -92,7 +93,7 @@ class Tracking:
     Tracking(sinks=("tensorboard", "wandb"), project="maths")
     """
 
-    sinks: tuple[Literal["tensorboard", "wandb", "trackio"], ...] = ()  # the option --track names them
+    sinks: tuple[Annotated[Literal["tensorboard", "wandb", "trackio"], TRACKER], ...] = ()  # `--track` names them
     project: str = "assay"
     name: str = ""  # the run's name; empty: the name of the run folder
     offline: bool = False  # wandb keeps the run on this machine until `wandb sync`
@@ -107,14 +108,14 @@ class Experiment:
     """
 
     recipe: Recipe
-    model: str  # a folder, a hub id, or the name of a base
+    model: HubModel  # a folder, a hub id, or the name of a base
     pool: Pool
     seed: int = 0
     profile: Profile = "laptop"
     evaluation: Evaluation = field(default_factory=Evaluation)
     machine: Machine = field(default_factory=Machine)
     saving: Saving = field(default_factory=Saving)
-    rewards: tuple[str, ...] = ()  # reward functions, FILE.py:FUNCTION=WEIGHT; empty: the verifiers of the tasks judge
+    rewards: tuple[Code, ...] = ()  # reward functions, FILE.py:FUNCTION=WEIGHT; empty: the verifiers of the tasks judge
     right_from: float = 1.0  # an answer counts as right if the weighted sum of its rewards is at least this
     reward_timeout: float = SECONDS  # seconds for one call of a reward function, with all answers of a round
     tracking: Tracking = field(default_factory=Tracking)

@@ -32,9 +32,10 @@ from assay.run.grader import Grader, absolute, changes, check_functions, grader_
 from assay.run.loading import load_model, open_models, policy_files, set_threads, with_adapter
 from assay.run.memory_plan import Plan, choose_profile, plan_memory, require_memory, shape_of
 from assay.run.scaling import at_its_scale, named_at
-from assay.run.trust import code_of, require_trust
+from assay.run.trust import Trust, code_of, remember, require_trust
 from assay.source import Pool, check_pool
 from assay.tasks import short
+from assay.tasks.versions import verifier_versions
 from assay.verifiers.functions.process import SECONDS
 
 if TYPE_CHECKING:
@@ -146,10 +147,12 @@ def start(
         "code": code_of(experiment.rewards),
         "memory": None if memory is None else as_data(memory.budget),
         **({"externals": external_needs.versions(externals, {})} if externals else {}),
+        "verifiers": external_needs.versions(verifiers_of(experiment.pool), {}),
         **(extra or {}),
     }
     folder = RunFolder.create(path, identity=identity, document=document, keep=experiment.saving.keep)
     with folder:
+        remember(folder, experiment)
         how = {"quiet": quiet, "shown": shown, "judge": judge, "longest": longest}
         _run(folder, experiment, policy, Memory(experiment.seed), **how)
     return path
@@ -172,15 +175,18 @@ def resume(
     functions: Functions | None = None,
     reward_timeout: float | None = None,
     learners: int | None = None,
+    overrides: Mapping[str, Any] | None = None,
     trust_code: bool = False,
+    trust_addresses: bool = False,
 ) -> Path:
     """Continues a run from its last checkpoint and returns its path; `steps` extends a finished run.
 
     resume("runs/first", steps=400)
 
     With another number of `learners` the run goes on from the same weights, but not with the same bits.
-    From now on one call of a reward function may take `reward_timeout` seconds. Files of reward functions that have
-    changed since the run began are imported only with `trust_code`, or if a person at the terminal agrees.
+    From now on one call of a reward function may take `reward_timeout` seconds. What the run folder names and this user
+    did not allow it before, code, programs and addresses, is used only with `trust_code` or `trust_addresses`, if
+    `overrides` give the setting, or if a person at the terminal agrees (`assay.run.trust`).
     """
     from assay.policy import fingerprint
 
@@ -192,6 +198,12 @@ def resume(
             experiment = dataclasses.replace(experiment, reward_timeout=reward_timeout)
         if learners is not None:
             experiment = override(experiment, "machine.learners", learners)
+        given = settings.reaching(experiment, overrides or {})
+        for place, value in given.items():
+            experiment = override(experiment, place, value)
+        trust = Trust.of(code=trust_code, addresses=trust_addresses, fields=given, functions=functions or {})
+        trusted = require_trust(folder, experiment, trust)
+        _require_same(from_data(Experiment, folder.experiment), experiment, path)
         check(experiment)
         picture_needs.require_sight(experiment)
         attention_needs.require_attention(experiment)
@@ -200,15 +212,14 @@ def resume(
             say(f"warning: {sentence}. Training does not read these records; curves and reports of this run do.")
         data_needs.require_unchanged(experiment.pool, folder.document["identity"])
         rewards = experiment.rewards
-        trusted = require_trust(Path(path), rewards, folder.document, given=functions or {}, trusted=trust_code)
         judge = grader_of(experiment, functions)
         services = require_services(experiment.recipe)
         for change in changes(judge, folder.document.get("rewards", {})):
             say(f"warning: {change}")
-        if trusted:
+        if "code" in trusted:
             folder.amend(rewards=sources(judge), code=code_of(rewards))
         foreign = external_needs.require_externals(experiment.pool, rewards=experiment.rewards)
-        _compare_externals(folder, {**services, **foreign})
+        _compare_judges(folder, externals={**services, **foreign}, verifiers=verifiers_of(experiment.pool))
         policy = load_model(experiment)
         if (digest := fingerprint(policy)) != folder.document["identity"]["weights"]:
             raise ConfigError(
@@ -219,8 +230,10 @@ def resume(
         checkpoint = folder.load()
         if checkpoint is not None and steps is not None and steps < checkpoint.step:
             raise UsageError(f"{path} has done {checkpoint.step} steps already; --steps {steps} would be fewer.")
-        if (steps, reward_timeout, learners) != (None, None, None):
+        if given or (steps, reward_timeout, learners) != (None, None, None):
             folder.amend(experiment=to_data(experiment))
+        if given or trusted:
+            remember(folder, experiment)
         memory = _back_to(folder, experiment, checkpoint)
         if memory.step >= (scale := experiment.recipe.scale).num_steps:
             say(f"all {memory.step} steps of {path} are done; --steps N extends the run to N.")
@@ -231,21 +244,43 @@ def resume(
     return Path(path)
 
 
-def _compare_externals(folder: RunFolder, now: Mapping[str, str]) -> None:
-    """Warns of externals and judges whose version has changed, and writes the new versions down."""
-    before = folder.document.get("externals", {})
-    for change in external_needs.changes(now, before):
-        say(f"warning: {change}.")
-    if (after := external_needs.versions(now, before)) != before:
-        folder.amend(externals=after)
+def _require_same(before: Experiment, now: Experiment, path: Path | str) -> None:
+    """Refuses a resume that was given another model or other problems than the run has."""
+    for name in IDENTITY:
+        if getattr(before, name) != getattr(now, name):
+            raise ConfigError(
+                f"{name} of {path} is {to_data(getattr(before, name))!r}, and a resume cannot change it. Give the same "
+                "value, or start a new run."
+            )
 
 
-def tell_differences(checkpoint: Checkpoint, place: str) -> None:
-    """Warns of newer checkpoints that could not be used, and of a machine that differs from the one of the save."""
+def verifiers_of(pool: Pool) -> dict[str, str]:
+    """The versions of the verifiers that judge the answers to these problems."""
+    return verifier_versions(share.task for share in pool.shares)
+
+
+def _compare_judges(folder: RunFolder, **judges: Mapping[str, str]) -> None:
+    """Warns of verifiers, externals and judges whose version has changed, and writes the new versions down."""
+    for kind, now in judges.items():
+        before = folder.document.get(kind, {})
+        for change in external_needs.changes(now, before):
+            say(f"warning: {change}.")
+        if (after := external_needs.versions(now, before)) != before:
+            folder.amend(**{kind: after})
+
+
+def tell_differences(folder: RunFolder, checkpoint: Checkpoint, place: str) -> None:
+    """Warns of newer checkpoints that could not be used, and of libraries, a device or a machine that differ from those
+    of the save. The differences are also kept in run.json, with the step from which they hold.
+    """
     for sentence in checkpoint.rejected:
         say(f"warning: {sentence}")
-    for change in checkpoint.environment_changes(place):
-        say(f"warning: {change}; the resumed run may differ in its last bits from a run without the stop")
+    if changed := checkpoint.environment_changes(place):
+        say(
+            f"warning: not as at step {checkpoint.step}, which was saved with: {'; '.join(changed)}. The resumed run "
+            "may differ in its last bits from a run without the stop."
+        )
+        folder.amend(resumed=[*folder.document.get("resumed", []), {"step": checkpoint.step, "changed": changed}])
 
 
 def _run(
@@ -326,7 +361,7 @@ def _train(
     from assay.view.report import write_report
 
     if checkpoint is not None:
-        tell_differences(checkpoint, models["policy"].place)
+        tell_differences(folder, checkpoint, models["policy"].place)
         counters = checkpoint.read("counters.json", counters_of)
         for name, counter in counters.items():
             if name not in models:

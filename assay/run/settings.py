@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from assay.errors import UsageError, unknown
+from assay.host.reach import reaching as reaching_out
 from assay.recipe import Recipe
 from assay.run import trl_names
 from assay.run.experiment import Experiment
@@ -32,6 +33,20 @@ def asked(recipe: Recipe, overrides: Mapping[str, Any], *, steps: int | None, sy
             )
         values[path] = value
     return values
+
+
+def reaching(experiment: Experiment, overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """{path in the experiment: value} of the settings that a resume is given: only those that reach out of the run, to
+    a program or an address, because another machine may have others.
+    """
+    known = {found.field for found in reaching_out(experiment)} - {"rewards"}
+    given = {full(path): value for path, value in overrides.items()}
+    if strange := [path for path in given if path not in known]:
+        raise UsageError(
+            f"a resume cannot change {strange[0]}: a run goes on with the settings that it began with. It takes "
+            f"{', '.join(sorted(known))}, which reach out of the run."
+        )
+    return given
 
 
 def full(path: str) -> str:

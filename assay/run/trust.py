@@ -1,98 +1,157 @@
-"""Whether the code of reward functions that a run folder names may be run.
+"""Whether what a run folder names may be reached: code that is imported, programs that are started, addresses.
 
-A run folder is data, which may have been downloaded or edited. It names the file of each reward function, and importing
-that file runs its code. A resume therefore imports a file only if its bytes are those with which the run began, or if a
-person allows it.
+A run folder is data, which may have been downloaded or edited. The types of its settings say which of them reach out
+(`assay.host.reach`). A command uses such a setting of a run folder only if the command line gives it, if this user's
+own command allowed exactly this to the run before (`assay.run.allowed`), or if a person allows it now.
 """
 
 from __future__ import annotations
 
 import importlib.machinery
+import shutil
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from assay.errors import ConfigError, StorageError
 from assay.host import terminal
 from assay.host.files import read_bytes
-from assay.rng import digest, digest_of
+from assay.host.reach import CODE, PROGRAM, Consent, Reach, reached
+from assay.record.folder import RunFolder
+from assay.rng import digest_of
+from assay.run.allowed import Allowed, allow, allowed
+from assay.run.experiment import Experiment
 from assay.verifiers.functions.naming import NAMELESS, is_file, names, parse
 
 LARGEST = 16 << 20  # bytes of a file of code
 
 
 @dataclass(frozen=True)
-class _Named:
-    """A reward function as run.json names it; nothing of it has been imported yet."""
+class Trust:
+    """What one command allows a run folder to reach.
 
-    text: str
-    place: str
-    name: str
+    Trust(fields=("machine.cluster",), consents=("code",))  # --machine.cluster auto --trust-code
+    """
 
-    def files(self) -> list[Path]:
-        """The files that importing the function runs: one file, or those of a module and of the packages above it."""
-        return [Path(self.place)] if is_file(self.place) else list(_files_of_module(self.place))
+    fields: Collection[str] = ()  # paths of settings that the command itself gives
+    consents: Collection[Consent] = ()
+    functions: Collection[str] = ()  # names of reward functions that the calling program passes: nothing is imported
 
-    def contents(self) -> list[bytes]:
-        try:
-            return [read_bytes(path, most=LARGEST) for path in self.files()]
-        except (OSError, StorageError):
-            return []
+    @classmethod
+    def of(cls, *, code: bool = False, addresses: bool = False, **more: Collection[str]) -> Trust:
+        chosen: dict[Consent, bool] = {"code": code, "addresses": addresses}
+        return cls(consents=[consent for consent, given in chosen.items() if given], **more)
 
 
 def code_of(rewards: Sequence[str]) -> dict[str, str]:
     """File or module -> digest of all code that importing it would run, for run.json. Imports nothing."""
-    contents_of = {one.place: one.contents() for one in _named(rewards)}
+    contents_of = {place: _contents(place) for place in map(_place_of, rewards) if place != NAMELESS}
     return {place: digest_of(contents) for place, contents in contents_of.items() if contents}
 
 
+def remember(folder: RunFolder, experiment: Experiment) -> None:
+    """Notes for this user that a run may reach what its experiment names; a later command then does not ask."""
+    if reaches := reached(experiment):
+        allow(folder.document["run"], folder.path, map(_known_as, reaches))
+
+
 def require_trust(
-    run: Path, rewards: Sequence[str], document: Mapping[str, Any], *, given: Collection[str], trusted: bool
-) -> bool:
-    """Whether code will run that differs from the digests in run.json; ConfigError if that was not allowed.
+    folder: RunFolder, experiment: Experiment, trust: Trust | None = None, *, of: Collection[str] = ()
+) -> frozenset[Consent]:
+    """Refuses (ConfigError) to go on with what the run folder names and nobody allowed; a person may allow it now.
 
-    `trusted` or a person at the terminal allows it. `given` are the names of reward functions that the calling program
-    passes itself; they are not imported.
+    `of` are the fields of the experiment that the command will use; all of them if none is named. Returns the kinds of
+    what was allowed now, and was not before.
     """
-    doubts = [line for one in _named(rewards) if one.name not in given and (line := _doubt(one, run, document))]
-    if not doubts:
+    trust = trust or Trust()
+    used = [reach for reach in reached(experiment) if not of or reach.field.split(".")[0] in of]
+    used = [reach for reach in used if reach.field not in trust.fields and not _brought(reach, experiment, trust)]
+    if not used:
+        return frozenset()
+    known = allowed(str(folder.document.get("run")))
+    doubts = {reach: line for reach in used if (line := _doubt(reach, folder, known))}
+    wanted: set[Consent] = {reach.mark.consent for reach in doubts}
+    if missing := sorted(wanted - set(trust.consents)):
+        question = "\n".join([f"{folder.path} names what you have not allowed it to reach:", *doubts.values()])
+        if not terminal.ask(f"{question}\nAllow it?"):
+            flags = " ".join(f"--trust-{consent}" for consent in missing)
+            fields = {reach.field: reach for reach in doubts if reach.mark.consent in missing}
+            raise ConfigError(f"{question}\nNothing of it was used. {_advice(flags, fields)}")
+    return frozenset(wanted)
+
+
+def _advice(flags: str, fields: Mapping[str, Reach]) -> str:
+    """What to do about settings that were refused."""
+    told = f"Look at it in run.json; if it may be, add {flags}."
+    name = next((name for name in fields if name.split(".")[0] in ("machine", "tracking")), None)
+    option = (name or "").replace("_", "-")
+    return f"{told} `assay resume` also takes another value: --{option} VALUE." if name else told
+
+
+def _brought(reach: Reach, experiment: Experiment, trust: Trust) -> bool:
+    """Whether a reward function needs no import: the calling program passes it, or it had no file to begin with."""
+    if reach.mark is not CODE:
         return False
-    question = "\n".join([f"resuming {run} would run code that differs from what its run.json records:", *doubts])
-    if not trusted and not terminal.ask(f"{question}\nRun it?"):
-        raise ConfigError(
-            f"{question}\nNothing was run. Read that code; if it may run, allow it: `assay resume {run} --trust-code`."
-        )
-    return True
+    functions = [parse(text) for text in experiment.rewards]
+    name = names(functions)[experiment.rewards.index(reach.place)]
+    return name in trust.functions or _place_of(reach.place) == NAMELESS
 
 
-def _named(rewards: Sequence[str]) -> list[_Named]:
-    functions = [parse(text) for text in rewards]
-    every = zip(rewards, functions, names(functions), strict=True)
-    return [_Named(text, function.place, name) for text, function, name in every if function.place != NAMELESS]
+def _doubt(reach: Reach, folder: RunFolder, known: Collection[Allowed]) -> str | None:
+    """Why a place may not be what the user allowed; None if it is."""
+    line, item = f"{reach}", _known_as(reach)
+    if reach.mark is CODE:
+        place = _place_of(reach.place)
+        if is_file(place) and not Path(place).exists():
+            return None  # there is no file that could run; loading the function reports that it is missing
+        if is_file(place) and not Path(reach.place.rpartition(":")[0]).is_absolute():
+            return f"{line}: a relative path names another file in each working directory"
+    if any(_below(path, folder.path) for path in _files(reach)):
+        return f"{line}: the file lies in the run folder itself, and may have come with it"
+    if item in known:
+        return None
+    same = next((one for one in known if (one.field, one.place) == (item.field, item.place)), None)
+    if same is None:
+        return f"{line}: no command of yours has allowed that to this run"
+    if reach.mark is CODE:
+        return f"{line}: the digest of its code is {item.identity}, and was {same.identity} when you allowed it"
+    return f"{line}: that is {item.identity or 'nothing'} here, and was {same.identity} when you allowed it"
 
 
-def _doubt(one: _Named, run: Path, document: Mapping[str, Any]) -> str | None:
-    """Why the code of a reward function may not be what the run began with; None if it is."""
-    contents = one.contents()
-    if not contents and is_file(one.place) and not Path(one.place).exists():
-        return None  # there is no file that could run; loading the function reports that it is missing
-    code, before = document.get("code"), document.get("rewards")
-    code = code if isinstance(code, dict) else {}
-    # Runs of older versions hold the digest of a function's file by the function's name.
-    before = before.get(one.name) if isinstance(before, dict) and one.place not in code else None
-    recorded = code.get(one.place, before)
-    if is_file(one.place) and not Path(one.text.rpartition(":")[0]).is_absolute():
-        return f"{one.text}: a relative path names another file in each working directory"
-    if any(path.resolve().is_relative_to(run.resolve()) for path in one.files()):
-        return f"{one.text}: the file lies in the run folder itself, and may have come with it"
-    if not recorded:
-        return f"{one.text}: run.json holds no digest of this code"
-    digests = {digest_of(contents)} | ({digest(contents[-1])} if contents and before else set())
-    if recorded not in digests:
-        return f"{one.text}: the digest of its code is {digest_of(contents)}, and was {recorded} when the run began"
-    return None
+def _known_as(reach: Reach) -> Allowed:
+    """What is remembered of a place: of code its digest, of a program where it lies."""
+    if reach.mark is CODE:
+        return Allowed(reach.field, reach.place, digest_of(_contents(_place_of(reach.place))))
+    identity = str(_files(reach)[0]) if reach.mark is PROGRAM else ""
+    return Allowed(reach.field, reach.place, identity)
+
+
+def _files(reach: Reach) -> list[Path]:
+    """The files that would run."""
+    if reach.mark is CODE:
+        return _files_of(_place_of(reach.place))
+    return [Path(shutil.which(reach.place) or reach.place).absolute()] if reach.mark is PROGRAM else []
+
+
+def _below(path: Path, folder: Path) -> bool:
+    return any(one.is_relative_to(folder.resolve()) for one in (path.absolute(), path.resolve()))
+
+
+def _place_of(reward: str) -> str:
+    return parse(reward).place
+
+
+def _files_of(place: str) -> list[Path]:
+    """The files that importing a place runs: one file, or those of a module and of the packages above it."""
+    return [Path(place)] if is_file(place) else list(_files_of_module(place))
+
+
+def _contents(place: str) -> list[bytes]:
+    try:
+        return [read_bytes(path, most=LARGEST) for path in _files_of(place)]
+    except (OSError, StorageError):
+        return []
 
 
 def _files_of_module(name: str) -> Iterator[Path]:

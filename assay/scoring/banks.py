@@ -76,7 +76,7 @@ def _avg(counts: Bank) -> Json:
 def asked(bank: SampleBank) -> Json:
     """Whose bank it is, and how it was sampled."""
     names = ("model", "weights", "split", "temperature", "top_p", "max_new", "seed", "version")
-    return {name: getattr(bank.asked, name) for name in names}
+    return {**{name: getattr(bank.asked, name) for name in names}, "verifiers": dict(bank.asked.verifiers)}
 
 
 def compared(
@@ -104,6 +104,7 @@ def compared(
         "first": asked(first),
         "other": asked(other),
         "unlike": {name: list(values) for name, values in unlike.items()},
+        "judged_otherwise": first.judged_otherwise(other),
         "same_seed": first.asked.seed == other.asked.seed,
         "left_out": [len(first.asked.problems) - len(before), len(other.asked.problems) - len(before)],
         "samples": fewest,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -48,6 +48,7 @@ class Asked:
     judge: tuple[str, ...]  # reward functions with digests of their code; empty: the verifiers of the tasks
     problems: Mapping[str, Json]  # id -> {"task", "prompt": text or messages, "canonical": what decides identity}
     version: str = __version__
+    verifiers: Mapping[str, str] = field(default_factory=dict)  # what judged -> its version; empty in older banks
 
     @property
     def digest(self) -> str:
@@ -66,10 +67,11 @@ class Asked:
         values = {
             name: kinds.get(name, str)(record[name])
             for name in (field.name for field in dataclasses.fields(cls))
-            if name not in ("judge", "problems")
+            if name not in ("judge", "problems", "verifiers")
         }
+        verifiers = {str(name): str(version) for name, version in record.get("verifiers", {}).items()}
         problems = {str(name): dict(said) for name, said in record["problems"].items()}
-        return cls(**values, judge=tuple(record["judge"]), problems=problems)
+        return cls(**values, judge=tuple(record["judge"]), problems=problems, verifiers=verifiers)
 
 
 def told(problems: Iterable[Problem]) -> dict[str, Json]:
@@ -212,6 +214,11 @@ class SampleBank:
     def same_decoding(self, other: SampleBank) -> bool:
         """Whether both were sampled with the same temperature, top-p and limit of tokens."""
         return not set(self.unlike(other)) & set(DECODING)
+
+    def judged_otherwise(self, other: SampleBank) -> list[str]:
+        """The verifiers and foreign programs that judged both banks in two versions."""
+        mine, theirs = self.asked.verifiers, other.asked.verifiers
+        return [name for name, version in mine.items() if theirs.get(name, version) != version]
 
     def unlike(self, other: SampleBank) -> dict[str, tuple[Any, Any]]:
         """What was asked otherwise of the other model, beside the choice of problems: {name: (here, there)}."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 from assay.errors import DataError, UsageError
+from assay.host.reach import Reaches
 from assay.memory import Memory
 from assay.part import Source
 from assay.rng import Key
@@ -15,7 +17,7 @@ from assay.source.epochs import Epochs
 from assay.source.examined import Examine, Unsolved
 from assay.source.pose import Pose, PoseSeeds
 from assay.source.rows import draw
-from assay.tasks import MADE_ON_DEMAND, short, task
+from assay.tasks import MADE_ON_DEMAND, of_hub, short, task
 from assay.tasks.task import Split
 from assay.types import Problem
 from assay.verifiers.answers import Wording
@@ -36,6 +38,10 @@ __all__ = [
 ]
 
 
+TaskName = Annotated[str, Reaches("downloads from the Hub the data set", "addresses", of_hub)]
+"""The name of a task; that of data may name data sets of the Hub."""
+
+
 @dataclass(frozen=True)
 class Share:
     """One task of a pool, the levels at which it is drawn, and how often it is drawn relative to the other tasks.
@@ -43,7 +49,7 @@ class Share:
     Share("countdown", levels=(3, 4), weight=2.0)
     """
 
-    task: str
+    task: TaskName
     levels: tuple[int, ...] = (1,)
     weight: float = 1.0  # the share is drawn with probability weight / sum of the weights
 

@@ -105,6 +105,20 @@ def task(name: str) -> Task:
     return TASKS[name]
 
 
+def of_hub(name: str) -> tuple[str, ...]:
+    """The data sets of the Hub that a task of this name reads: none, unless it is that of data."""
+    for kind in (_GYM, PREFIX, HARDER, JUDGE, COMPARE):
+        if name.startswith(kind):
+            return of_hub(name.removeprefix(kind))
+    if not is_data(name):
+        return ()
+    from assay.tasks.data.files import is_hub
+    from assay.tasks.data.task import Data
+
+    described = Data.of(name)
+    return tuple(place for place in (*described.places, *described.held_out) if is_hub(place))
+
+
 def chain_of(problem: Problem, text: str) -> Chain | None:
     """The steps of a response, each with a verdict; None if no task that is known judges the steps of this problem."""
     return TASKS[problem.task].chain(problem, text) if problem.task in TASKS else None

@@ -13,7 +13,11 @@ from small_runs import Shell, copy_of, make_model, train_line
 import assay
 from assay.cli.main import main
 from assay.errors import ConfigError
-from assay.run.trust import code_of, require_trust
+from assay.known import RECIPES
+from assay.record.folder import RunFolder
+from assay.run.experiment import Experiment
+from assay.run.trust import Trust, remember, require_trust
+from assay.source import Pool, Share
 
 HONEST = "def near(completions, **rest):\n    return [float(len(c)) for c in completions]\n"
 EVIL = "import pathlib\npathlib.Path({!r}).touch()\n" + HONEST
@@ -51,7 +55,7 @@ def test_code_added_to_a_run_folder_is_not_imported(
     reply = shell("resume", run, "--steps", 5, "--quiet", "--json")
     assert reply.code == 78 and not (tmp_path / "owned").exists()
     message = reply.document["message"]
-    assert "evil.py:near: run.json holds no digest of this code" in message and "--trust-code" in message
+    assert "evil.py:near: no command of yours has allowed that to this run" in message and "--trust-code" in message
     assert shell("resume", run, "--steps", 5, "--quiet", "--trust-code").code == 0
     assert (tmp_path / "owned").exists()
     assert shell("resume", run, "--steps", 6, "--quiet").code == 0, "what was trusted once is the record from then on"
@@ -59,12 +63,16 @@ def test_code_added_to_a_run_folder_is_not_imported(
 
 @pytest.mark.slow
 def test_a_run_resumes_with_the_code_that_it_began_with(
-    honest: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    honest: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run, file = copy_of(honest[0], tmp_path / "run"), honest[1]
     assert Shell(capsys)("resume", run, "--steps", 5, "--quiet").code == 0
     edited(run, lambda document: document.pop("code"))  # as older versions wrote it
-    assert Shell(capsys)("resume", run, "--steps", 6, "--quiet").code == 0
+    assert Shell(capsys)("resume", run, "--steps", 6, "--quiet").code == 0, "this user allowed the code to this run"
+    monkeypatch.setenv("ASSAY_STATE", str(tmp_path / "of another user"))
+    reply = Shell(capsys)("resume", copy_of(honest[0], tmp_path / "other"), "--steps", 5, "--quiet")
+    assert reply.code == 78, "whoever made the folder wrote the digest of its code too"
+    monkeypatch.undo()
     file.write_text(HONEST + "# changed\n")
     try:
         reply = Shell(capsys)("resume", run, "--steps", 7, "--quiet")
@@ -97,13 +105,20 @@ def test_no_other_verb_imports_what_a_run_folder_names(
     assert not (tmp_path / "owned").exists()
 
 
-def document(rewards: list[str], **more: Any) -> dict[str, Any]:
-    return {"code": code_of(rewards), **more}
+def experiment_of(*rewards: str) -> Experiment:
+    return Experiment(RECIPES["grpo"], "countdown", Pool((Share("countdown", (3,)),)), rewards=rewards)
 
 
-def doubts(run: Path, rewards: list[str], recorded: dict[str, Any], *given: str) -> str:
+def folder_of(path: Path, *rewards: str) -> RunFolder:
+    """A run folder, whose owner began it with these reward functions if there are any."""
+    with RunFolder.create(path, identity={}) as folder:
+        remember(folder, experiment_of(*rewards))
+    return folder
+
+
+def doubts(folder: RunFolder, rewards: list[str], *given: str) -> str:
     try:
-        require_trust(run, rewards, recorded, given=given, trusted=False)
+        require_trust(folder, experiment_of(*rewards), Trust(functions=given))
     except ConfigError as error:
         return str(error)
     return ""
@@ -111,19 +126,23 @@ def doubts(run: Path, rewards: list[str], recorded: dict[str, Any], *given: str)
 
 def test_what_a_record_vouches_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run, outside = tmp_path / "run", tmp_path / "outside.py"
-    run.mkdir()
-    for path in (outside, run / "inside.py"):
-        path.write_text(HONEST)
-    monkeypatch.chdir(tmp_path)
     whole, inside, relative = f"{outside}:near", f"{run / 'inside.py'}:near", "./outside.py:near"
-    assert not doubts(run, [whole], document([whole]))
-    assert "lies in the run folder" in doubts(run, [inside], document([inside]))
-    assert "relative path" in doubts(run, [relative], document([relative]))
-    assert not doubts(run, [whole], {}, "near"), "a function that the program brings is its own"
-    assert not doubts(run, [f"{tmp_path / 'missing.py'}:near"], {}), "it is told as missing, where it is loaded"
+    monkeypatch.chdir(tmp_path)
+    outside.write_text(HONEST)
+    folder = folder_of(run, whole, relative)
+    (run / "inside.py").write_text(HONEST)
+    assert not doubts(folder, [whole])
+    remember(folder, experiment_of(inside))
+    assert "lies in the run folder" in doubts(folder, [inside])
+    assert "relative path" in doubts(folder, [relative])
+    other = folder_of(tmp_path / "other")
+    assert "no command of yours" in doubts(other, [whole])
+    assert not doubts(other, [whole], "near"), "a function that the program brings is its own"
+    assert not doubts(other, [f"{tmp_path / 'missing.py'}:near"]), "it is told as missing, where it is loaded"
     link = tmp_path / "link.py"
     link.symlink_to(run / "inside.py")
-    assert "lies in the run folder" in doubts(run, [f"{link}:near"], document([f"{link}:near"]))
+    remember(folder, experiment_of(f"{link}:near"))
+    assert "lies in the run folder" in doubts(folder, [f"{link}:near"])
 
 
 def test_modules_are_compared_before_they_are_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,13 +152,13 @@ def test_modules_are_compared_before_they_are_imported(tmp_path: Path, monkeypat
     (tmp_path / "package" / "rewards.py").write_text(HONEST)
     monkeypatch.chdir(tmp_path)
     rewards = ["package.rewards:near"]
-    recorded = document(rewards)
-    assert not doubts(tmp_path / "run", rewards, recorded)
+    folder = folder_of(tmp_path / "run", *rewards)
+    assert not doubts(folder, rewards)
     (tmp_path / "package" / "__init__.py").write_text(EVIL.format(str(tmp_path / "owned")))
-    assert "the digest of its code is" in doubts(tmp_path / "run", rewards, recorded)
+    assert "the digest of its code is" in doubts(folder, rewards)
     assert not (tmp_path / "owned").exists()
     for place in ("builtins", "nowhere", "package.nowhere"):
-        assert "holds no digest" in doubts(tmp_path / "run", [f"{place}:print"], {"code": {}})
+        assert "no command of yours" in doubts(folder_of(tmp_path / place), [f"{place}:print"])
 
 
 class Terminal(io.StringIO):
@@ -155,5 +174,5 @@ def test_at_a_terminal_a_person_is_asked(
     asked = Terminal()
     monkeypatch.setattr("sys.stdin", Terminal(answer))
     monkeypatch.setattr("sys.stderr", asked)
-    assert (doubts(tmp_path / "run", [f"{tmp_path / 'near.py'}:near"], {}) == "") == runs
-    assert "near.py:near: run.json holds no digest of this code" in asked.getvalue() and "[y/N]" in asked.getvalue()
+    assert (doubts(folder_of(tmp_path / "run"), [f"{tmp_path / 'near.py'}:near"]) == "") == runs
+    assert "near.py:near: no command of yours has allowed that" in asked.getvalue() and "[y/N]" in asked.getvalue()

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from assay.errors import ConfigError
+from assay.host.reach import Address
 
 URL, MODEL, KEY = "ASSAY_JUDGE_URL", "ASSAY_JUDGE_MODEL", "ASSAY_JUDGE_KEY"
 
@@ -28,7 +29,7 @@ class Endpoint:
         Endpoint(url="http://127.0.0.1:8000/v1", model="Qwen/Qwen3-8B")
     """
 
-    url: str = ""  # of the API, up to and including /v1; "": the environment's ASSAY_JUDGE_URL
+    url: Address = ""  # of the API, up to and including /v1; "": the environment's ASSAY_JUDGE_URL
     model: str = ""  # "": the environment's ASSAY_JUDGE_MODEL
     max_tokens: int = 1024  # of a reply
     temperature: float = 0.0

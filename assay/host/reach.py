@@ -1,0 +1,142 @@
+"""Types of settings that reach out of a run: to a program, to a file of code, or to an address.
+
+A run folder is data, which may have come from a stranger. A setting that names what the run will start, import or
+connect to says so in its type, `sampler_python: Program = ""`. `reached` finds all such values of an experiment, and
+`assay.run.trust` uses none of them that the person has not allowed. A test refuses a new text among the settings that
+is neither of such a type nor known to be harmless.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args, get_type_hints
+
+Consent = Literal["code", "addresses"]
+"""What a person allows: `--trust-code` that code runs, `--trust-addresses` that something is connected to."""
+
+
+def _named(text: str) -> tuple[str, ...]:
+    return (text,) if text else ()
+
+
+def _servers(text: str) -> tuple[str, ...]:
+    """The addresses of servers; none where the text says how many servers the run itself starts."""
+    return () if text.isdecimal() else tuple(filter(None, text.split(",")))
+
+
+def _cluster(text: str) -> tuple[str, ...]:
+    """`auto` is a cluster of this machine's own environment, or of the run's own."""
+    return () if text == "auto" else _named(text)
+
+
+def _of_hub(text: str) -> tuple[str, ...]:
+    """A model of the Hub; a base and a folder reach nothing."""
+    local = text.count("/") != 1 or text.startswith((".", "/", "~")) or Path(text).is_dir()
+    return () if local else (text,)
+
+
+def _online(text: str) -> tuple[str, ...]:
+    """A tracker that sends what it gets to a server."""
+    return (text,) if text == "wandb" else ()
+
+
+@dataclass(frozen=True)
+class Reaches:
+    """The note in the type of a setting that reaches out: what using the setting does, and what allows it.
+
+    Program = Annotated[str, Reaches("starts the program", "code")]
+    """
+
+    does: str  # followed by a place, for a message: `starts the program /opt/vllm/bin/python`
+    consent: Consent
+    places: Callable[[str], tuple[str, ...]] = _named  # what a text reaches; () for one that reaches nothing
+
+
+PROGRAM = Reaches("starts the program", "code")
+CODE = Reaches("runs the code", "code")
+
+Program = Annotated[str, PROGRAM]
+"""A program that is started, such as an interpreter."""
+Code = Annotated[str, CODE]
+"""A function in a file or module of Python, which is imported: FILE.py:FUNCTION."""
+Address = Annotated[str, Reaches("sends answers to", "addresses")]
+"""The address of a service."""
+Servers = Annotated[str, Reaches("connects to the server", "addresses", _servers)]
+"""How many servers a run starts, or the addresses of servers that run."""
+Cluster = Annotated[str, Reaches("joins the cluster", "addresses", _cluster)]
+"""A cluster, in which code of the run is executed and which sends pickles back."""
+HubModel = Annotated[str, Reaches("downloads from the Hub the model", "addresses", _of_hub)]
+"""A model: a base, a folder, or one of the Hub."""
+TRACKER = Reaches("sends the metrics to", "addresses", _online)
+"""The note in the type of names of trackers."""
+
+
+@dataclass(frozen=True)
+class Reach:
+    """What a setting of an experiment reaches.
+
+    Reach("machine.sampler_python", "/opt/vllm/bin/python", PROGRAM)
+    """
+
+    field: str  # the path of the setting in the experiment
+    place: str
+    mark: Reaches
+
+    def __str__(self) -> str:
+        return f"{self.field} {self.mark.does} {self.place}"
+
+
+@dataclass(frozen=True)
+class Reaching:
+    """A setting whose type says that it may reach out, whether or not its present value does."""
+
+    field: str
+    value: Any
+    mark: Reaches
+
+    def reached(self) -> Iterator[Reach]:
+        texts = self.value if isinstance(self.value, tuple | list) else (self.value,)
+        for text in texts:
+            for place in self.mark.places(text):
+                yield Reach(self.field, place, self.mark)
+
+
+def reaching(record: Any, path: str = "") -> Iterator[Reaching]:
+    """All settings within a record, in the records, tuples and mappings of its fields too, that may reach out."""
+    if dataclasses.is_dataclass(record) and not isinstance(record, type):
+        marks = _marks(type(record))
+        for field in dataclasses.fields(record):
+            value, place = getattr(record, field.name), f"{path}.{field.name}" if path else field.name
+            if field.name in marks:
+                yield Reaching(place, value, marks[field.name])
+            else:
+                yield from reaching(value, place)
+    elif isinstance(record, tuple | list):
+        for index, item in enumerate(record):
+            yield from reaching(item, f"{path}.{index}")
+    elif isinstance(record, Mapping):
+        for name, item in record.items():
+            yield from reaching(item, f"{path}.{name}")
+
+
+def reached(record: Any) -> list[Reach]:
+    """All that a record reaches when it is used, by the types of its fields."""
+    return [reach for found in reaching(record) for reach in found.reached()]
+
+
+def mark_of(hint: Any) -> Reaches | None:
+    """The note in a type such as `Program` or `tuple[Code, ...]`; None if it has none."""
+    notes = getattr(hint, "__metadata__", ())
+    own = next((note for note in notes if isinstance(note, Reaches)), None)
+    return own or next((mark for inner in get_args(hint) if (mark := mark_of(inner)) is not None), None)
+
+
+@functools.cache
+def _marks(record: type) -> Mapping[str, Reaches]:
+    hints = get_type_hints(record, include_extras=True)
+    names = (field.name for field in dataclasses.fields(record))
+    return {name: mark for name in names if (mark := mark_of(hints[name])) is not None}
