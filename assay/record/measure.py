@@ -8,6 +8,7 @@ import numpy as np
 
 from assay.curate.grouping import groups, measure, spread
 from assay.tasks import TASKS
+from assay.tasks.judging import COMPARE, JUDGE, written
 from assay.tasks.steps import StepVerdict
 from assay.types import Episode, Origin, Row, Segment, Stats
 
@@ -24,7 +25,7 @@ def step_stats(episodes: Sequence[Episode], rows: Sequence[Row]) -> Stats:
     if not episodes:
         return {"rollouts": 0.0}
     stats: Stats = {"rollouts": float(len(episodes)), "reward/verifier_failed": float(len(episodes) - len(valid))}
-    stats |= _unknown(episodes)
+    stats |= _unknown(episodes) | _unread(episodes)
     if valid:
         rewards = np.array([episode.reward for episode in valid], dtype=np.float64)
         stats["reward/mean"] = float(rewards.mean())
@@ -37,7 +38,7 @@ def step_stats(episodes: Sequence[Episode], rows: Sequence[Row]) -> Stats:
     collected = [
         r for r in rows if r.episode.provenance != "replay" and not r.waited and r.episode.request.temperature > 0
     ]
-    stats |= _lengths(episodes) | _replies(episodes) | _steps(episodes) | _groups(collected)
+    stats |= _judgements(episodes) | _lengths(episodes) | _replies(episodes) | _steps(episodes) | _groups(collected)
     stats |= _branches(episodes, sampled) | _rounds(collected)
     stats["problem/level"] = float(np.mean([episode.request.problem.level for episode in episodes]))
     stats["sampling/temperature"] = float(np.mean([episode.request.temperature for episode in episodes]))
@@ -65,7 +66,8 @@ def _parts(episodes: Sequence[Episode]) -> Stats:
     values: dict[str, list[float]] = {}
     for episode in episodes:
         for path, part in (found for whole in episode.rewards for found in whole.named()):
-            values.setdefault(path, []).append(part.value)
+            if not part.unread:
+                values.setdefault(path, []).append(part.value)
     return {f"reward/{name}": float(np.mean(v)) for name, v in values.items()} if len(values) > 1 else {}
 
 
@@ -73,6 +75,18 @@ def _unknown(episodes: Sequence[Episode]) -> Stats:
     """The number of answers with a reward that could not be computed, for each kind of error."""
     kinds = [{p.invalid for p in e.rewards} - {""} for e in episodes if any(p.invalid for p in e.rewards)]
     return {f"reward/invalid/{kind}": float(sum(kind in found for found in kinds)) for kind in set().union(*kinds)}
+
+
+def _unread(episodes: Sequence[Episode]) -> Stats:
+    """The number of answers without a judgement that can be read, though a role was asked for one: by reward."""
+    named = [{path for whole in e.rewards for path, part in whole.named() if part.unread} for e in episodes]
+    return {f"reward/unread/{path}": float(sum(path in found for found in named)) for path in set().union(*named)}
+
+
+def _judgements(episodes: Sequence[Episode]) -> Stats:
+    """The share of the judgements that roles wrote which cannot be read."""
+    said = [written(e) for e in episodes if e.request.problem.task.startswith((JUDGE, COMPARE))]
+    return {"judgements/unread": said.count(None) / len(said)} if said else {}
 
 
 def _scores(episodes: Sequence[Episode]) -> Stats:

@@ -180,7 +180,11 @@ Against = Literal["group", "reference"]
 def in_pairs(
     episodes: Sequence[Episode], *, endpoint: Endpoint, against: Against, memory: Memory
 ) -> list[Reward | None]:
-    """R_i = mean_j w_ij over the other answers j of the group, or w of the answer against the worked solution."""
+    """R_i = mean_j w_ij over the other answers j of the group, or w of the answer against the worked solution.
+
+    A comparison that got no grade counts for neither of its answers, lest one answer that the judge stumbles over costs
+    its whole group their rewards.
+    """
     name = "judge-pairs"
     pairs = list(_group_pairs(episodes)) if against == "group" else list(_with_solution(episodes))
     texts = [response_of(episode) for episode in episodes]
@@ -238,7 +242,9 @@ def _mean_win(name: str, wins: Sequence[float | Fault]) -> Reward | None:
         return None
     lost = [one for one in wins if isinstance(one, Fault)]
     known = [one for one in wins if not isinstance(one, Fault)]
-    return Reward.unknown(name, lost[0].kind) if lost else Reward(name, sum(known) / len(known))
+    if not known:
+        return Reward.unknown(name, lost[0].kind)
+    return Reward(name, sum(known) / len(known), parts=(Reward.no_judgement("comparison"),) if lost else ())
 
 
 class JudgedInPairs(Judged):

@@ -90,7 +90,7 @@ def of_vector(name: str, rubric: Sequence[Criterion], scores: Sequence[float], a
 
 def unmet_in(episode: Episode) -> list[str] | None:
     """The criteria that an answer does not meet in full, in words; None if no reward of it has criteria."""
-    scored = [part for reward in episode.rewards for _, part in reward.named() if part.about]
+    scored = [part for reward in episode.rewards for _, part in reward.named() if part.about and not part.unread]
     return [part.about for part in scored if part.value < 1] if scored else None
 
 
