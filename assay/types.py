@@ -118,6 +118,16 @@ class Problem:
         """Rows of files are known by what they say, wherever the files lie."""
         return digest("problem", "data" if self.provenance == "data" else self.task, self.canonical)
 
+    @property
+    def open(self) -> bool:
+        """Whether no verifier can say if an answer is right: a row of data without a reference answer."""
+        return self.provenance == "data" and self.spec.get("gold") is None
+
+    def column(self, name: str) -> Any:
+        """The value of a column of a row of data, or of a field of what the checker of a task reads; None without it."""
+        columns = self.spec.get("columns")
+        return (columns if isinstance(columns, Mapping) else self.spec).get(name)
+
 
 @light
 @dataclass(frozen=True)

@@ -172,9 +172,11 @@ def _groups(rows: Sequence[Row]) -> Stats:
     judged = [members for members in whole if len(members) > 1]
     stats = {"group/kept_rows": float(np.mean([row.in_loss for row in rows]))} if rows else {}
     if judged:
-        accuracy = [[measure(row, "accuracy") for row in _written(members)] for members in judged]
-        stats["group/all_right"] = float(np.mean([min(a) == 1.0 for a in accuracy]))
-        stats["group/all_wrong"] = float(np.mean([max(a) == 0.0 for a in accuracy]))
+        known = [[row for row in _written(members) if row.episode.verdict is not None] for members in judged]
+        accuracy = [[measure(row, "accuracy") for row in members] for members in known if members]
+        if accuracy:
+            stats["group/all_right"] = float(np.mean([min(a) == 1.0 for a in accuracy]))
+            stats["group/all_wrong"] = float(np.mean([max(a) == 0.0 for a in accuracy]))
         alike = [not spread([measure(row, "reward") for row in members]) for members in judged]
         stats["group/uniform_fraction"] = float(np.mean(alike))
     return stats

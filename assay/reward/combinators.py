@@ -13,7 +13,7 @@ from typing import Any
 from assay.part import Rewarding
 from assay.reward.composed import Child, combined, scope_of
 from assay.reward.parts import Outcome
-from assay.types import Episode, Reward, RewardScope
+from assay.types import Episode, Problem, Reward, RewardScope
 
 
 class OfSeveral(Rewarding):
@@ -238,6 +238,12 @@ class OfTasks(Rewarding):
     tasks: tuple[str, ...] = ()
     others: bool = False  # for the answers to all other tasks than these
     does = of_tasks
+
+    def concerns(self, problem: Problem) -> bool:
+        return (problem.task in self.tasks) != self.others
+
+    def lacks(self, problem: Problem) -> str | None:
+        return self.of.lacks(problem) if self.concerns(problem) else ""
 
     @property
     def gives(self) -> RewardScope:

@@ -142,6 +142,9 @@ class JudgedByReference(Judged):
     missing: float = 0.0  # the reward of a response without a final answer, or cut
     does = by_reference
 
+    def lacks(self, problem: Problem) -> str | None:
+        return None if gold_of(problem) else "a reference answer"
+
 
 def alone(episodes: Sequence[Episode], *, endpoint: Endpoint, memory: Memory) -> list[Reward | None]:
     """rating / 10 of the response; 0 if it is empty or cut."""
@@ -171,7 +174,6 @@ class JudgedAlone(Judged):
     known_as = "judge-single"
 
     does = alone
-    outcome = True
 
 
 Against = Literal["group", "reference"]
@@ -260,7 +262,9 @@ class JudgedInPairs(Judged):
 
     against: Against = "group"  # the other answers of the group, or the worked solution
     does = in_pairs
-    outcome = True
+
+    def lacks(self, problem: Problem) -> str | None:
+        return None if self.against == "group" or problem.solution else "a worked solution"
 
     def refusal(self, *, scale: Any, mechanism: Any) -> str | None:
         if self.against == "group" and scale.group_size < 2:

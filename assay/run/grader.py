@@ -8,10 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
 from assay.collect import AtEnd, AtOnce, Verdicts
-from assay.errors import ConfigError, UsageError
+from assay.errors import UsageError
 from assay.part import Rewarding, parts_of
-from assay.recipe import Mechanism, Recipe
-from assay.reward import Scored, Sum
+from assay.recipe import Recipe
 from assay.rng import Key
 from assay.run.experiment import Experiment
 from assay.source import Pool
@@ -43,10 +42,10 @@ class Grader:
         self._at_once: AtOnce | None = None
         self._warned = False  # of a slow reward function: one warning a run is enough
 
-    def __call__(self, episodes: Sequence[Episode]) -> list[Verdict]:
+    def __call__(self, episodes: Sequence[Episode]) -> Sequence[Verdict | None]:
         began = time.monotonic()
         try:
-            return verify(episodes) if self.scorer is None else self.scorer(episodes)
+            return _known(verify, episodes) if self.scorer is None else self.scorer(episodes)
         finally:
             self.seconds += time.monotonic() - began
 
@@ -59,13 +58,13 @@ class Grader:
             self._at_once = AtOnce(self)
         return self._at_once or AtEnd(self)
 
-    def exam(self, episodes: Sequence[Episode]) -> list[Verdict]:
+    def exam(self, episodes: Sequence[Episode]) -> Sequence[Verdict | None]:
         """Verdicts for an evaluation: those of the task's checker, whatever reward a run trains on, for what a reward
         pays may have little to do with what is right. An "ok" also needs the second oracle of the task. The scores of
         reward functions stand beside them, and decide for rows of data files, whose answers a checker may not know.
         """
         if self.scorer is None:
-            return verify_twice(episodes)
+            return _known(verify_twice, episodes)
         verdicts = self.scorer(episodes)
         checked = [i for i, episode in enumerate(episodes) if episode.request.problem.provenance != "data"]
         for i, verdict in zip(checked, verify_twice([episodes[i] for i in checked]), strict=True):
@@ -111,6 +110,13 @@ class Grader:
                 self._warned = True
                 return f"warning: {function} took {share:.0%} of the step; the run waits for it."
         return None
+
+
+def _known(judge: Callable[[Sequence[Episode]], list[Verdict]], episodes: Sequence[Episode]) -> list[Verdict | None]:
+    """The verdicts of a verifier; None of answers to open problems, which it knows nothing of."""
+    places = [i for i, episode in enumerate(episodes) if not episode.request.problem.open]
+    found = dict(zip(places, judge([episodes[i] for i in places]), strict=True))
+    return [found.get(i) for i in range(len(episodes))]
 
 
 def grader(
@@ -164,55 +170,6 @@ def require_services(recipe: Recipe) -> dict[str, str]:
 def absolute(rewards: Sequence[str]) -> tuple[str, ...]:
     """The names of reward functions with absolute paths, so that a run can be resumed from any working directory."""
     return tuple(str(parse(text)) for text in rewards)
-
-
-def scored_by(recipe: Recipe, rewards: Sequence[str]) -> Recipe:
-    """The recipe with these reward functions in place of its outcome reward; its other rewards stay."""
-    parsed = [parse(text) for text in rewards]
-    parts = tuple(Scored(name, function.weight) for name, function in zip(names(parsed), parsed, strict=True))
-    changed = dataclasses.replace(
-        recipe,
-        mechanism=_scored(recipe.mechanism, parts),
-        stages=tuple(
-            dataclasses.replace(stage, mechanism=_scored(stage.mechanism, parts)) if stage.mechanism else stage
-            for stage in recipe.stages
-        ),
-    )
-    if changed == recipe:
-        raise ConfigError(
-            f"{recipe.name} has no outcome reward that a reward function could replace. Take a recipe that rewards "
-            "right answers, such as grpo."
-        )
-    return changed
-
-
-def _scored(mechanism: Mechanism, parts: tuple[Scored, ...]) -> Mechanism:
-    def replaced(rewards: tuple[Any, ...]) -> tuple[Any, ...]:
-        within = tuple(_scored_within(part, parts) for part in rewards)
-        if not any(part.outcome for part in rewards):
-            return within
-        return (*parts, *(part for part in within if not part.outcome))
-
-    rules = tuple(
-        dataclasses.replace(rule, reward=replaced(rule.reward)) if rule.verified else rule for rule in mechanism.rules
-    )
-    return dataclasses.replace(mechanism, reward=replaced(mechanism.reward), rules=rules)
-
-
-def _scored_within(part: Rewarding, parts: tuple[Scored, ...]) -> Rewarding:
-    """A reward that is made of rewards, with the scores in place of each outcome reward within it."""
-
-    def replaced(inner: Any) -> Any:
-        if isinstance(inner, tuple):
-            return tuple(map(replaced, inner))
-        if not isinstance(inner, Rewarding):
-            return inner
-        if inner.outcome:
-            return parts[0] if len(parts) == 1 else Sum(of=parts)
-        return _scored_within(inner, parts)
-
-    changes = {field.name: replaced(getattr(part, field.name)) for field in dataclasses.fields(part)}
-    return dataclasses.replace(part, **changes)
 
 
 def reward_names_of(

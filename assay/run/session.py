@@ -28,9 +28,10 @@ from assay.run import attention_needs, data_needs, external_needs, picture_needs
 from assay.run.configure import from_data, override, to_data
 from assay.run.context_fit import check_lengths
 from assay.run.experiment import Experiment, check
-from assay.run.grader import Grader, absolute, changes, check_functions, grader_of, require_services, scored_by, sources
+from assay.run.grader import Grader, absolute, changes, check_functions, grader_of, require_services, sources
 from assay.run.loading import load_model, open_models, policy_files, set_threads, with_adapter
 from assay.run.memory_plan import Plan, choose_profile, plan_memory, require_memory, shape_of
+from assay.run.own_rewards import scored_by
 from assay.run.scaling import at_its_scale, named_at
 from assay.run.trust import code_of, require_trust
 from assay.source import Pool, check_pool
@@ -56,17 +57,20 @@ def plan(
     overrides: Mapping[str, Any] | None = None,
     system: str | None = None,
     rewards: Sequence[str] = (),
+    only: bool = False,
     right_from: float = 1.0,
     reward_timeout: float = SECONDS,
 ) -> tuple[Experiment, list[str]]:
     """The checked experiment that these arguments describe, and a line for each number that differs from the paper's.
 
     experiment, rules = plan(RECIPES["grpo"], model="countdown", pool=pool, overrides={"scale.learning_rate": 1e-3})
+
+    `rewards` are reward functions, which take the place of the recipe's outcome reward, or with `only` of all rewards.
     """
     profile, reasons = (profile, []) if profile != "auto" else _chosen(model)
     if Path(model).is_dir():
         model = str(Path(model).resolve())  # a run may be resumed from another working directory
-    recipe = scored_by(recipe, rewards) if rewards else recipe
+    recipe = scored_by(recipe, rewards, only=only) if rewards else recipe
     experiment = Experiment(recipe, model, pool, seed=seed, profile=profile, rewards=absolute(rewards))
     experiment = dataclasses.replace(experiment, right_from=right_from, reward_timeout=reward_timeout)
     asked = settings.asked(recipe, overrides or {}, steps=steps, system=system)

@@ -28,7 +28,8 @@ from assay.reward import Scored, SoftOverlong
 from assay.rng import Key
 from assay.run.configure import from_data, to_data
 from assay.run.experiment import Experiment
-from assay.run.grader import Grader, reward_names_of, scored_by
+from assay.run.grader import Grader, reward_names_of
+from assay.run.own_rewards import scored_by
 from assay.tasks import task
 from assay.types import Episode, Verdict
 from assay.verifiers.functions.calling import TrainerState
