@@ -98,8 +98,8 @@ def train(
 
     `reward` is a function f(prompts, completions, **columns) that returns one number for each completion, or the text
     "FILE.py:FUNCTION", or a list of these. It takes the place of the recipe's outcome reward, beside its other rewards;
-    `only_reward` takes the place of all rewards. A completion counts as right if the weighted sum of its rewards is at least
-    `right_from`. One call of a reward function may take `reward_timeout` seconds, 300 unless said.
+    `only_reward` takes the place of all rewards. A completion counts as right if the weighted sum of its rewards is at
+    least `right_from`. One call of a reward function may take `reward_timeout` seconds, 300 unless said.
     """
     from assay.errors import UsageError
     from assay.known import others
@@ -116,7 +116,7 @@ def train(
     method = named(recipe) if isinstance(recipe, str) else recipe
     pool = _pool(task or ("" if data is not None else method.usual_task), levels, data, eval_data, reading)
     if reward is not None and only_reward is not None:
-        raise UsageError("reward stands beside the recipe's other rewards, and only_reward alone: leave one of them out.")
+        raise UsageError("reward stands beside the recipe's other rewards, and only_reward alone: leave one out.")
     rewards, functions = reward_names_of(reward if only_reward is None else only_reward, reward_weights)
     experiment, _ = session.plan(
         method,

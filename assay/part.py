@@ -264,6 +264,13 @@ class Rewarding(Part):
         """
         return "episode"
 
+    @property
+    def compares(self) -> bool:
+        """Whether the reward compares the answers of a group with each other, so that its mean over the group is the
+        same whatever they are.
+        """
+        return False
+
     def lacks(self, problem: Problem) -> str | None:
         """What a row of data would need for this reward to say what an answer to it is worth, in words: `the column
         'soft'`. None if it needs nothing more; '' if the reward never says it, as a penalty does not.
@@ -505,6 +512,20 @@ def _kept(field: dataclasses.Field[Any]) -> bool:
 def asks(bound: Callable[..., Any], name: str) -> bool:
     """Whether a bound function has an argument of this name."""
     return name in bound.asked  # type: ignore[attr-defined]
+
+
+def concerned(record: Any, problem: Problem) -> Iterator[Part]:
+    """As `parts_of`, without the parts that have nothing to do with answers to this problem, and those within them."""
+    if isinstance(record, tuple):
+        for item in record:
+            yield from concerned(item, problem)
+    elif dataclasses.is_dataclass(record) and not isinstance(record, type):
+        if isinstance(record, Part):
+            if not record.concerns(problem):
+                return
+            yield record
+        for item in dataclasses.fields(record):
+            yield from concerned(getattr(record, item.name), problem)
 
 
 def parts_of(record: Any) -> Iterator[Part]:

@@ -124,7 +124,7 @@ class Problem:
         return self.provenance == "data" and self.spec.get("gold") is None
 
     def column(self, name: str) -> Any:
-        """The value of a column of a row of data, or of a field of what the checker of a task reads; None without it."""
+        """The value of a column of a row of data, or of a field that the checker of a task reads; None without it."""
         columns = self.spec.get("columns")
         return (columns if isinstance(columns, Mapping) else self.spec).get(name)
 

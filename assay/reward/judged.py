@@ -263,6 +263,10 @@ class JudgedInPairs(Judged):
     against: Against = "group"  # the other answers of the group, or the worked solution
     does = in_pairs
 
+    @property
+    def compares(self) -> bool:
+        return self.against == "group"
+
     def lacks(self, problem: Problem) -> str | None:
         return None if self.against == "group" or problem.solution else "a worked solution"
 

@@ -13,10 +13,11 @@ from assay.part import Rewarding, parts_of
 from assay.recipe import Recipe
 from assay.rng import Key
 from assay.run.experiment import Experiment
+from assay.run.open_rows import reads_verdicts
 from assay.source import Pool
 from assay.tasks import task
 from assay.tasks.verdicts import verify, verify_twice
-from assay.types import Episode, Stats, Verdict
+from assay.types import Episode, Problem, Stats, Verdict
 from assay.verifiers.functions.naming import RewardName, load, named, names, parse
 from assay.verifiers.functions.process import SECONDS
 from assay.verifiers.functions.scorer import Scorer
@@ -36,8 +37,9 @@ class Grader:
         verdicts = judge(episodes)
     """
 
-    def __init__(self, scorer: Scorer | None = None) -> None:
+    def __init__(self, scorer: Scorer | None = None, read: Callable[[Problem], bool] = lambda _: True) -> None:
         self.scorer = scorer
+        self.read = read  # whether a reward, or another part of the recipe, reads the verdicts on a row of data
         self.seconds = 0.0
         self._at_once: AtOnce | None = None
         self._warned = False  # of a slow reward function: one warning a run is enough
@@ -45,9 +47,18 @@ class Grader:
     def __call__(self, episodes: Sequence[Episode]) -> Sequence[Verdict | None]:
         began = time.monotonic()
         try:
-            return _known(verify, episodes) if self.scorer is None else self.scorer(episodes)
+            return self._verified(episodes) if self.scorer is None else self.scorer(episodes)
         finally:
             self.seconds += time.monotonic() - began
+
+    def _verified(self, episodes: Sequence[Episode]) -> list[Verdict | None]:
+        """The verdicts of verifiers. A reference answer that cannot be read is no fault where nobody reads verdicts."""
+        found = _known(verify, episodes)
+        for i, (episode, verdict) in enumerate(zip(episodes, found, strict=True)):
+            problem = episode.request.problem
+            if verdict and verdict.status == "invalid" and problem.provenance == "data" and not self.read(problem):
+                found[i] = None
+        return found
 
     def verdicts(self, pool: Pool) -> Verdicts:
         """How answers to these problems are judged: at once, while others are sampled, if foreign programs judge them.
@@ -126,14 +137,15 @@ def grader(
     max_steps: int = 0,
     timeout: float = SECONDS,
     given: Mapping[str, Callable[..., Any]] | None = None,
+    read: Callable[[Problem], bool] = lambda _: True,
 ) -> Grader:
     """A grader with these reward functions, written FILE.py:FUNCTION=WEIGHT; without any it uses the tasks' verifiers.
 
     `given` holds reward functions that the calling program passes as Python functions, by name. `timeout` is in seconds
-    and holds for one call of one function.
+    and holds for one call of one function. `read` says whether anybody reads the verdicts on a row of data.
     """
     if not rewards:
-        return Grader()
+        return Grader(read=read)
     functions = load([parse(text) for text in rewards], given, seconds=timeout)
     return Grader(Scorer(functions, right_from, max_steps, timeout))
 
@@ -145,6 +157,7 @@ def grader_of(experiment: Experiment, given: Mapping[str, Callable[..., Any]] | 
         max_steps=experiment.recipe.scale.num_steps,
         timeout=experiment.reward_timeout,
         given=given,
+        read=reads_verdicts(experiment.recipe),
     )
 
 

@@ -24,7 +24,7 @@ from assay.record.panel import Panel, panel
 from assay.record.signals import StopFlag
 from assay.record.sinks import require as require_packages
 from assay.record.sinks import series_of, tracking
-from assay.run import attention_needs, data_needs, external_needs, picture_needs, settings
+from assay.run import attention_needs, data_needs, external_needs, open_rows, picture_needs, settings
 from assay.run.configure import from_data, override, to_data
 from assay.run.context_fit import check_lengths
 from assay.run.experiment import Experiment, check
@@ -86,10 +86,12 @@ def plan(
     picture_needs.require_sight(experiment)
     attention_needs.require_attention(experiment)
     data_needs.require_solutions(experiment.recipe, experiment.pool)
-    if not experiment.rewards:
-        data_needs.require_answers(experiment.pool)
+    if experiment.rewards:
+        idle = open_rows.require_judged(experiment.recipe, experiment.pool, scored=True)
+    else:
+        idle = data_needs.require_answers(experiment.pool, experiment.recipe)
     experiment, fewer = data_needs.at_most_rows(experiment)
-    return experiment, [*reasons, *rules, *fewer]
+    return experiment, [*reasons, *rules, *fewer, *idle]
 
 
 def _chosen(model: str) -> tuple[Profile, list[str]]:
@@ -127,7 +129,8 @@ def start(
     externals |= external_needs.require_externals(experiment.pool, rewards=experiment.rewards)
     for line in data_needs.notes(experiment.pool, experiment.chat):
         say(f"  {line}")
-    for line in data_needs.answer_warnings(experiment.pool) if not experiment.rewards else ():
+    read = open_rows.reads_verdicts(experiment.recipe)
+    for line in data_needs.answer_warnings(experiment.pool, read) if not experiment.rewards else ():
         say(f"  {line}")
     memory = memory_of(experiment)  # a run that does not fit is refused before its model is loaded
     if memory is not None:

@@ -20,7 +20,7 @@ VERIF = Like(
         "scale.max_new": 4096,
     },
     notes=(
-        "Hard rules are the column `rules` of the data, such as [[\"words-at-most\", 50], [\"lowercase\"]], or the task's "
+        'Hard rules are the column `rules` of the data, such as [["words-at-most", 50], ["lowercase"]], or the task\'s '
         "own; soft rules are the column `soft`, a list of texts. Either half is 1 without rules of its kind, and a row "
         "needs one of the two columns. A row without soft rules asks no judge. No reference answer is read.",
         "16 answers of 32 prompts, 4,096 tokens, the rate and the KL are those of the published script.",
