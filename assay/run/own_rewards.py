@@ -16,7 +16,8 @@ Rewards = tuple[Rewarding, ...]
 
 def scored_by(recipe: Recipe, rewards: Sequence[str], *, only: bool = False) -> Recipe:
     """The recipe with these reward functions, FILE.py:FUNCTION=WEIGHT, in place of its outcome reward and beside every
-    other reward that it has: judges, rules, reward models, lengths. With `only` in place of all its rewards.
+    other reward that it has: judges, rules, reward models, lengths. With `only` in place of all rewards of the policy's
+    answers; a role that judges or poses problems keeps its own.
     """
     parsed = [parse(text) for text in rewards]
     parts = tuple(Scored(name, function.weight) for name, function in zip(names(parsed), parsed, strict=True))
@@ -26,7 +27,7 @@ def scored_by(recipe: Recipe, rewards: Sequence[str], *, only: bool = False) -> 
         return after if only or after != before else (*parts, *before)
 
     def of_role(before: Rewards) -> Rewards:
-        return parts if only else _replaced(before, parts)
+        return _replaced(before, parts)
 
     def changed(mechanism: Mechanism) -> Mechanism:
         return _with(mechanism, of_policy, of_role)

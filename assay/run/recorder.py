@@ -233,7 +233,7 @@ class Recorder:
 
 
 def _score(stats: Mapping[str, float]) -> float | None:
-    """By what the best checkpoint is chosen: pass@1 or, where no verifier judges, the mean reward; None without them."""
+    """By what the best checkpoint is chosen: pass@1, else the mean reward of open problems; None without both."""
     rewards = [value for name, value in stats.items() if name.startswith("eval/valid/reward/")]
     mean = stats.get("eval/valid/reward/reward", rewards[0] if rewards else None)
     return stats.get("eval/valid/pass@1", mean)
