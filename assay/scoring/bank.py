@@ -224,7 +224,7 @@ def scores_of(episode: Episode) -> dict[str, float | None]:
     """
     said = dict(episode.verdict.scores) if episode.verdict else {}
     paid = {part.name: part.value for part in episode.rewards if not part.invalid and not part.unread}
-    return said | paid | ({"reward": episode.reward} if len(episode.rewards) > 1 else {})
+    return paid | said | ({"reward": episode.reward} if len(episode.rewards) > 1 else {})
 
 
 def summary(bank: Bank, ks: Sequence[int], *, key: Key = RESAMPLING, level: float = LEVEL, draws: int = DRAWS) -> Json:
