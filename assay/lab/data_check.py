@@ -286,7 +286,7 @@ def _rewards(problems: Sequence[Problem], reward: str, timeout: float) -> Json:
     if not asked:
         raise DataError(f"{reward} cannot be tried: no row has an answer or a worked solution.")
     with grader([reward], timeout=timeout) as judge:
-        verdicts = judge([_answered(problem) for problem in asked])
+        verdicts = [one for one in judge([_answered(problem) for problem in asked]) if one is not None]
     (name,) = verdicts[0].scores
     scores = [verdict.scores[name] for verdict in verdicts]
     known = [score for score in scores if score is not None]

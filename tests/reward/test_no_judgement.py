@@ -192,6 +192,7 @@ def answered(part: Rewarding, texts: Sequence[str], reply: str) -> list[Episode]
 def test_what_a_judge_wrote_and_nobody_can_read(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("assay.verifiers.judges.client.PAUSE", 0.0)
     part = ASKED[name](**ENDPOINTS[name])
+    assert isinstance(part, Rewarding)
     without = of(answered(part, TEXTS[::2], ""))
     for reply in GARBAGE:
         paid = answered(part, TEXTS, reply)

@@ -80,7 +80,8 @@ def worths(part: Rewarding, verdict: Verdict | None) -> list[Any]:
 
 @pytest.mark.parametrize("name", sorted(PARTS[Rewarding].keys() - ELSEWHERE.keys()))
 def test_a_reward_that_says_it_reads_no_verdict_does_not(name: str) -> None:
-    part: Rewarding = PARTS[Rewarding][name]()
+    part = PARTS[Rewarding][name]()
+    assert isinstance(part, Rewarding)
     if "endpoint" in inspect.signature(part.does).parameters:
         assert not part.reads_verdict(ROW), "a judge behind an endpoint decides by itself"
     elif not any(one.reads_verdict(ROW) for one in concerned((part,), ROW)):

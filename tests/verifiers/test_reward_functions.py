@@ -515,10 +515,10 @@ def test_an_exam_asks_the_checker_of_the_task_whatever_reward_trains() -> None:
     asked = [answered(task_problem, right), answered(task_problem, "1"), answered(data_row(1), "1")]
     paid = Function("paid", lambda prompts, completions: [1.0] * len(completions))
     with Grader(Scorer((paid,))) as judge:
-        assert [verdict.status for verdict in judge(asked)] == ["ok", "ok", "ok"]
+        assert [verdict and verdict.status for verdict in judge(asked)] == ["ok", "ok", "ok"]
         examined = judge.exam(asked)
-    assert [verdict.status for verdict in examined] == ["ok", "fail", "ok"]
-    assert [verdict.scores for verdict in examined] == [{"paid": 1.0}] * 3
+    assert [verdict and verdict.status for verdict in examined] == ["ok", "fail", "ok"]
+    assert [verdict and verdict.scores for verdict in examined] == [{"paid": 1.0}] * 3
 
 
 @pytest.mark.slow
