@@ -22,7 +22,7 @@ FUNCTION = "say what an answer earns with --reward file.py:function"
 
 @dataclass(frozen=True)
 class Unjudged:
-    """Rows that a recipe cannot judge, and why. Rows with one reason stand together."""
+    """Rows that a recipe cannot judge, and why."""
 
     rows: tuple[int | str, ...]
     why: str
@@ -107,8 +107,8 @@ class Readers:
             if needs:
                 yield (
                     f"stage {name}: nothing judges answers to {len(needs)} of {len(table.problems)} rows of "
-                    f"{table.place}, so that they teach nothing there; {needs[0]} would judge them, and "
-                    f"--stages.{number}.share 0 leaves the stage out"
+                    f"{table.place}, so that they teach nothing there; {needs[0] or 'another reward'} would judge them, "
+                    f"and --stages.{number}.share 0 leaves the stage out"
                 )
 
 
