@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 from data_files import jsonl, table_of
+from small_runs import Shell
 from tiny import episode
 
-from assay.errors import DataError
+import assay
+from assay.errors import DataError, UsageError
 from assay.known import PARTS, RECIPES
 from assay.memory import Memory
 from assay.part import Part, Rewarding, bind, concerned, name_of
@@ -271,3 +273,24 @@ def test_a_function_alone_replaces_all_rewards() -> None:
     assert [name_of(part) for rule in rules for part in rule.reward] == ["scored", "well-marked"]
     posed = scored_by(RECIPES["r-zero"], ["/a/my.py:f"], only=True).mechanism.rules
     assert posed == RECIPES["r-zero"].mechanism.rules, "a role that poses problems keeps its own"
+
+
+def test_both_ways_to_name_a_function_are_one_too_many(capsys: pytest.CaptureFixture[str]) -> None:
+    reply = Shell(capsys)("train", "grpo", "--reward", "a.py:f", "--only-reward", "a.py:f")
+    assert reply.code == 2 and "leave one out" in reply.err
+    with pytest.raises(UsageError, match="leave one out"):
+        assay.train("grpo", reward="a.py:f", only_reward="a.py:f")
+
+
+@pytest.mark.slow
+def test_the_check_of_a_file_agrees_with_training(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [{"prompt": f"say {i}", "soft": ["kind"]} for i in range(40)]
+    path, shell = jsonl(tmp_path / "rows.jsonl", [*rows, {"prompt": "say more"}]), Shell(capsys)
+    for recipe in ("grpo", "verif", "judge-single", "rubric-reward", "rgr-grpo", "rubric-anchors", "ttrl", "k2-critic"):
+        checked = shell("data", "check", path, "--recipe", recipe, "--json")
+        planned = shell("train", recipe, "--data", path, "--model", "countdown", "--dry-run", "--json")
+        assert checked.code == planned.code == (64 if recipe in ("grpo", "verif", "k2-critic") else 0), recipe
+        assert checked.code == 0 or checked.err == planned.err
+        assert checked.code or checked.document["judged"]["refused"]["count"] == 0
+    plain = shell("data", "check", path)
+    assert plain.code == 0 and "41 rows without an answer" in plain.out
