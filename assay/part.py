@@ -265,7 +265,7 @@ class Rewarding(Part):
         return "episode"
 
     @property
-    def compares(self) -> bool:
+    def relative(self) -> bool:
         """Whether the reward compares the answers of a group with each other, so that its mean over the group is the
         same whatever they are.
         """

@@ -264,7 +264,7 @@ class JudgedInPairs(Judged):
     does = in_pairs
 
     @property
-    def compares(self) -> bool:
+    def relative(self) -> bool:
         return self.against == "group"
 
     def lacks(self, problem: Problem) -> str | None:

@@ -49,4 +49,4 @@ def _absolute(part: Rewarding, *, known: bool) -> bool:
     """
     rewards = [one for one in parts_of((part,)) if isinstance(one, Rewarding)]
     asks = any("models" in inspect.signature(one.does).parameters for one in rewards)
-    return not any(one.compares for one in rewards) and (known or not asks)
+    return not any(one.relative for one in rewards) and (known or not asks)
