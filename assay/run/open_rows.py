@@ -107,8 +107,8 @@ class Readers:
             if needs:
                 yield (
                     f"stage {name}: nothing judges answers to {len(needs)} of {len(table.problems)} rows of "
-                    f"{table.place}, so that they teach nothing there; {needs[0] or 'another reward'} would judge them, "
-                    f"and --stages.{number}.share 0 leaves the stage out"
+                    f"{table.place}, so that they teach nothing there; {needs[0] or 'another reward'} would judge "
+                    f"them, and --stages.{number}.share 0 leaves the stage out"
                 )
 
 
