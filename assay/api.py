@@ -82,6 +82,7 @@ def train(
     settings: Mapping[str, Any] | None = None,
     quiet: bool = False,
     reward: Reward | Sequence[Reward] | None = None,
+    only_reward: Reward | Sequence[Reward] | None = None,
     reward_weights: Sequence[float] | None = None,
     right_from: float = 1.0,
     reward_timeout: float | None = None,
@@ -96,9 +97,11 @@ def train(
     none (setting `chat.system`). `settings` are those of the command line, for example {"scale.learning_rate": 1e-3}.
 
     `reward` is a function f(prompts, completions, **columns) that returns one number for each completion, or the text
-    "FILE.py:FUNCTION", or a list of these. A completion counts as right if the weighted sum of its rewards is at least
-    `right_from`. One call of a reward function may take `reward_timeout` seconds, 300 unless said.
+    "FILE.py:FUNCTION", or a list of these. It takes the place of the recipe's outcome reward, beside its other rewards;
+    `only_reward` takes the place of all rewards. A completion counts as right if the weighted sum of its rewards is at
+    least `right_from`. One call of a reward function may take `reward_timeout` seconds, 300 unless said.
     """
+    from assay.errors import UsageError
     from assay.known import others
     from assay.known import recipe as named
     from assay.record.folder import Numbered
@@ -112,7 +115,9 @@ def train(
     reading |= {"answer_from_messages": answer_from_messages}
     method = named(recipe) if isinstance(recipe, str) else recipe
     pool = _pool(task or ("" if data is not None else method.usual_task), levels, data, eval_data, reading)
-    rewards, functions = reward_names_of(reward, reward_weights)
+    if reward is not None and only_reward is not None:
+        raise UsageError("reward stands beside the recipe's other rewards, and only_reward alone: leave one out.")
+    rewards, functions = reward_names_of(reward if only_reward is None else only_reward, reward_weights)
     experiment, _ = session.plan(
         method,
         model=model or base_for(pool),
@@ -123,6 +128,7 @@ def train(
         overrides=settings,
         system=system or None,
         rewards=rewards,
+        only=only_reward is not None,
         right_from=right_from,
         reward_timeout=SECONDS if reward_timeout is None else reward_timeout,
     )

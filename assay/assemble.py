@@ -139,9 +139,9 @@ def _phases(
     )
 
 
-def judging(recipe: Recipe, *, pool: Pool, codec: Codec, micro_tokens: int) -> Callable[[str], Judge]:
-    """Role -> how its answers are judged in the first stage, for a look at rewards before a run."""
-    mechanism = recipe.stages[0].mechanism or recipe.mechanism
+def judging(recipe: Recipe, *, pool: Pool, codec: Codec, micro_tokens: int, stage: int = 0) -> Callable[[str], Judge]:
+    """Role -> how its answers are judged in a stage, for a look at rewards outside of the loop."""
+    mechanism = recipe.stages[stage].mechanism or recipe.mechanism
     constants = _offered(recipe, mechanism, _keepers(recipe)[1], pool, codec, micro_tokens)
     return _judges(mechanism, {**constants, "until": recipe.scale.num_steps})
 

@@ -160,6 +160,17 @@ class Part(Record):
     fills: ClassVar[tuple[Stream, ...]] = ()  # constants of rows that this part computes for other parts
     needs: ClassVar[tuple[Stream, ...]] = ()  # constants of rows that another part must compute for this one
     solutions: ClassVar[Literal["none", "some", "all"]] = "none"  # how many problems must have a worked solution
+    needs_verdict: ClassVar[bool] = False  # it reads whether the verifier finds an answer right
+
+    def reads_verdict(self, problem: Problem) -> bool:
+        """Whether the part reads the verdict on answers to this problem, of the parts within it apart. A row of data
+        without a reference answer has no verdict, so that such a part cannot work with it.
+        """
+        return self.needs_verdict
+
+    def concerns(self, problem: Problem) -> bool:
+        """Whether the part, and the parts within it, have to do with answers to this problem."""
+        return True
 
     @property
     def called(self) -> str:
@@ -252,6 +263,28 @@ class Rewarding(Part):
         whole answers only sums these values.
         """
         return "episode"
+
+    @property
+    def relative(self) -> bool:
+        """Whether the reward compares the answers of a group with each other, so that its mean over the group is the
+        same whatever they are.
+        """
+        return False
+
+    def lacks(self, problem: Problem) -> str | None:
+        """What a row of data would need for this reward to say what an answer to it is worth, in words: `the column
+        'soft'`. None if it needs nothing more; '' if the reward never says it, as a penalty does not.
+        """
+        inner = [child.lacks(problem) for child in within(self)]
+        if inner:
+            return None if None in inner else " or ".join(dict.fromkeys(said for said in inner if said))
+        if problem.open and self.reads_verdict(problem):
+            return "a reference answer"
+        return "" if self.deducts else None
+
+    def spoilt(self, problem: Problem) -> str | None:
+        """What is wrong with the columns of a row of data that this reward reads, in words; None if nothing is."""
+        return None
 
     def prepare(self) -> Mapping[str, str]:
         """Looks, before a run, whether what the reward needs outside of the program is there, for example a judge. An
@@ -465,6 +498,13 @@ def _told(value: Any, more: Mapping[str, Any]) -> Any:
     return functools.partial(value, **more)
 
 
+def within(part: Part) -> Iterator[Rewarding]:
+    """The rewards of which a reward is made, without those within them."""
+    for field in dataclasses.fields(part):
+        value = getattr(part, field.name)
+        yield from (one for one in (value if isinstance(value, tuple) else (value,)) if isinstance(one, Rewarding))
+
+
 def _kept(field: dataclasses.Field[Any]) -> bool:
     return "kept" in field.metadata
 
@@ -472,6 +512,20 @@ def _kept(field: dataclasses.Field[Any]) -> bool:
 def asks(bound: Callable[..., Any], name: str) -> bool:
     """Whether a bound function has an argument of this name."""
     return name in bound.asked  # type: ignore[attr-defined]
+
+
+def concerned(record: Any, problem: Problem) -> Iterator[Part]:
+    """As `parts_of`, without the parts that have nothing to do with answers to this problem, and those within them."""
+    if isinstance(record, tuple):
+        for item in record:
+            yield from concerned(item, problem)
+    elif dataclasses.is_dataclass(record) and not isinstance(record, type):
+        if isinstance(record, Part):
+            if not record.concerns(problem):
+                return
+            yield record
+        for item in dataclasses.fields(record):
+            yield from concerned(getattr(record, item.name), problem)
 
 
 def parts_of(record: Any) -> Iterator[Part]:

@@ -118,6 +118,16 @@ class Problem:
         """Rows of files are known by what they say, wherever the files lie."""
         return digest("problem", "data" if self.provenance == "data" else self.task, self.canonical)
 
+    @property
+    def open(self) -> bool:
+        """Whether no verifier can say if an answer is right: a row of data without a reference answer."""
+        return self.provenance == "data" and self.spec.get("gold") is None
+
+    def column(self, name: str) -> Any:
+        """The value of a column of a row of data, or of a field that the checker of a task reads; None without it."""
+        columns = self.spec.get("columns")
+        return (columns if isinstance(columns, Mapping) else self.spec).get(name)
+
 
 @light
 @dataclass(frozen=True)
@@ -265,6 +275,7 @@ class Reward:
     values: Floats | None = None
     at: np.ndarray | None = None  # int32, the last token of each turn or span; of tokens: None where all have a value
     invalid: str = ""  # the kind of an error of ours: the value is NaN, and the answer has no reward at all
+    unread: bool = False  # a role was asked, and no judgement of it can be read: the value is NaN and counts nowhere
     parts: tuple[Reward, ...] = ()  # the rewards of which this one is made
     about: str = ""  # the criterion that it scores, in words
 
@@ -272,6 +283,13 @@ class Reward:
     def unknown(cls, name: str, kind: str, parts: tuple[Reward, ...] = ()) -> Reward:
         """The reward of an answer that could not be judged: `Reward.unknown("judge", "judge_down")`."""
         return cls(name, math.nan, invalid=kind, parts=parts)
+
+    @classmethod
+    def no_judgement(cls, name: str, parts: tuple[Reward, ...] = ()) -> Reward:
+        """The reward of an answer that a role was asked about without writing anything that can be read. The answer
+        keeps its other rewards, and a metric counts it: `Reward.no_judgement("scored-by")`.
+        """
+        return cls(name, math.nan, unread=True, parts=parts)
 
     def dense(self, tokens: int) -> Floats:
         """The values of a turn, span or token reward at the tokens of an answer of this length, 0 elsewhere."""
@@ -306,18 +324,20 @@ class Episode:
     @functools.cached_property
     def reward(self) -> float | None:
         """Sum of the episode-scope parts; None where an error of ours left the episode without a verdict or without one
-        of its rewards, or where no part had anything to say, because the rows that it depends on were lost.
+        of its rewards, or where no part had anything to say: the rows that it depends on were lost, or no judgement of
+        it can be read.
         """
-        if (self.verdict is not None and self.verdict.status == "invalid") or not self.rewards:
+        said = [part for part in self.rewards if not part.unread]
+        if (self.verdict is not None and self.verdict.status == "invalid") or not said:
             return None
-        if any(part.invalid for part in self.rewards):
+        if any(part.invalid for part in said):
             return None
-        return float(sum(part.value for part in self.rewards if part.scope == "episode"))
+        return float(sum(part.value for part in said if part.scope == "episode"))
 
     @property
     def dense(self) -> Floats | None:
         """The rewards of its turns, spans and tokens, at its tokens; None if it has no such rewards."""
-        parts = [part.dense(len(self)) for part in self.rewards if part.scope != "episode"]
+        parts = [part.dense(len(self)) for part in self.rewards if part.scope != "episode" and not part.unread]
         return np.sum(parts, axis=0) if parts else None
 
     @property

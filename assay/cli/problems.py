@@ -134,6 +134,10 @@ CHECK: list[Argument] = [
     ),
     *CURATE,
     (("--model",), {"help": "measure prompts in the tokens of this model; default: in characters"}),
+    (
+        ("--recipe",),
+        {"metavar": "NAME", "help": "say which rows this recipe can judge, as train would; default: any recipe"},
+    ),
     HELD_OUT,
     SYSTEM,
     *COLUMNS,
@@ -174,6 +178,8 @@ def exam_of(arguments: argparse.Namespace) -> Pool:
     from assay.run.ancestry import origin, unknown_to
     from assay.run.data_needs import require_answers
     from assay.run.external_needs import require_externals
+    from assay.run.grader import require_services
+    from assay.run.open_rows import has_open_rows
     from assay.run.trust import Trust, require_trust
     from assay.source import Share
     from assay.tasks.data.task import data
@@ -191,7 +197,11 @@ def exam_of(arguments: argparse.Namespace) -> Pool:
         whole = Share(data(arguments.data, rows="test", **reading(arguments)).name)
         pool = dataclasses.replace(pool, shares=(whole, *pool.shares[1:]))
     if not arguments.reward:
-        require_answers(pool)
+        recipe = None if run is None else run.experiment.recipe
+        for line in require_answers(pool, recipe):
+            terminal.say(line)
+        if recipe is not None and has_open_rows(pool):
+            require_services(recipe)
         require_externals(pool)
         if run is not None and run.experiment.rewards:
             flags = " ".join(f"--reward {reward}" for reward in run.experiment.rewards)
@@ -242,7 +252,7 @@ def _refuse_of_other_actions(arguments: argparse.Namespace) -> None:
         "into": ("tests", "curate"),
         **dict.fromkeys(("embedder", "judge", "alike", "difficulty"), ("curate",)),
         **dict.fromkeys(("eval_data", *READ), ("check", "curate")),
-        **dict.fromkeys(("model", "reward", "system"), ("check",)),
+        **dict.fromkeys(("model", "recipe", "reward", "system"), ("check",)),
     }
     for name, fitting in actions.items():
         if getattr(arguments, name) not in (None, False, "") and arguments.action not in fitting:
@@ -251,6 +261,7 @@ def _refuse_of_other_actions(arguments: argparse.Namespace) -> None:
 
 
 def run_check(arguments: argparse.Namespace) -> Any:
+    from assay.known import recipe
     from assay.lab.data_check import check_data, require_some_gold, text
 
     found = check_data(
@@ -258,6 +269,7 @@ def run_check(arguments: argparse.Namespace) -> Any:
         held_out=arguments.eval_data,
         system=arguments.system or "",
         model=arguments.model,
+        recipe=recipe(arguments.recipe) if arguments.recipe else None,
         reward=arguments.reward,
         reward_timeout=timeout_of(arguments),
         **reading(arguments),

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.cli.arguments import tracked
+from assay.errors import UsageError
 from assay.host import terminal
 
 
@@ -21,6 +22,8 @@ def run_train(arguments: argparse.Namespace) -> Any:
     from assay.tasks import short
     from assay.view.results import finished
 
+    if arguments.reward and arguments.only_reward:
+        raise UsageError("--reward stands beside the recipe's other rewards, and --only-reward alone: leave one out.")
     method = recipe(arguments.recipe)
     pool = pool_of(arguments, method.usual_task)
     experiment, rules = session.plan(
@@ -32,7 +35,8 @@ def run_train(arguments: argparse.Namespace) -> Any:
         steps=arguments.steps,
         overrides=tracked(arguments.track, arguments.overrides),
         system=arguments.system or None,
-        rewards=arguments.reward or (),
+        rewards=arguments.only_reward or arguments.reward or (),
+        only=bool(arguments.only_reward),
         right_from=arguments.right_from,
         reward_timeout=timeout_of(arguments),
     )

@@ -42,7 +42,7 @@ MODEL: Argument = (
 
 def of_train() -> list[Argument]:
     from assay.cli.problems import HELD_OUT, TASKS
-    from assay.cli.verify import REWARD
+    from assay.cli.verify import ONLY_REWARD, REWARD
     from assay.recipe import PROFILES
 
     profiles = ("auto", *PROFILES)
@@ -51,6 +51,7 @@ def of_train() -> list[Argument]:
         *TASKS,
         HELD_OUT,
         *REWARD,
+        ONLY_REWARD,
         (("--model",), {"help": "a folder, a Hub id, a run or a base; default: the base for the task"}),
         (
             ("--profile",),

@@ -26,8 +26,8 @@ REWARD: list[Argument] = [
         {
             "action": "append",
             "metavar": "FILE.py:FUNCTION[=WEIGHT]",
-            "help": "a function f(prompts, completions, **columns) that returns numbers; repeat for several; default: "
-            "the verifier of the task",
+            "help": "a function f(prompts, completions, **columns) that returns numbers, in place of the outcome "
+            "reward; repeat for several; default: the verifier of the task",
         },
     ),
     (
@@ -41,6 +41,14 @@ REWARD: list[Argument] = [
     ),
     REWARD_TIMEOUT,
 ]
+ONLY_REWARD: Argument = (
+    ("--only-reward",),
+    {
+        "action": "append",
+        "metavar": "FILE.py:FUNCTION[=WEIGHT]",
+        "help": "as --reward, in place of all rewards of the recipe; default: its other rewards stay",
+    },
+)
 VERIFY: list[Argument] = [
     (("action",), one_of("action", ("explain", "audit"), see="assay verify --help")),
     (

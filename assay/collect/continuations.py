@@ -69,3 +69,4 @@ class ContinueSteps(Expansion):
     prompt: bool = False  # also from the prompt, before the first step
     marks: str = "\n,|"  # the characters that end a step
     does = continue_steps
+    needs_verdict = True

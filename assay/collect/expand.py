@@ -62,3 +62,4 @@ class Refill(Expansion):
     wanted: Literal["mixed", "solved"] = "mixed"  # groups with a right and a wrong answer, or with a right answer
     share: Proportion = 1.0  # the share of `num_prompts` groups that must be as wanted
     does = refill
+    needs_verdict = True

@@ -107,6 +107,7 @@ class AskJudge(Expansion):
     limit: int = 0  # tokens of a judgement; 0: as many as of an answer
     shown: bool = False  # the role writes nothing: it is shown what the verifier says, to imitate
     does = ask_judge
+    needs_verdict = True
 
     def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
         return _longer(problem, codec, JUDGE, max_new) + max(0, self.limit - max_new)
@@ -203,6 +204,7 @@ class AskPairs(Expansion):
     limit: int = 0  # tokens of a judgement; 0: as many as of an answer
     disputed: bool = False  # `of` judges: of each problem, only what it said of the answer whose scores vary most
     does = ask_pairs
+    needs_verdict = True
 
     def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
         return _longer(problem, codec, COMPARE, max_new) + max(0, self.limit - max_new)

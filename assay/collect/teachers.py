@@ -65,6 +65,7 @@ class AskTeachers(Expansion):
     right: int = 0
     choice: Literal["best", "random", "worst"] = "best"  # the solutions that the policy comprehends best, worst, or any
     does = ask_teachers
+    needs_verdict = True
 
 
 def comprehension(request: Request, traces: Sequence[str], models: Models, codec: Codec) -> list[float]:

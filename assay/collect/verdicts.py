@@ -13,7 +13,8 @@ from assay.types import Episode, Request, Verdict
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
-Verify = Callable[[Sequence[Episode]], list[Verdict]]
+Verify = Callable[[Sequence[Episode]], Sequence[Verdict | None]]
+"""Episodes -> a verdict on each; None on an answer to an open problem, which nothing can call right or wrong."""
 
 
 @functools.cache
@@ -22,6 +23,10 @@ def _judge() -> ThreadPoolExecutor:
     from concurrent.futures import ThreadPoolExecutor
 
     return ThreadPoolExecutor(1, thread_name_prefix="verdicts")
+
+
+def _known(places: Sequence[int], verdicts: Sequence[Verdict | None]) -> dict[int, Verdict]:
+    return {place: found for place, found in zip(places, verdicts, strict=True) if found is not None}
 
 
 class Verdicts(Protocol):
@@ -40,7 +45,9 @@ class Verdicts(Protocol):
         ...
 
     def end(self) -> dict[int, Verdict]:
-        """The verdicts on all answers that were taken, by their places. Raises what the verifier raised."""
+        """The verdicts on all answers that were taken and that the verifier knows of, by their places. Raises what the
+        verifier raised.
+        """
         ...
 
 
@@ -64,7 +71,7 @@ class AtEnd:
 
     def end(self) -> dict[int, Verdict]:
         places = sorted(self._taken)
-        return dict(zip(places, self.verify([self._taken[place] for place in places]), strict=True))
+        return _known(places, self.verify([self._taken[place] for place in places]))
 
 
 class AtOnce:
@@ -85,7 +92,7 @@ class AtOnce:
         self._groups: list[str] = []  # of the requests of the round
         self._left: Counter[str] = Counter()  # how many answers of each group are not there
         self._waiting: dict[int, Episode] = {}
-        self._running: tuple[list[int], Future[list[Verdict]]] | None = None
+        self._running: tuple[list[int], Future[Sequence[Verdict | None]]] | None = None
         self._found: dict[int, Verdict] = {}
 
     def begin(self, requests: Sequence[Request]) -> None:
@@ -127,4 +134,4 @@ class AtOnce:
         """Takes the verdicts of what was given, once they are there."""
         if self._running:
             (places, verdicts), self._running = self._running, None
-            self._found |= zip(places, verdicts.result(), strict=True)
+            self._found |= _known(places, verdicts.result())

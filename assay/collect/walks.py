@@ -208,6 +208,7 @@ class StepSearch(Expansion):
     model: str = ""  # the process preference model, by its name in the recipe's `models`; "": outcomes alone guide
     judge: Literal["verifier", "model"] = "verifier"  # what says what an answer is worth
     does = step_search
+    needs_verdict = True
 
     @property
     def heads(self) -> tuple[str, ...]:

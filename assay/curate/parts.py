@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from assay.curate.grouping import Measure, groups, measure, spread
 from assay.part import Curator
-from assay.types import Row
+from assay.types import Problem, Row
 
 
 def leave_out(rows: Sequence[Row], out: set[int], *, denominator: bool = False) -> list[Row]:
@@ -52,6 +52,9 @@ class MixedGroups(Curator):
 
     by: Measure = "accuracy"  # the measure that must differ within a group
     does = mixed_groups
+
+    def reads_verdict(self, problem: Problem) -> bool:
+        return self.by == "accuracy"
 
 
 def statistics_only(rows: Sequence[Row], *, tag: str) -> list[Row]:

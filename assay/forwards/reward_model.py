@@ -118,7 +118,7 @@ def reward_model(
 
 
 def _teaches(row: Row, label: Reward | None, role: str) -> bool:
-    episode, known = row.episode, label is not None and not label.invalid
+    episode, known = row.episode, label is not None and not label.invalid and not label.unread
     judged = episode.verdict is None or episode.verdict.status != "invalid"
     return known and judged and row.role == role and episode.request.tag != CONTINUATION and episode.finish != "error"
 

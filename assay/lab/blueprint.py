@@ -66,7 +66,7 @@ def _evaluates(mechanisms: Sequence[Mechanism]) -> Iterator[str]:
     """Outcomes, or parts of answers; and the models with a value head that say what these are worth."""
     parts = [part for mechanism in mechanisms for part in parts_of(mechanism)]
     rewards = [part for part in parts if isinstance(part, Rewarding)]
-    if any(part.outcome for part in rewards):
+    if any(part.gives == "episode" and not part.deducts for part in rewards):
         yield "outcomes"
     yield from (f"{scope}s" for scope in ("turn", "span", "token") if any(part.gives == scope for part in rewards))
     yield from (f"by {name}" for part in parts for name in part.heads)

@@ -17,6 +17,8 @@ import numpy as np
 
 from assay.errors import ConfigError, DataError
 from assay.policy.messages import text_of
+from assay.recipe import Recipe
+from assay.run.open_rows import Readers
 from assay.tasks.data.answers import no_gold, troubles_of_tests
 from assay.tasks.data.rows import SHOWN, Table, plain_prompt
 from assay.tasks.data.task import Places, data, rows_of, tables
@@ -45,6 +47,7 @@ def check_data(
     *,
     held_out: Places | None = None,
     model: str | None = None,
+    recipe: Recipe | None = None,
     reward: str | None = None,
     reward_timeout: float = SECONDS,
     system: str = "",
@@ -55,7 +58,8 @@ def check_data(
     found = check_data("problems.jsonl", model="Qwen/Qwen2.5-0.5B-Instruct", answer_column="solution")
     print(text(found))
 
-    `system` is the system message of prompts that have none of their own. `reading` says how the rows are read.
+    `system` is the system message of prompts that have none of their own. With `recipe` the check says which rows this
+    recipe can judge. `reading` says how the rows are read.
     """
     name = data(place, held_out=held_out, **reading).name
     table, *others = tables(name)
@@ -72,6 +76,7 @@ def check_data(
         "repeats": _repeats(table),
         "overlap": _overlap(table, others[0]) if others else None,
         "answers": _answers(table.problems),
+        "judged": None if recipe is None else _judged(recipe, [table, *others], scored=reward is not None),
         "marks": sum(_marked(problem, system) for problem in table.problems),
         "reward": None if reward is None else _rewards(table.problems, reward, reward_timeout),
     }
@@ -243,13 +248,32 @@ def _answers(problems: Sequence[Problem]) -> Json:
     }
 
 
+def _judged(recipe: Recipe, read: Sequence[Table], *, scored: bool) -> Json:
+    """Which rows a recipe cannot judge, and why, as `assay train` would say."""
+    readers = Readers(recipe)
+    lost = [(table, found) for table in read if (found := readers.refused(table, scored=scored))]
+    return {
+        "recipe": recipe.name,
+        "refused": {"count": sum(len(found.rows) for _, found in lost), "rows": [r for _, f in lost for r in f.rows]},
+        "why": [str(found.refusal(table)) for table, found in lost],
+        "idle": [] if scored or lost else [line for table in read for line in readers.idle(table)],
+        "verdicts": any(readers.verdict(row) for table in read for row in table.problems),
+    }
+
+
 def _gold_of(problem: Problem) -> Json:
     return {"row": problem.spec["row"], "gold": problem.spec["gold"][:80]}
 
 
 def require_some_gold(found: Mapping[str, Any]) -> None:
-    """DataError if there is a column of reference answers and none of them can be read."""
-    answers = found["answers"]
+    """DataError if the recipe cannot judge some rows; if no recipe was named, or one that reads verdicts, also if there
+    is a column of reference answers and none of them can be read.
+    """
+    answers, judged = found["answers"], found["judged"]
+    if judged is not None and judged["why"]:
+        raise DataError(" ".join(judged["why"]))
+    if judged is not None and not judged["verdicts"]:
+        return
     if found["reward"] is None and found["columns"]["answer"] and answers["given"] == answers["unreadable"]["count"]:
         raise no_gold(found["file"], found["columns"]["answer"], answers["unreadable"]["rows"])
 
@@ -262,7 +286,7 @@ def _rewards(problems: Sequence[Problem], reward: str, timeout: float) -> Json:
     if not asked:
         raise DataError(f"{reward} cannot be tried: no row has an answer or a worked solution.")
     with grader([reward], timeout=timeout) as judge:
-        verdicts = judge([_answered(problem) for problem in asked])
+        verdicts = [one for one in judge([_answered(problem) for problem in asked]) if one is not None]
     (name,) = verdicts[0].scores
     scores = [verdict.scores[name] for verdict in verdicts]
     known = [score for score in scores if score is not None]
@@ -361,11 +385,23 @@ def _overlap_lines(found: Json | None) -> list[str]:
     return lines + (_warned(found["alike"], what) or ["  overlap      none"])
 
 
+def _judged_lines(judged: Json) -> list[str]:
+    if judged["why"]:
+        return [f"! {why}" for why in judged["why"]]
+    by = "the verifier" if judged["verdicts"] else "no reference answer is read"
+    return [f"  judged       all rows, under {judged['recipe']}: {by}", *[f"! {line}" for line in judged["idle"]]]
+
+
 def _answer_lines(found: Mapping[str, Any]) -> list[str]:
     answers = found["answers"]
     unread = answers["unreadable"]["count"]
     lines = [f"  answers      {answers['given']} given" + (f"; {answers['why']}" if unread is None else "")]
-    lines += _warned(answers["missing"], "rows without an answer: they need a reward function")
+    if found["judged"] is None:
+        lines += _warned(
+            answers["missing"], "rows without an answer: they need a reward function, or a recipe with a judge"
+        )
+    else:
+        lines += _judged_lines(found["judged"])
     lines += [f"! {unread} answers that the verifier cannot read:"] if unread else []
     lines += [f"!   row {row['row']}: {row['gold']!r}: {row['why']}" for row in answers["unreadable"]["rows"]]
     if answers["careless"]["count"]:
@@ -375,6 +411,6 @@ def _answer_lines(found: Mapping[str, Any]) -> list[str]:
         f"!   row {row['row']}: {row['gold']!r} without {row['without']}, {row['as']!r}: {row['why']}"
         for row in answers["careless"]["rows"]
     ]
-    if not found["marks"]:
+    if answers["given"] and not found["marks"]:
         lines.append("! no prompt says how to mark the final answer: add --system 'Put the final answer in \\boxed{}.'")
     return lines

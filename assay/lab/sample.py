@@ -12,11 +12,13 @@ from assay.collect import Verify
 from assay.errors import DataError, UsageError
 from assay.host.space import device_of
 from assay.host.terminal import say
+from assay.memory import Memory
 from assay.rng import Key
 from assay.run.ancestry import origin
 from assay.run.bases import locate
 from assay.run.context_fit import longest_solution
 from assay.run.data_needs import fit, measured
+from assay.run.open_exams import rewarding
 from assay.scoring import bank
 from assay.source import FEWEST, Pool
 from assay.tasks.verdicts import verify_twice
@@ -131,6 +133,7 @@ def examine(
     check_sampling(max_new=max_new, temperature=temperature)
     policy, engine = open_engine(model, system=system)
     asked, max_new = exam(model, pool, policy, count=problems, split="test", max_new=max_new)
+    rates = run is not None and any(problem.open for problem in asked)
     answered = bank.evaluate(
         engine,
         asked,
@@ -140,6 +143,7 @@ def examine(
         codec=policy.tokenizer,
         verify=judge,
         asked=asked_with(model, policy.tokenizer),
+        rewarded=rewarding(run.experiment.recipe, pool, policy.tokenizer, Memory(seed)) if run and rates else list,
     )
     asking = {"model": model, "max_new": max_new, "system": policy.tokenizer.chat.system}
     return {**asking, "left_out": len(pool.left_out), **bank.examined(answered, ks)}

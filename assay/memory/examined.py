@@ -37,3 +37,4 @@ class KeepExamined(Remembering):
 
     keeps = STORE
     does = keep_examined
+    needs_verdict = True

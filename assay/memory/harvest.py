@@ -43,3 +43,4 @@ class Harvest(Named, Remembering):
     most: int = 4
     name: str = for_caller("harvest")  # of the store; a part that reads the store has the same name
     does = harvest
+    needs_verdict = True

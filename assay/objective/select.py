@@ -68,6 +68,7 @@ class Judged(Selector):
 
     right: bool = True
     does = judged
+    needs_verdict = True
 
     @property
     def scope(self) -> LossScope:

@@ -8,6 +8,7 @@ import numpy as np
 
 from assay.curate.grouping import groups, measure, spread
 from assay.tasks import TASKS
+from assay.tasks.judging import COMPARE, JUDGE, written
 from assay.tasks.steps import StepVerdict
 from assay.types import Episode, Origin, Row, Segment, Stats
 
@@ -24,7 +25,7 @@ def step_stats(episodes: Sequence[Episode], rows: Sequence[Row]) -> Stats:
     if not episodes:
         return {"rollouts": 0.0}
     stats: Stats = {"rollouts": float(len(episodes)), "reward/verifier_failed": float(len(episodes) - len(valid))}
-    stats |= _unknown(episodes) | _unsettled(episodes)
+    stats |= _unknown(episodes) | _unsettled(episodes) | _unread(episodes)
     if valid:
         rewards = np.array([episode.reward for episode in valid], dtype=np.float64)
         stats["reward/mean"] = float(rewards.mean())
@@ -37,7 +38,7 @@ def step_stats(episodes: Sequence[Episode], rows: Sequence[Row]) -> Stats:
     collected = [
         r for r in rows if r.episode.provenance != "replay" and not r.waited and r.episode.request.temperature > 0
     ]
-    stats |= _lengths(episodes) | _replies(episodes) | _steps(episodes) | _groups(collected)
+    stats |= _judgements(episodes) | _lengths(episodes) | _replies(episodes) | _steps(episodes) | _groups(collected)
     stats |= _branches(episodes, sampled) | _rounds(collected)
     stats["problem/level"] = float(np.mean([episode.request.problem.level for episode in episodes]))
     stats["sampling/temperature"] = float(np.mean([episode.request.temperature for episode in episodes]))
@@ -65,7 +66,8 @@ def _parts(episodes: Sequence[Episode]) -> Stats:
     values: dict[str, list[float]] = {}
     for episode in episodes:
         for path, part in (found for whole in episode.rewards for found in whole.named()):
-            values.setdefault(path, []).append(part.value)
+            if not part.unread:
+                values.setdefault(path, []).append(part.value)
     return {f"reward/{name}": float(np.mean(v)) for name, v in values.items()} if len(values) > 1 else {}
 
 
@@ -84,6 +86,18 @@ def _unsettled(episodes: Sequence[Episode]) -> Stats:
     """
     kinds = [e.verdict.kind for e in episodes if e.verdict is not None and e.verdict.status == "fail"]
     return {f"reward/failed/{kind}": float(kinds.count(kind)) for kind in UNSETTLED if kind in kinds}
+
+
+def _unread(episodes: Sequence[Episode]) -> Stats:
+    """The number of answers without a judgement that can be read, though a role was asked for one: by reward."""
+    named = [{path for whole in e.rewards for path, part in whole.named() if part.unread} for e in episodes]
+    return {f"reward/unread/{path}": float(sum(path in found for found in named)) for path in set().union(*named)}
+
+
+def _judgements(episodes: Sequence[Episode]) -> Stats:
+    """The share of the judgements that roles wrote which cannot be read."""
+    said = [written(e) for e in episodes if e.request.problem.task.startswith((JUDGE, COMPARE))]
+    return {"judgements/unread": said.count(None) / len(said)} if said else {}
 
 
 def _scores(episodes: Sequence[Episode]) -> Stats:
@@ -169,9 +183,11 @@ def _groups(rows: Sequence[Row]) -> Stats:
     judged = [members for members in whole if len(members) > 1]
     stats = {"group/kept_rows": float(np.mean([row.in_loss for row in rows]))} if rows else {}
     if judged:
-        accuracy = [[measure(row, "accuracy") for row in _written(members)] for members in judged]
-        stats["group/all_right"] = float(np.mean([min(a) == 1.0 for a in accuracy]))
-        stats["group/all_wrong"] = float(np.mean([max(a) == 0.0 for a in accuracy]))
+        known = [[row for row in _written(members) if row.episode.verdict is not None] for members in judged]
+        accuracy = [[measure(row, "accuracy") for row in members] for members in known if members]
+        if accuracy:
+            stats["group/all_right"] = float(np.mean([min(a) == 1.0 for a in accuracy]))
+            stats["group/all_wrong"] = float(np.mean([max(a) == 0.0 for a in accuracy]))
         alike = [not spread([measure(row, "reward") for row in members]) for members in judged]
         stats["group/uniform_fraction"] = float(np.mean(alike))
     return stats

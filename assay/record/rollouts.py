@@ -90,7 +90,7 @@ def _record(row: Row | Episode, decode: Decode, step: int, trained: Place | None
     }
     for path, part in (found for whole in episode.rewards for found in whole.named()):
         name = f"reward/{path}"
-        record[name] = None if part.invalid else (record.get(name) or 0.0) + float(part.value)
+        record[name] = None if part.invalid or part.unread else (record.get(name) or 0.0) + float(part.value)
     if marked:
         record.update({name: getattr(marked, name) for name in (*_FLAG, "weight", "batch")})
     return record | _streams(episode, marked, trained)

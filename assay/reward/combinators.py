@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 from assay.part import Rewarding
 from assay.reward.composed import Child, combined, scope_of
 from assay.reward.parts import Outcome
-from assay.types import Episode, Reward, RewardScope
+from assay.types import Episode, Problem, Reward, RewardScope
 
 
 class OfSeveral(Rewarding):
@@ -42,15 +43,19 @@ def total(
 ) -> list[Reward | None]:
     """sum_k w_k r_k over the children that have something to say; None if none of them has."""
     columns = [child(episodes) for child in of]
-    result: list[Reward | None] = []
-    for row in zip(*columns, strict=True):
-        known = [(child, w) for child, w in zip(row, weights or [1.0] * len(of), strict=True) if child is not None]
+    used = weights or [1.0] * len(of)
+    return [_summed(name or "sum", [*zip(row, used, strict=True)]) for row in zip(*columns, strict=True)]
 
-        def weighed(*values: float, used: Sequence[float] = tuple(w for _, w in known)) -> float:
-            return math.fsum(w * value for w, value in zip(used, values, strict=True))
 
-        result.append(combined(name or "sum", [child for child, _ in known], weighed) if known else None)
-    return result
+def _summed(name: str, row: Sequence[tuple[Reward | None, float]]) -> Reward | None:
+    unread = [child for child, _ in row if child is not None and child.unread]
+    known = [(child, weight) for child, weight in row if child is not None and not child.unread]
+
+    def weighed(*values: float) -> float:
+        return math.fsum(weight * value for (_, weight), value in zip(known, values, strict=True))
+
+    whole = combined(name, [child for child, _ in known] or unread, weighed) if known or unread else None
+    return dataclasses.replace(whole, parts=(*whole.parts, *unread)) if whole and known and unread else whole
 
 
 class Sum(OfSeveral):
@@ -233,6 +238,12 @@ class OfTasks(Rewarding):
     tasks: tuple[str, ...] = ()
     others: bool = False  # for the answers to all other tasks than these
     does = of_tasks
+
+    def concerns(self, problem: Problem) -> bool:
+        return (problem.task in self.tasks) != self.others
+
+    def lacks(self, problem: Problem) -> str | None:
+        return self.of.lacks(problem) if self.concerns(problem) else ""
 
     @property
     def gives(self) -> RewardScope:

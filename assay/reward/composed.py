@@ -1,8 +1,9 @@
 """How rewards become one reward, whatever the combinator.
 
-Four rules hold for each combinator. A child with an error of ours (`invalid`) makes the whole invalid: it is never a
-zero. A child that has nothing to say (None) leaves the whole without a value; only a sum goes on without it. A value
-that is no finite number is an error of ours. The children stay apart: the whole has them as its `parts`.
+Five rules hold for each combinator. A child with an error of ours (`invalid`) makes the whole invalid: it is never a
+zero. A child that has nothing to say (None) leaves the whole without a value; only a sum goes on without it. So does a
+child without a judgement (`unread`), and the whole then says that it has none. A value that is no finite number is an
+error of ours. The children stay apart: the whole has them as its `parts`.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ def combined(name: str, children: Sequence[Reward | None], rule: Callable[..., f
         return None
     if wrong := [child.invalid for child in present if child.invalid]:
         return Reward.unknown(name, wrong[0], present)
+    if any(child.unread for child in present):
+        return Reward.no_judgement(name, present)
     dense = [child for child in present if child.values is not None]
     if not dense:
         return whole(name, rule(*(child.value for child in present)), present)

@@ -69,7 +69,7 @@ def misjudged(
     title, result = name or "misjudged", []
     chances = uniforms([memory.key("misjudged", memory.step, e.request.id) for e in episodes], 2)
     for one, (failing, erring) in zip(found, chances, strict=True):
-        if one is None or one.invalid:
+        if one is None or one.invalid or one.unread:
             result.append(one)
         elif failing < fails:
             result.append(Reward.unknown(title, MADE_INVALID, (one,)))

@@ -142,6 +142,9 @@ class JudgedByReference(Judged):
     missing: float = 0.0  # the reward of a response without a final answer, or cut
     does = by_reference
 
+    def lacks(self, problem: Problem) -> str | None:
+        return None if gold_of(problem) else "a reference answer"
+
 
 def alone(episodes: Sequence[Episode], *, endpoint: Endpoint, memory: Memory) -> list[Reward | None]:
     """rating / 10 of the response; 0 if it is empty or cut."""
@@ -171,7 +174,6 @@ class JudgedAlone(Judged):
     known_as = "judge-single"
 
     does = alone
-    outcome = True
 
 
 Against = Literal["group", "reference"]
@@ -180,7 +182,11 @@ Against = Literal["group", "reference"]
 def in_pairs(
     episodes: Sequence[Episode], *, endpoint: Endpoint, against: Against, memory: Memory
 ) -> list[Reward | None]:
-    """R_i = mean_j w_ij over the other answers j of the group, or w of the answer against the worked solution."""
+    """R_i = mean_j w_ij over the other answers j of the group, or w of the answer against the worked solution.
+
+    A comparison that got no grade counts for neither of its answers, lest one answer that the judge stumbles over costs
+    its whole group their rewards.
+    """
     name = "judge-pairs"
     pairs = list(_group_pairs(episodes)) if against == "group" else list(_with_solution(episodes))
     texts = [response_of(episode) for episode in episodes]
@@ -238,7 +244,9 @@ def _mean_win(name: str, wins: Sequence[float | Fault]) -> Reward | None:
         return None
     lost = [one for one in wins if isinstance(one, Fault)]
     known = [one for one in wins if not isinstance(one, Fault)]
-    return Reward.unknown(name, lost[0].kind) if lost else Reward(name, sum(known) / len(known))
+    if not known:
+        return Reward.unknown(name, lost[0].kind)
+    return Reward(name, sum(known) / len(known), parts=(Reward.no_judgement("comparison"),) if lost else ())
 
 
 class JudgedInPairs(Judged):
@@ -254,7 +262,13 @@ class JudgedInPairs(Judged):
 
     against: Against = "group"  # the other answers of the group, or the worked solution
     does = in_pairs
-    outcome = True
+
+    @property
+    def relative(self) -> bool:
+        return self.against == "group"
+
+    def lacks(self, problem: Problem) -> str | None:
+        return None if self.against == "group" or problem.solution else "a worked solution"
 
     def refusal(self, *, scale: Any, mechanism: Any) -> str | None:
         if self.against == "group" and scale.group_size < 2:

@@ -1,4 +1,8 @@
-"""Rewards from judgements that a role of the recipe wrote (`ask-judge` and `ask-pairs` of `expand`), and for them."""
+"""Rewards from judgements that a role of the recipe wrote (`ask-judge` and `ask-pairs` of `expand`), and for them.
+
+An answer about which the role wrote nothing that can be read has no judgement (`Reward.no_judgement`), which is no
+judgement of zero: it counts nowhere, and the answer keeps its other rewards. Nobody gains by being hard to judge.
+"""
 
 from __future__ import annotations
 
@@ -26,15 +30,23 @@ def by_parent(everyone: Sequence[Episode], role: str, kind: str) -> dict[str, li
     return found
 
 
+def unread(name: str, said: Sequence[Episode]) -> Reward | None:
+    """The reward of an answer without a judgement that can be read: None if no judgement was asked for."""
+    return Reward.no_judgement(name) if said else None
+
+
 def scored_by(episodes: Sequence[Episode], *, everyone: Sequence[Episode], role: str) -> list[Reward | None]:
-    """R = mean of the scores / highest score, over the judgements that can be read; None without any."""
+    """R = mean of the scores / highest score, over the judgements that can be read; no judgement if none can, None for
+    an answer that was not judged.
+    """
     judged = by_parent(everyone, role, JUDGE)
-    result: list[Reward | None] = []
-    for episode in episodes:
-        said = [(one, written(one)) for one in judged.get(episode.request.id, ())]
-        scores = [found.score / one.request.problem.spec["most"] for one, found in said if found is not None]
-        result.append(Reward("scored-by", float(np.mean(scores))) if scores else None)
-    return result
+
+    def of(said: Sequence[Episode]) -> Reward | None:
+        found = [(one, judgement) for one in said if (judgement := written(one)) is not None]
+        scores = [judgement.score / one.request.problem.spec["most"] for one, judgement in found]
+        return Reward("scored-by", float(np.mean(scores))) if scores else unread("scored-by", said)
+
+    return [of(judged.get(episode.request.id, ())) for episode in episodes]
 
 
 class ScoredBy(Rewarding):
@@ -48,40 +60,47 @@ class ScoredBy(Rewarding):
 
     role: str = "judge"  # the role that `ask-judge` asks
     does = scored_by
-    outcome = True
 
 
 def preferred_by(episodes: Sequence[Episode], *, everyone: Sequence[Episode], role: str) -> list[Reward | None]:
     """R_i = mean_j w_ij, where w_ij is 1 if answer i is found better than j in both orders, 0 if j is, else 1/2.
 
-    Answers with equal texts tie without being asked about. None for an answer that was compared with no other.
+    A comparison counts if a judgement of each order can be read; no judgement without one that does. Answers with equal
+    texts tie without being asked about. None for an answer that was compared with no other.
     """
     judged = by_parent(everyone, role, COMPARE)
     wins: dict[str, list[float]] = {}
+    asked: dict[str, list[Episode]] = {}
     for parent, said in judged.items():
         first, second = parent.split(" ")
         back = judged.get(f"{second} {first}", [])
-        share = (_chosen(said, 1) + _chosen(back, 2)) / 2
-        wins.setdefault(first, []).append(1.0 if share == 1 else 0.0 if share == 0 else 0.5)
-    result: list[Reward | None] = []
-    for episode in episodes:
-        alike = [
-            0.5
-            for other in episodes
-            if other.request.group == episode.request.group
-            and other.request.id != episode.request.id
-            and other.text == episode.text
-        ]
-        found = [*wins.get(episode.request.id, ()), *alike]
-        result.append(Reward("preferred-by", float(np.mean(found))) if found else None)
-    return result
+        asked.setdefault(first, []).extend(said)
+        forth, other = _chosen(said, 1), _chosen(back, 2)
+        if forth is not None and other is not None:
+            share = (forth + other) / 2
+            wins.setdefault(first, []).append(1.0 if share == 1 else 0.0 if share == 0 else 0.5)
+
+    def of(episode: Episode) -> Reward | None:
+        found = [*wins.get(episode.request.id, ()), *(0.5 for other in episodes if _same(episode, other))]
+        if found:
+            return Reward("preferred-by", float(np.mean(found)))
+        return unread("preferred-by", asked.get(episode.request.id, ()))
+
+    return [of(episode) for episode in episodes]
 
 
-def _chosen(said: Sequence[Episode], place: int) -> float:
-    """The mean vote for the answer that the judge read at this place; 1/2 of a judgement that names none."""
-    votes = [written(one) for one in said]
-    named = [0.5 if vote is None or not vote.score else float(vote.score == place) for vote in votes]
-    return float(np.mean(named or [0.5]))
+def _same(one: Episode, other: Episode) -> bool:
+    """Whether these are two answers of a group with one text."""
+    mine, theirs = one.request, other.request
+    return mine.group == theirs.group and mine.id != theirs.id and one.text == other.text
+
+
+def _chosen(said: Sequence[Episode], place: int) -> float | None:
+    """The mean vote for the answer that the judge read at this place, 1/2 where it finds both as good; None if nothing
+    that it said can be read.
+    """
+    votes = [found.score for one in said if (found := written(one)) is not None]
+    return float(np.mean([float(vote == place) if vote else 0.5 for vote in votes])) if votes else None
 
 
 class PreferredBy(Rewarding):
@@ -94,14 +113,13 @@ class PreferredBy(Rewarding):
 
     role: str = "judge"  # the role that `ask-pairs` asks
     does = preferred_by
-    outcome = True
 
 
 def marked_by(
     episodes: Sequence[Episode], *, everyone: Sequence[Episode], codec: Decoder, role: str
 ) -> list[Reward | None]:
     """r_k = y_k / K at the last token of step k of K, y_k = 1 for '+' and -1 for '-': the mean over the judgements that
-    mark each step. None without one, or for a task without steps.
+    mark each step. No judgement if none does; None for an answer that was not judged, or to a task without steps.
     """
     judged = by_parent(everyone, role, JUDGE)
     return [_marked(episode, judged.get(episode.request.id, ()), codec) for episode in episodes]
@@ -113,7 +131,9 @@ def _marked(episode: Episode, said: Sequence[Episode], codec: Decoder) -> Reward
         return None
     at = ends_of(chain, episode, codec)
     rows = [signs for one in said if (signs := signs_of(one, len(at))) is not None]
-    values = np.mean(rows, axis=0) / len(at) if rows and len(at) else np.zeros(len(at))
+    if len(at) and not rows:
+        return unread("marked-by", said)
+    values = np.mean(rows, axis=0) / len(at) if len(at) else np.zeros(0)
     return Reward("marked-by", float(values.sum()), "span", values, at)
 
 
@@ -129,7 +149,8 @@ class MarkedBy(Rewarding):
     """Each step earns what a role says of it, which marks it as right or wrong (RL Tango 2505.15034).
 
     The division by the number of steps keeps an answer from earning more by more steps. A judgement with another number
-    of marks than the answer has steps counts for no step.
+    of marks than the answer has steps cannot be read. An answer with steps of which no judgement can be read has no
+    such reward, and keeps the others.
 
         reward=(Outcome(), MarkedBy(role="verifier"))
         --mechanism.reward outcome,marked-by --mechanism.reward.1.role verifier
@@ -146,19 +167,19 @@ class MarkedBy(Rewarding):
 def rubric_by(
     episodes: Sequence[Episode], *, everyone: Sequence[Episode], role: str, anchors: Anchors
 ) -> list[Reward | None]:
-    """`anchored` of r_k, the share of the judgements that mark rule k as kept; 0 for an answer that says nothing. None
-    without a judgement that can be read, and for answers to a task without rules.
+    """`anchored` of r_k, the share of the judgements that mark rule k as kept; 0 for an answer that says nothing. No
+    judgement if none can be read, None for answers that were not judged, or to a task without rules.
     """
     judged = by_parent(everyone, role, JUDGE)
 
     def of(episode: Episode) -> Reward | None:
         rubric = [Criterion(f"rule {n}") for n in range(1, 1 + num_rules(episode.request.problem))]
-        said = [signs_of(one, len(rubric)) for one in judged.get(episode.request.id, ())]
-        rows = [signs for signs in said if signs is not None]
+        said = judged.get(episode.request.id, ())
+        rows = [signs for one in said if (signs := signs_of(one, len(rubric))) is not None]
         if rubric and not has_text(episode.text):
             return Reward("rubric-by", 0.0)
         if not rubric or not rows:
-            return None
+            return unread("rubric-by", said) if rubric else None
         return of_vector("rubric-by", rubric, [(1 + sign) / 2 for sign in np.mean(rows, axis=0).tolist()], anchors)
 
     return [of(episode) for episode in episodes]
@@ -176,7 +197,6 @@ class RubricBy(Rewarding):
     role: str = "judge"  # the role that `ask-judge` asks
     anchors: Anchors = Anchors()  # how the rules become one number; by default the share that is marked as kept
     does = rubric_by
-    outcome = True
 
     def refusal(self, **_: object) -> str | None:
         fault = self.anchors.fault

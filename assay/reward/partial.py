@@ -29,4 +29,5 @@ class PartialOutcome(Rewarding):
     readable: float = 0.2
     wrong: float = 0.0
     does = partial_outcome
+    needs_verdict = True
     outcome = True

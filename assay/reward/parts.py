@@ -24,6 +24,7 @@ class Outcome(Rewarding):
     right: float = 1.0
     wrong: float = 0.0
     does = outcome
+    needs_verdict = True
     outcome = True
 
 
@@ -49,4 +50,5 @@ class Graded(Rewarding):
     wrong: float = 0.0
     malformed: float = -1.0
     does = graded
+    needs_verdict = True
     outcome = True

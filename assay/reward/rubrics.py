@@ -20,6 +20,7 @@ from assay.verifiers.judges.questions import Grade, Question
 WORTH = {"essential": 1.0, "important": 0.7, "optional": 0.3, "pitfall": 0.8}
 """The weights of RaR 2507.17746. A pitfall is worded so that meeting it is good."""
 
+COLUMN = "rubric"
 MOST = 40  # criteria of one problem
 
 NOT_OR_MET = ("not met", "met")
@@ -46,8 +47,8 @@ def rubric_of(problem: Problem) -> tuple[Criterion, ...] | None:
     """The criteria in the column `rubric` of a problem: texts, or mappings with `text`, and `weight` or `worth`,
     `rule`, `tiers`, `factual` and `veto`. () without the column, None if the column is wrong.
     """
-    columns = problem.spec.get("columns")
-    rows = (columns if isinstance(columns, Mapping) else problem.spec).get("rubric", ())
+    rows = problem.column(COLUMN)
+    rows = () if rows is None else rows
     if not isinstance(rows, (list, tuple)) or len(rows) > MOST:
         return None
     found = [_criterion(row) for row in rows]
@@ -90,7 +91,7 @@ def of_vector(name: str, rubric: Sequence[Criterion], scores: Sequence[float], a
 
 def unmet_in(episode: Episode) -> list[str] | None:
     """The criteria that an answer does not meet in full, in words; None if no reward of it has criteria."""
-    scored = [part for reward in episode.rewards for _, part in reward.named() if part.about]
+    scored = [part for reward in episode.rewards for _, part in reward.named() if part.about and not part.unread]
     return [part.about for part in scored if part.value < 1] if scored else None
 
 
@@ -170,7 +171,14 @@ class JudgedByRubric(Judged):
     guards: tuple[str, ...] = ()  # further criteria of every rubric, which earn nothing and have a veto
     anchors: Anchors = Anchors()  # how the criteria become one number; by default the weighted share that is met
     does = by_rubric
-    outcome = True
+
+    def lacks(self, problem: Problem) -> str | None:
+        return None if self.criteria or problem.column(COLUMN) else f"the column '{COLUMN}'"
+
+    def spoilt(self, problem: Problem) -> str | None:
+        if rubric_of(problem) is not None:
+            return None
+        return f"'{COLUMN}' is no list of up to {MOST} criteria: texts, or objects with \"text\" (docs/rewards.md)"
 
     def refusal(self, **_: Any) -> str | None:
         if self.aggregation == "implicit" and (self.guards or self.anchors != Anchors()):

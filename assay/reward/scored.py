@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from assay.part import Rewarding
-from assay.types import Episode, Reward
+from assay.types import Episode, Problem, Reward
 
 
 def scored(episodes: Sequence[Episode], *, name: str, weight: float) -> list[Reward | None]:
@@ -24,3 +24,6 @@ class Scored(Rewarding):
     name: str = "score"  # of the reward function
     weight: float = 1.0
     does = scored
+
+    def lacks(self, problem: Problem) -> str | None:
+        return f"the reward function '{self.name}'"

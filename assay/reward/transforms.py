@@ -14,7 +14,7 @@ from assay.reward.anchors import saturated as saturation
 from assay.reward.composed import Child, combined, spread
 from assay.reward.parts import Outcome
 from assay.reward.within import RepeatedSteps
-from assay.types import Episode, Origin, Reward, RewardScope
+from assay.types import Episode, Origin, Problem, Reward, RewardScope
 
 
 class OfOne(Rewarding):
@@ -223,3 +223,6 @@ class Masked(OfOne):
 
     only: Among = "right"  # right or wrong answers, those that ended by themselves, or those that had no help
     does = masked
+
+    def reads_verdict(self, problem: Problem) -> bool:
+        return self.only in ("right", "wrong")

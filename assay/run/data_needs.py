@@ -16,6 +16,7 @@ from assay.externals import require
 from assay.externals.sandbox import SANDBOX
 from assay.policy.conversation import Chat
 from assay.recipe import Recipe
+from assay.run import open_rows
 from assay.run.experiment import Experiment
 from assay.source import Pool
 from assay.tasks import short
@@ -36,30 +37,36 @@ def files(pool: Pool) -> list[str]:
     return [share.task for share in pool.shares if is_data(share.task)]
 
 
-def require_answers(pool: Pool) -> None:
-    """Refuses rows without a reference answer. Called for runs without reward functions, which compare with it."""
+def require_answers(pool: Pool, recipe: Recipe | None = None) -> list[str]:
+    """Refuses rows that cannot be judged without reward functions: under a recipe those that nothing in it judges, else
+    those without a reference answer. Returns lines about rows that a stage cannot judge.
+    """
     for name in files(pool):
         for table in tables(name):
             if table.columns.answer == TESTS:
                 require([SANDBOX.name], f"{short(name)}, whose rows have tests of programs,")
-            else:
+            elif not all(problem.open for problem in table.problems):
                 verdicts.require()
-            require_gold(table)
+            if recipe is None:
+                require_gold(table)
+    return [] if recipe is None else open_rows.require_judged(recipe, pool, scored=False)
 
 
-def answer_warnings(pool: Pool) -> list[str]:
+def answer_warnings(pool: Pool, read: Callable[[Problem], bool] = lambda _: True) -> list[str]:
     """A warning for each file whose column of reference answers holds some that cannot be read as mathematics.
 
     A completion cannot be compared with such an answer. A file in which all reference answers are such is refused.
+    Only rows count whose verdicts are read.
     """
     lines = []
     for name in files(pool):
         for table in tables(name):
-            golds = [problem.spec["gold"] for problem in table.problems]
+            compared = [problem for problem in table.problems if not problem.open and read(problem)]
+            golds = [problem.spec["gold"] for problem in compared]
             tests = table.columns.answer == TESTS
-            pairs = zip(table.problems, (troubles_of_tests if tests else golds_of.troubles)(golds), strict=True)
+            pairs = zip(compared, (troubles_of_tests if tests else golds_of.troubles)(golds), strict=True)
             bad = [{"row": p.spec["row"], "gold": p.spec["gold"][:80], "why": why} for p, why in pairs if why]
-            if len(bad) == len(golds):
+            if bad and len(bad) == len(golds):
                 raise no_gold(table.place, table.columns.answer or "", bad)
             if bad:
                 shown = "; ".join(f"row {one['row']}, {one['gold']!r}: {one['why']}" for one in bad[:SHOWN])

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
 from assay.collect import AtEnd, AtOnce, Verdicts
-from assay.errors import ConfigError, UsageError
+from assay.errors import UsageError
 from assay.part import Rewarding, parts_of
-from assay.recipe import Mechanism, Recipe
-from assay.reward import Scored, Sum
+from assay.recipe import Recipe
 from assay.rng import Key
 from assay.run.experiment import Experiment
+from assay.run.open_rows import reads_verdicts
 from assay.source import Pool
 from assay.tasks import task
 from assay.tasks.verdicts import verify, verify_twice
-from assay.types import Episode, Stats, Verdict
+from assay.types import Episode, Problem, Stats, Verdict
 from assay.verifiers.functions.naming import RewardName, load, named, names, parse
 from assay.verifiers.functions.process import SECONDS
 from assay.verifiers.functions.scorer import Scorer
@@ -38,19 +39,29 @@ class Grader:
         verdicts = judge(episodes)
     """
 
-    def __init__(self, scorer: Scorer | None = None) -> None:
+    def __init__(self, scorer: Scorer | None = None, read: Callable[[Problem], bool] = lambda _: True) -> None:
         self.scorer = scorer
+        self.read = read  # whether a reward, or another part of the recipe, reads the verdicts on a row of data
         self.seconds = 0.0
         self.spent: dict[str, float] = {}  # seconds by task, where verifiers judge
         self._at_once: AtOnce | None = None
         self._warned = False  # of a slow reward function: one warning a run is enough
 
-    def __call__(self, episodes: Sequence[Episode]) -> list[Verdict]:
+    def __call__(self, episodes: Sequence[Episode]) -> Sequence[Verdict | None]:
         began = time.monotonic()
         try:
-            return verify(episodes, spent=self.spent) if self.scorer is None else self.scorer(episodes)
+            return self._verified(episodes) if self.scorer is None else self.scorer(episodes)
         finally:
             self.seconds += time.monotonic() - began
+
+    def _verified(self, episodes: Sequence[Episode]) -> list[Verdict | None]:
+        """The verdicts of verifiers. A reference answer that cannot be read is no fault where nobody reads verdicts."""
+        found = _known(functools.partial(verify, spent=self.spent), episodes)
+        for i, (episode, verdict) in enumerate(zip(episodes, found, strict=True)):
+            problem = episode.request.problem
+            if verdict and verdict.status == "invalid" and problem.provenance == "data" and not self.read(problem):
+                found[i] = None
+        return found
 
     def verdicts(self, pool: Pool) -> Verdicts:
         """How answers to these problems are judged: at once, while others are sampled, if foreign programs judge them.
@@ -61,13 +72,13 @@ class Grader:
             self._at_once = AtOnce(self)
         return self._at_once or AtEnd(self)
 
-    def exam(self, episodes: Sequence[Episode]) -> list[Verdict]:
+    def exam(self, episodes: Sequence[Episode]) -> Sequence[Verdict | None]:
         """Verdicts for an evaluation: those of the task's checker, whatever reward a run trains on, for what a reward
         pays may have little to do with what is right. An "ok" also needs the second oracle of the task. The scores of
         reward functions stand beside them, and decide for rows of data files, whose answers a checker may not know.
         """
         if self.scorer is None:
-            return verify_twice(episodes)
+            return _known(verify_twice, episodes)
         verdicts = self.scorer(episodes)
         checked = [i for i, episode in enumerate(episodes) if episode.request.problem.provenance != "data"]
         for i, verdict in zip(checked, verify_twice([episodes[i] for i in checked]), strict=True):
@@ -120,7 +131,7 @@ class Grader:
         return None
 
     def _over(self, stats: Stats, budget: float) -> str | None:
-        if self.seconds <= budget:
+        if self.seconds <= budget or not self.spent:
             return None
         self._warned = True
         dearest = max(self.spent, key=lambda name: self.spent[name])
@@ -131,6 +142,13 @@ class Grader:
         )
 
 
+def _known(judge: Callable[[Sequence[Episode]], list[Verdict]], episodes: Sequence[Episode]) -> list[Verdict | None]:
+    """The verdicts of a verifier; None of answers to open problems, which it knows nothing of."""
+    places = [i for i, episode in enumerate(episodes) if not episode.request.problem.open]
+    found = dict(zip(places, judge([episodes[i] for i in places]), strict=True))
+    return [found.get(i) for i in range(len(episodes))]
+
+
 def grader(
     rewards: Sequence[str],
     *,
@@ -138,14 +156,15 @@ def grader(
     max_steps: int = 0,
     timeout: float = SECONDS,
     given: Mapping[str, Callable[..., Any]] | None = None,
+    read: Callable[[Problem], bool] = lambda _: True,
 ) -> Grader:
     """A grader with these reward functions, written FILE.py:FUNCTION=WEIGHT; without any it uses the tasks' verifiers.
 
     `given` holds reward functions that the calling program passes as Python functions, by name. `timeout` is in seconds
-    and holds for one call of one function.
+    and holds for one call of one function. `read` says whether anybody reads the verdicts on a row of data.
     """
     if not rewards:
-        return Grader()
+        return Grader(read=read)
     functions = load([parse(text) for text in rewards], given, seconds=timeout)
     return Grader(Scorer(functions, right_from, max_steps, timeout))
 
@@ -157,6 +176,7 @@ def grader_of(experiment: Experiment, given: Mapping[str, Callable[..., Any]] | 
         max_steps=experiment.recipe.scale.num_steps,
         timeout=experiment.reward_timeout,
         given=given,
+        read=reads_verdicts(experiment.recipe),
     )
 
 
@@ -182,55 +202,6 @@ def require_services(recipe: Recipe) -> dict[str, str]:
 def absolute(rewards: Sequence[str]) -> tuple[str, ...]:
     """The names of reward functions with absolute paths, so that a run can be resumed from any working directory."""
     return tuple(str(parse(text)) for text in rewards)
-
-
-def scored_by(recipe: Recipe, rewards: Sequence[str]) -> Recipe:
-    """The recipe with these reward functions in place of its outcome reward; its other rewards stay."""
-    parsed = [parse(text) for text in rewards]
-    parts = tuple(Scored(name, function.weight) for name, function in zip(names(parsed), parsed, strict=True))
-    changed = dataclasses.replace(
-        recipe,
-        mechanism=_scored(recipe.mechanism, parts),
-        stages=tuple(
-            dataclasses.replace(stage, mechanism=_scored(stage.mechanism, parts)) if stage.mechanism else stage
-            for stage in recipe.stages
-        ),
-    )
-    if changed == recipe:
-        raise ConfigError(
-            f"{recipe.name} has no outcome reward that a reward function could replace. Take a recipe that rewards "
-            "right answers, such as grpo."
-        )
-    return changed
-
-
-def _scored(mechanism: Mechanism, parts: tuple[Scored, ...]) -> Mechanism:
-    def replaced(rewards: tuple[Any, ...]) -> tuple[Any, ...]:
-        within = tuple(_scored_within(part, parts) for part in rewards)
-        if not any(part.outcome for part in rewards):
-            return within
-        return (*parts, *(part for part in within if not part.outcome))
-
-    rules = tuple(
-        dataclasses.replace(rule, reward=replaced(rule.reward)) if rule.verified else rule for rule in mechanism.rules
-    )
-    return dataclasses.replace(mechanism, reward=replaced(mechanism.reward), rules=rules)
-
-
-def _scored_within(part: Rewarding, parts: tuple[Scored, ...]) -> Rewarding:
-    """A reward that is made of rewards, with the scores in place of each outcome reward within it."""
-
-    def replaced(inner: Any) -> Any:
-        if isinstance(inner, tuple):
-            return tuple(map(replaced, inner))
-        if not isinstance(inner, Rewarding):
-            return inner
-        if inner.outcome:
-            return parts[0] if len(parts) == 1 else Sum(of=parts)
-        return _scored_within(inner, parts)
-
-    changes = {field.name: replaced(getattr(part, field.name)) for field in dataclasses.fields(part)}
-    return dataclasses.replace(part, **changes)
 
 
 def reward_names_of(

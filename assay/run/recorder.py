@@ -27,6 +27,7 @@ from assay.run.experiment import Experiment
 from assay.run.grader import Grader
 from assay.run.live_report import Page
 from assay.run.lost_verdicts import LostVerdicts
+from assay.run.open_exams import rewarding
 from assay.run.second_look import SecondLook
 from assay.scoring import bank
 from assay.source import FEWEST, Pool
@@ -154,7 +155,7 @@ class Recorder:
         if last:
             self._evaluate("test", memory, models)
         if scored or last or ending or self.stop or self._due(self.experiment.saving.every, memory.step):
-            self._save(memory, models, score=stats["eval/valid/pass@1"] if scored else None)
+            self._save(memory, models, score=_score(stats) if scored else None)
         self.panel.update(memory.step, stats)
         if self.page:
             self.page.turn()
@@ -178,12 +179,17 @@ class Recorder:
             codec=self.codec,
             verify=self.judge.exam,
             asked=as_examined(self.experiment.recipe.mechanism.ask, self.codec),
+            rewarded=self._rewarding(memory, models) if any(problem.open for problem in self.exams[name]) else list,
         )
         entry = bank.entry(found, step=memory.step, set=name)
         self.folder.append("evals", entry)
         scores = bank.scores(entry)
         self.track(memory.step, finite(scores))
         return scores
+
+    def _rewarding(self, memory: Memory, models: Models) -> bank.Rewarded:
+        ours = self.experiment
+        return rewarding(ours.recipe, ours.pool, self.codec, memory, models, micro_tokens=ours.machine.micro_tokens)
 
     def _save(self, memory: Memory, models: Models, score: float | None = None) -> None:
         failpoint("loop.save")
@@ -227,6 +233,13 @@ class Recorder:
         rate = generated / self.clock["time/collect"] if self.clock.get("time/collect") else 0.0
         trained = sum(len(e) for e in episodes)
         return spent | {"perf/tokens_per_s": rate, "perf/step_tokens_per_s": trained / total if total else 0.0}
+
+
+def _score(stats: Mapping[str, float]) -> float | None:
+    """By what the best checkpoint is chosen: pass@1, else the mean reward of open problems; None without both."""
+    rewards = [value for name, value in stats.items() if name.startswith("eval/valid/reward/")]
+    mean = stats.get("eval/valid/reward/reward", rewards[0] if rewards else None)
+    return stats.get("eval/valid/pass@1", mean)
 
 
 def counters_of(data: Any) -> dict[str, dict[str, int]]:

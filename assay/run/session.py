@@ -24,13 +24,14 @@ from assay.record.panel import Panel, panel
 from assay.record.signals import StopFlag
 from assay.record.sinks import require as require_packages
 from assay.record.sinks import series_of, tracking
-from assay.run import attention_needs, data_needs, external_needs, picture_needs, settings
+from assay.run import attention_needs, data_needs, external_needs, open_rows, picture_needs, settings
 from assay.run.configure import from_data, override, to_data
 from assay.run.context_fit import check_lengths
 from assay.run.experiment import Experiment, check
-from assay.run.grader import Grader, absolute, changes, check_functions, grader_of, require_services, scored_by, sources
+from assay.run.grader import Grader, absolute, changes, check_functions, grader_of, require_services, sources
 from assay.run.loading import load_model, open_models, policy_files, set_threads, with_adapter
 from assay.run.memory_plan import Plan, choose_profile, plan_memory, require_memory, shape_of
+from assay.run.own_rewards import scored_by
 from assay.run.scaling import at_its_scale, named_at
 from assay.run.trust import Trust, code_of, remember, require_trust
 from assay.source import Pool, check_pool
@@ -57,17 +58,20 @@ def plan(
     overrides: Mapping[str, Any] | None = None,
     system: str | None = None,
     rewards: Sequence[str] = (),
+    only: bool = False,
     right_from: float = 1.0,
     reward_timeout: float = SECONDS,
 ) -> tuple[Experiment, list[str]]:
     """The checked experiment that these arguments describe, and a line for each number that differs from the paper's.
 
     experiment, rules = plan(RECIPES["grpo"], model="countdown", pool=pool, overrides={"scale.learning_rate": 1e-3})
+
+    `rewards` are reward functions, which take the place of the recipe's outcome reward, or with `only` of all rewards.
     """
     profile, reasons = (profile, []) if profile != "auto" else _chosen(model)
     if Path(model).is_dir():
         model = str(Path(model).resolve())  # a run may be resumed from another working directory
-    recipe = scored_by(recipe, rewards) if rewards else recipe
+    recipe = scored_by(recipe, rewards, only=only) if rewards else recipe
     experiment = Experiment(recipe, model, pool, seed=seed, profile=profile, rewards=absolute(rewards))
     experiment = dataclasses.replace(experiment, right_from=right_from, reward_timeout=reward_timeout)
     asked = settings.asked(recipe, overrides or {}, steps=steps, system=system)
@@ -83,10 +87,12 @@ def plan(
     picture_needs.require_sight(experiment)
     attention_needs.require_attention(experiment)
     data_needs.require_solutions(experiment.recipe, experiment.pool)
-    if not experiment.rewards:
-        data_needs.require_answers(experiment.pool)
+    if experiment.rewards:
+        idle = open_rows.require_judged(experiment.recipe, experiment.pool, scored=True)
+    else:
+        idle = data_needs.require_answers(experiment.pool, experiment.recipe)
     experiment, fewer = data_needs.at_most_rows(experiment)
-    return experiment, [*reasons, *rules, *fewer]
+    return experiment, [*reasons, *rules, *fewer, *idle]
 
 
 def _chosen(model: str) -> tuple[Profile, list[str]]:
@@ -124,7 +130,8 @@ def start(
     externals |= external_needs.require_externals(experiment.pool, rewards=experiment.rewards)
     for line in data_needs.notes(experiment.pool, experiment.chat):
         say(f"  {line}")
-    for line in data_needs.answer_warnings(experiment.pool) if not experiment.rewards else ():
+    read = open_rows.reads_verdicts(experiment.recipe)
+    for line in data_needs.answer_warnings(experiment.pool, read) if not experiment.rewards else ():
         say(f"  {line}")
     memory = memory_of(experiment)  # a run that does not fit is refused before its model is loaded
     if memory is not None:

@@ -21,7 +21,9 @@ from assay.types import Episode, Problem, Request, Verdict
 if TYPE_CHECKING:
     from assay.engine.interface import Engine
 
-Verify = Callable[[Sequence[Episode]], Sequence[Verdict]]
+Verify = Callable[[Sequence[Episode]], Sequence[Verdict | None]]
+"""Episodes -> a verdict on each; None on an answer to an open problem, which nothing can call right or wrong."""
+Rewarded = Callable[[Sequence[Episode]], list[Episode]]
 Json = dict[str, Any]
 
 RESAMPLING = Key("evaluation intervals")
@@ -49,7 +51,8 @@ class Bank:
     answers: tuple[tuple[str | None, ...], ...] | None = None  # the answer of each valid sample in canonical form
     right: tuple[tuple[bool, ...], ...] | None = None  # whether each of `answers` is right
     scores: Mapping[str, np.ndarray] = field(default_factory=dict)
-    """Reward function -> float64[M], its mean over a problem's samples; NaN where it returned None for all of them."""
+    """Reward -> float64[M], its mean over a problem's samples; NaN where it had nothing to say of any of them."""
+    open: np.ndarray | None = None  # bool[M] problems without a verifier: no sample of theirs is right or wrong
 
     def __len__(self) -> int:
         return len(self.problems)
@@ -66,7 +69,12 @@ class Bank:
             answers=None if self.answers is None else tuple(self.answers[i] for i in rows),
             right=None if self.right is None else tuple(self.right[i] for i in rows),
             scores={name: values[rows] for name, values in self.scores.items()},
+            open=None if self.open is None else self.open[rows],
         )
+
+    def closed(self) -> Bank:
+        """The bank of the problems that a verifier judges."""
+        return self if self.open is None or not self.open.any() else self.select(np.flatnonzero(~self.open))
 
     def to_json(self) -> Json:
         counts = {name: getattr(self, name).tolist() for name in _COUNTS}
@@ -76,6 +84,8 @@ class Bank:
             record |= {"answers": [list(row) for row in self.answers], "right": [list(row) for row in self.right]}
         if self.scores:
             record["scores"] = {name: [_number(v) for v in values] for name, values in self.scores.items()}
+        if self.open is not None and self.open.any():
+            record["open"] = self.open.tolist()
         return record
 
     @classmethod
@@ -103,6 +113,7 @@ class Bank:
                 name: np.array([math.nan if v is None else v for v in values], dtype=np.float64)
                 for name, values in record.get("scores", {}).items()
             },
+            open=None if "open" not in record else np.asarray(record["open"], dtype=bool),
         )
 
 
@@ -120,14 +131,17 @@ def evaluate(
     verify: Verify,
     answers: bool = False,
     asked: Callable[[list[Request]], list[Request]] = list,
+    rewarded: Rewarded = list,
 ) -> Bank:
     """Samples `samples` answers to every problem, judges them, and counts them in a bank.
 
     With the same key every model is sampled with the same random numbers, for paired comparison. `asked` may change the
-    requests, for example add to their prompts what the recipe adds in training.
+    requests, for example add to their prompts what the recipe adds in training; `rewarded` gives answers to open
+    problems the rewards of a recipe.
     """
     requests = questions(problems, samples=samples, sampling=sampling, codec=codec)
-    return bank(answer(engine, asked(requests), key=key, codec=codec, verify=verify), answers=answers)
+    found = rewarded(answer(engine, asked(requests), key=key, codec=codec, verify=verify))
+    return bank(found, answers=answers)
 
 
 def questions(problems: Sequence[Problem], *, samples: int, sampling: Sampling, codec: Codec) -> list[Request]:
@@ -165,12 +179,12 @@ def bank(episodes: Iterable[Episode], *, answers: bool = False) -> Bank:
     """Counts judged episodes by problem. The problems are in the order of their first episodes."""
     samples: dict[str, list[Episode]] = {}
     for episode in episodes:
-        if episode.verdict is None:
+        if episode.verdict is None and not episode.request.problem.open:
             raise DataError(f"request {episode.request.id} was never verified; a bank counts verdicts.")
         samples.setdefault(episode.request.problem.id, []).append(episode)
     if not samples:
         raise DataError("a bank needs samples; there are none.")
-    valid = [[e for e in group if e.verdict and e.verdict.status != "invalid"] for group in samples.values()]
+    valid = [[e for e in group if not e.verdict or e.verdict.status != "invalid"] for group in samples.values()]
     right = tuple(tuple(bool(e.verdict and e.verdict.status == "ok") for e in group) for group in valid)
     first = [group[0].request for group in samples.values()]
     canonical = tuple(tuple(e.verdict.answer if e.verdict else None for e in group) for group in valid)
@@ -192,17 +206,25 @@ def bank(episodes: Iterable[Episode], *, answers: bool = False) -> Bank:
         answers=canonical if answers else None,
         right=right if answers else None,
         scores=_scores(valid),
+        open=np.array([all(e.verdict is None for e in group) and bool(group) for group in valid], dtype=bool),
     )
 
 
 def _scores(groups: Sequence[Sequence[Episode]]) -> dict[str, np.ndarray]:
-    """Reward function -> its mean over the samples of each problem; samples for which it returned None do not count."""
-    names = dict.fromkeys(name for group in groups for e in group if e.verdict for name in e.verdict.scores)
-    scores = {
-        name: [[s for e in group if e.verdict and (s := e.verdict.scores.get(name)) is not None] for group in groups]
-        for name in names
-    }
+    """Reward -> its mean over the samples of each problem; samples of which it says nothing do not count."""
+    said = [[scores_of(episode) for episode in group] for group in groups]
+    names = dict.fromkeys(name for group in said for one in group for name in one)
+    scores = {name: [[s for one in group if (s := one.get(name)) is not None] for group in said] for name in names}
     return {name: np.array([np.mean(one) if one else math.nan for one in rows]) for name, rows in scores.items()}
+
+
+def scores_of(episode: Episode) -> dict[str, float | None]:
+    """What reward functions said of an answer and, of an answer to an open problem, the rewards of a recipe; if these
+    are several, `reward` is their sum.
+    """
+    said = dict(episode.verdict.scores) if episode.verdict else {}
+    paid = {part.name: part.value for part in episode.rewards if not part.invalid and not part.unread}
+    return paid | said | ({"reward": episode.reward} if len(episode.rewards) > 1 else {})
 
 
 def summary(bank: Bank, ks: Sequence[int], *, key: Key = RESAMPLING, level: float = LEVEL, draws: int = DRAWS) -> Json:
@@ -241,7 +263,7 @@ def examined(bank: Bank, ks: Sequence[int]) -> Json:
 
 
 def _estimates(bank: Bank, ks: Sequence[int], key: Key, level: float, draws: int) -> Json:
-    passes = np.stack([pass_at_k(bank.n, bank.correct, k=k) for k in ks], axis=1)
+    closed = bank.closed()
     valid = max(int(bank.n.sum()), 1)
     record: Json = {
         "problems": len(bank),
@@ -249,16 +271,21 @@ def _estimates(bank: Bank, ks: Sequence[int], key: Key, level: float, draws: int
         "invalid": int(bank.invalid.sum()),
         "truncated": float(bank.truncated.sum() / valid),
         "length": float(bank.tokens.sum() / valid),
-        "pass": {str(k): as_json(i) for k, i in zip(ks, intervals(passes, key, level=level, draws=draws))},
+        "pass": {},
     }
+    if len(closed):
+        passes = np.stack([pass_at_k(closed.n, closed.correct, k=k) for k in ks], axis=1)
+        record["pass"] = {str(k): as_json(i) for k, i in zip(ks, intervals(passes, key, level=level, draws=draws))}
+    if len(closed) < len(bank):
+        record["open"] = len(bank) - len(closed)
     if judged := {name: v[~np.isnan(v)] for name, v in bank.scores.items() if not np.isnan(v).all()}:
         record["scores"] = {
             name: as_json(interval(v, key, level=level, draws=draws, bounds=(float(v.min()), float(v.max()))))
             for name, v in judged.items()
         }
-    if bank.answers is not None and bank.right is not None:
+    if len(closed) and closed.answers is not None and closed.right is not None:
         record["maj"] = {
-            str(k): as_json(interval(_majorities(bank, k), key, level=level, draws=draws)) for k in ks if k > 2
+            str(k): as_json(interval(_majorities(closed, k), key, level=level, draws=draws)) for k in ks if k > 2
         }
     return record
 
@@ -272,13 +299,31 @@ def _majorities(bank: Bank, k: int) -> np.ndarray:
 def difference(
     before: Bank, after: Bank, ks: Sequence[int], *, key: Key = RESAMPLING, level: float = LEVEL, draws: int = DRAWS
 ) -> Json:
-    """The paired difference `after` - `before` on the M problems of both: {"problems": M, "pass": {k: interval}}."""
+    """The paired difference `after` - `before` on the M problems of both: {"problems": M, "pass": {k: interval}}, and
+    of open problems {"scores": {reward: interval}}.
+    """
     before, after = common(*(bank.select(np.flatnonzero(bank.n > 0)) for bank in (before, after)))
-    pairs = {k: (pass_at_k(before.n, before.correct, k=k), pass_at_k(after.n, after.correct, k=k)) for k in ks}
-    return {
-        "problems": len(before),
-        "pass": {str(k): as_json(paired(*pair, key, level=level, draws=draws)) for k, pair in pairs.items()},
-    }
+    settings: dict[str, Any] = {"level": level, "draws": draws}
+    one, two = before.closed(), after.closed()
+    pairs = {k: (pass_at_k(one.n, one.correct, k=k), pass_at_k(two.n, two.correct, k=k)) for k in ks}
+    found: Json = {"problems": len(before), "pass": {}}
+    if len(one):
+        found["pass"] = {str(k): as_json(paired(*pair, key, **settings)) for k, pair in pairs.items()}
+    if len(one) < len(before):
+        both = {n: (before.scores[n], after.scores[n]) for n in before.scores.keys() & after.scores.keys()}
+        known = {n: ~(np.isnan(first) | np.isnan(then)) for n, (first, then) in both.items()}
+        found["scores"] = {
+            n: as_json(_change(first[known[n]], then[known[n]], key, settings))
+            for n, (first, then) in sorted(both.items())
+            if known[n].any()
+        }
+    return found
+
+
+def _change(before: np.ndarray, after: np.ndarray, key: Key, settings: Mapping[str, Any]) -> Interval:
+    """The interval for the mean change of a reward, whose bounds are those that were seen."""
+    widest = float(np.ptp(np.concatenate([before, after])))
+    return interval(after - before, key, **settings, bounds=(-widest, widest))
 
 
 def common(before: Bank, after: Bank) -> tuple[Bank, Bank]:

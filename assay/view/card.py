@@ -154,6 +154,10 @@ def _results(result: Mapping[str, Any]) -> str:
         last = after["pass"].get(k) if after else None
         change = result["difference"]["pass"].get(k) if result["difference"] else None
         rows.append(f"| pass@{k} | {_interval(first)} | {_interval(last)} | {_interval(change, signed=True)} |")
+    for name, first in before.get("scores", {}).items() if before.get("open") else ():
+        last = after.get("scores", {}).get(name) if after else None
+        change = (result["difference"] or {}).get("scores", {}).get(name)
+        rows.append(f"| mean {name} | {_interval(first)} | {_interval(last)} | {_interval(change, signed=True)} |")
     explanation = (
         f"{before['problems']} held-out problems, {before['samples']} answers to each, before and after training. "
         "Unbiased pass@k with 95 % intervals over problems; differences are paired."

@@ -54,7 +54,7 @@ def finished(path: Path) -> dict[str, Any]:
 
 
 def _brief(entry: Mapping[str, Any]) -> dict[str, Any]:
-    names = ("step", "problems", "samples", "invalid", "truncated", "length", "pass", "scores")
+    names = ("step", "problems", "samples", "invalid", "truncated", "length", "pass", "scores", "open")
     return {name: entry[name] for name in names if name in entry}
 
 
@@ -71,10 +71,20 @@ def table(result: Mapping[str, Any]) -> str:
         rows.append((*row, "", "")[:4])
     for name, first in before.get("scores", {}).items():
         then = ABSENT if after is None else score(after.get("scores", {}).get(name))
-        rows.append((f"mean {name}", score(first), then, ""))
+        moved = (result["difference"] or {}).get("scores", {}).get(name)
+        rows.append((f"mean {name}", score(first), then, change(moved) if moved else ""))
     shape = f"{before['problems']} held-out problems x {before['samples']} samples"
     heading = f"{result['recipe']}: {result['steps']} steps, {shape}"
-    return "\n".join([heading, *columns(rows), "intervals: 95 %, over problems"])
+    return "\n".join([heading, *columns(rows), *_of_open(before), "intervals: 95 %, over problems"])
+
+
+def _of_open(found: Mapping[str, Any]) -> list[str]:
+    """What a table says of open problems, if there were any."""
+    count, scored = found.get("open", 0), found.get("scores")
+    if not count:
+        return []
+    instead = "the means are what the recipe's rewards say" if scored else "no reward rates an answer by itself"
+    return [f"no verifier judges {count} of {found['problems']} problems, so that they have no pass rate; {instead}"]
 
 
 def eval_table(summary: Mapping[str, Any]) -> str:
@@ -86,7 +96,7 @@ def eval_table(summary: Mapping[str, Any]) -> str:
         rows.append((f"mean {name}", f"{value['mean']:.3f}", bounds(value)))
     truncated = f"{summary['truncated']:.1%} cut at the length limit"
     shape = f"{summary['problems']} problems x {summary['samples']} samples, {truncated}"
-    lines = [shape, *columns(rows)]
+    lines = [shape, *columns(rows), *_of_open(summary)]
     if summary["invalid"]:
         lines.append(
             f"The verifier failed on {summary['invalid']} answers; {summary['unjudged']} problems have too few "

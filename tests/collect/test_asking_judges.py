@@ -31,9 +31,9 @@ def expand(part: Any, episodes: Sequence[Episode], *, step: int = 0) -> list[Req
     return bind(part, sampling=Sampling(12), codec=Signs())(episodes, memory=Memory(0, step=step))
 
 
-def worth(part: Rewarding, episodes: Sequence[Episode], *others: Episode) -> list[float | None]:
+def worth(part: Rewarding, episodes: Sequence[Episode], *others: Episode) -> list[float | str | None]:
     found = bind(part, codec=Signs(), max_new=12)(episodes, everyone=[*episodes, *others])
-    return [None if one is None else one.value for one in found]
+    return [None if one is None else "unread" if one.unread else one.value for one in found]
 
 
 # Who is asked
@@ -115,7 +115,8 @@ def test_scores_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     one, other, nobody = (answer(text, problem, sample=i) for i, text in enumerate(["ab", "aa", "b"]))
     said = [judgement(one, text, sample=i) for i, text in enumerate(["++#2", "+-#1", "#", "#3"])]
     said += [judgement(other, "--#0"), judgement(other, "+#2", sample=1, finish="length"), judgement(nobody, "+")]
-    assert worth(ScoredBy(), [one, other, nobody], *said) == [0.75, 0.0, None]
+    assert worth(ScoredBy(), [one, other, nobody], *said) == [0.75, 0.0, "unread"]
+    assert worth(ScoredBy(), [nobody]) == [None], "nobody was asked"
 
 
 def test_wins_by_hand() -> None:
@@ -125,7 +126,9 @@ def test_wins_by_hand() -> None:
     said = [comparison(a, b, "1"), comparison(b, a, "2"), comparison(b, c, "1"), comparison(c, b, "1")]
     assert worth(PreferredBy(), [a, b, c, d], *said) == [0.75, 0.25, 0.5, 0.5]
     torn = [comparison(a, b, "1"), comparison(b, a, "?")]
-    assert worth(PreferredBy(), [a, b], *torn) == [0.5, 0.5], "a judgement that names nobody is half a vote"
+    assert worth(PreferredBy(), [a, b], *torn) == ["unread"] * 2, "half of a comparison says nothing"
+    even = [comparison(a, b, "1"), comparison(b, a, "0")]
+    assert worth(PreferredBy(), [a, b], *even) == [0.5, 0.5], "a judge that finds both as good was read"
     assert worth(PreferredBy(), [a, b]) == [None, None]
 
 
@@ -146,7 +149,10 @@ def test_steps_earn_no_more_than_one_in_all(texts: list[str]) -> None:
         (found,) = bind(MarkedBy(), codec=Signs())(
             [one], everyone=[one, *[judgement(one, t, sample=i) for i, t in enumerate(texts)]]
         )
-        assert -1 <= found.value <= 1 and np.isfinite(found.values).all()
+        if not any(t[:2] in ("++", "+-", "-+", "--") for t in texts):
+            assert found is None if not texts else found.unread
+        else:
+            assert -1 <= found.value <= 1 and np.isfinite(found.values).all()
 
 
 def test_the_form_of_a_judgement_and_its_verdict_are_apart() -> None:

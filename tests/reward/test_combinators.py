@@ -37,7 +37,7 @@ from assay.reward import (
     Veto,
 )
 from assay.run.configure import from_data, to_data
-from assay.run.grader import scored_by
+from assay.run.own_rewards import scored_by
 from assay.scale import Scale
 from assay.types import Episode, Reward, RewardScope, Row, Verdict
 

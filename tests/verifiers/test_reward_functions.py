@@ -28,7 +28,8 @@ from assay.reward import Scored, SoftOverlong
 from assay.rng import Key
 from assay.run.configure import from_data, to_data
 from assay.run.experiment import Experiment
-from assay.run.grader import Grader, reward_names_of, scored_by
+from assay.run.grader import Grader, reward_names_of
+from assay.run.own_rewards import scored_by
 from assay.tasks import task
 from assay.types import Episode, Verdict
 from assay.verifiers.functions.calling import TrainerState
@@ -514,10 +515,10 @@ def test_an_exam_asks_the_checker_of_the_task_whatever_reward_trains() -> None:
     asked = [answered(task_problem, right), answered(task_problem, "1"), answered(data_row(1), "1")]
     paid = Function("paid", lambda prompts, completions: [1.0] * len(completions))
     with Grader(Scorer((paid,))) as judge:
-        assert [verdict.status for verdict in judge(asked)] == ["ok", "ok", "ok"]
+        assert [verdict and verdict.status for verdict in judge(asked)] == ["ok", "ok", "ok"]
         examined = judge.exam(asked)
-    assert [verdict.status for verdict in examined] == ["ok", "fail", "ok"]
-    assert [verdict.scores for verdict in examined] == [{"paid": 1.0}] * 3
+    assert [verdict and verdict.status for verdict in examined] == ["ok", "fail", "ok"]
+    assert [verdict and verdict.scores for verdict in examined] == [{"paid": 1.0}] * 3
 
 
 @pytest.mark.slow

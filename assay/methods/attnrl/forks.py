@@ -103,3 +103,4 @@ class ForkAttended(Expansion):
     share: Proportion = 0.8  # steps at this quantile of the scores or above come first
     apart: int = scales_with("max_new", 512, at=8192)  # tokens between forks, and before the first
     does = fork_attended
+    needs_verdict = True

@@ -53,6 +53,7 @@ class AnchorSearch(Expansion):
     high: float = 0.75
     probes: Count = 4  # the most groups that the search for one problem asks for
     does = anchor_search
+    needs_verdict = True
 
     def refusal(self, **_: Any) -> str | None:
         if 0 < self.low <= self.high <= 1:

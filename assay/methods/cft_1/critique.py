@@ -87,6 +87,7 @@ class Criticise(Expansion):
 
     most: Count = 100  # different answers that are criticised
     does = criticise
+    needs_verdict = True
 
     def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
         longest = lengthened(problem, worded(ASKING, problem), codec) + max_new

@@ -36,3 +36,4 @@ class AccuracyGain(Rewarding):
     """
 
     does = accuracy_gain
+    needs_verdict = True

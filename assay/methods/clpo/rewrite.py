@@ -91,6 +91,7 @@ class Rewrite(Expansion):
     longest: Count = 1024  # the most tokens of a rewritten problem; the limit of answers holds too
     least: int = 3  # characters; a shorter answer may occur in the new problem by chance
     does = rewrite
+    needs_verdict = True
 
     def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
         answer = answer_of(problem)

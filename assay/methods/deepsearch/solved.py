@@ -49,3 +49,4 @@ class HoldSolved(Named, Remembering):
     most: float = 0.25
     name: str = for_caller("solved")  # the name of the store; a part that reads this store has the same name
     does = hold_solved
+    needs_verdict = True

@@ -41,6 +41,7 @@ class StageRates(Remembering):
 
     keeps = STORE
     does = stage_rates
+    needs_verdict = True
 
 
 def before(memory: Memory, place: str) -> Mapping[str, Sequence[float]]:

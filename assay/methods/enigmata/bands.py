@@ -49,6 +49,7 @@ class LevelRates(Remembering):
 
     keep: Proportion = 0.9
     does = rated
+    needs_verdict = True
 
 
 def band_of(memory: Memory, share: Share, level: int, *, easy_from: float, hard_to: float, place: str = STORE) -> Band:

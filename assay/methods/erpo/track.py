@@ -48,6 +48,7 @@ class TrackTemperature(Remembering):
     step: float = 0.05
     highest: float = 1.3
     does = track_temperature
+    needs_verdict = True
 
 
 def _groups(episodes: Sequence[Episode]) -> list[tuple[str, list[bool]]]:

@@ -16,7 +16,8 @@ def per_reward(rows: Sequence[Row], *, weights: Sequence[float], ddof: int, epsi
     """The sum of normalised rewards. A reward adds 0 if it is the same in all of the group, or to answers that it does
     not apply to.
     """
-    earned = [{part.name: part.value for part in r.episode.rewards if part.scope == "episode"} for r in rows]
+    paid_for = [[p for p in r.episode.rewards if p.scope == "episode" and not p.unread] for r in rows]
+    earned = [{part.name: part.value for part in parts} for parts in paid_for]
     names = list(dict.fromkeys(name for parts in sorted(earned, key=len, reverse=True) for name in parts))
     if weights and len(weights) != len(names):
         raise ConfigError(

@@ -25,3 +25,4 @@ class Formatted(Rewarding):
     readable: float = 1.0  # reward of an answer that can be read
     malformed: float = 0.0  # reward of any other answer
     does = formatted
+    needs_verdict = True

@@ -61,6 +61,7 @@ class RetryWithHint(Expansion):
     share: Proportion = 0.5  # the hint is this share of the worked solution's steps, if the problem has no hint
     trained: Literal["question", "hinted"] = "question"  # the prompt under which the retry is trained
     does = retry_with_hint
+    needs_verdict = True
 
     def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
         return lengthened(problem, with_hint(problem, hint_of(problem, share=self.share)), codec)

@@ -58,6 +58,7 @@ class AskVerdicts(Expansion):
     most: Count = 2  # right answers of a problem, and wrong ones
     length: Count = 1  # the most tokens of a verdict; the reasoning before it counts too
     does = ask_verdicts
+    needs_verdict = True
 
     def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
         return longer_by(problem, codec) + max(0, self.length - 1)
@@ -84,6 +85,7 @@ class ShowVerdicts(Expansion):
     verifier: str = "verifier"  # the role that is shown
     most: Count = 2  # right answers of a problem, and wrong ones
     does = show_verdicts
+    needs_verdict = True
 
     def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
         return longer_by(problem, codec) + 1
@@ -111,3 +113,4 @@ class VerdictAgrees(Rewarding):
     right: float = 1.0
     wrong: float = -1.0
     does = verdict_agrees
+    needs_verdict = True

@@ -28,7 +28,7 @@ def in_turn(episodes: Sequence[Episode], *, of: Child, turn: int) -> list[Reward
 
 
 def _placed(episode: Episode, found: Reward | None, turn: int) -> Reward | None:
-    if found is None or found.invalid:
+    if found is None or found.invalid or found.unread:
         return found
     turns = turns_of(episode.stream("origin"))
     if not len(turns) or turn > turns[-1]:

@@ -103,4 +103,5 @@ class Both(Rewarding):
 
     by: Literal["verdict", "order"] = "verdict"  # both verdicts are right; or the scores are in the right order
     does = both
+    needs_verdict = True
     outcome = True

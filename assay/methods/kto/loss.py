@@ -40,3 +40,4 @@ class KTO(Preference):
     beta: Positive = 0.1
     balance: float = 1.0  # total weight of right answers divided by that of wrong answers, in each optimiser step
     does = kto
+    needs_verdict = True

@@ -35,3 +35,4 @@ class Shortness(Rewarding):
 
     weight: float = 1.0
     does = shortness
+    needs_verdict = True

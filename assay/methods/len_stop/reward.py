@@ -28,6 +28,7 @@ class StopProperly(Rewarding):
     wrong: float = 0.0
     cut: float = 0.0  # from 0 to 1: a factor on the reward; below 0: the reward itself
     does = stop_properly
+    needs_verdict = True
     outcome = True
 
     def refusal(self, **_: Any) -> str | None:

@@ -112,3 +112,4 @@ class GoldAfterFailure(Expansion):
 
     more_than: float = 6 / 8  # the share of failures from which on the solution is shown
     does = gold_after_failure
+    needs_verdict = True

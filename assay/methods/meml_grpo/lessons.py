@@ -51,3 +51,4 @@ class Lessons(Curator):
     writes = True
     ungroups = True
     does = lessons
+    needs_verdict = True

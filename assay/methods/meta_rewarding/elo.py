@@ -40,11 +40,15 @@ def weights(first: float) -> dict[int, float]:
 def rated_by(
     episodes: Sequence[Episode], *, everyone: Sequence[Episode], role: str, prior: float
 ) -> list[Reward | None]:
-    """The rating of each judgement among those of its group; 0, which is the mean, for one that was not compared."""
+    """The rating of each judgement among those of its group; 0, which is the mean, for one that was not compared, and
+    no judgement for one of whose comparisons none can be read.
+    """
     votes: list[tuple[str, str, int]] = []
+    compared: dict[str, bool] = {}  # whether a comparison of it can be read
     for parent, said in by_parent(everyone, role, COMPARE).items():
         first, second = parent.split(" ")
         found = [one.score for episode in said if (one := written(episode)) is not None]
+        compared |= {one: bool(found) or compared.get(one, False) for one in (first, second)}
         votes += [(first, second, score) for score in found if score in (1, 2)]
     worth = weights(float(np.mean([score == 1 for _, _, score in votes])) if votes else 0.5)
     groups: dict[str, list[int]] = {}
@@ -62,7 +66,10 @@ def rated_by(
             found = ratings(wins, prior=prior).tolist()
             for i, rating in zip(members, found, strict=True):
                 result[i] = Reward("rated-by", rating)
-    return result
+    return [
+        found if compared.get(episode.request.id, True) else Reward.no_judgement("rated-by")
+        for episode, found in zip(episodes, result, strict=True)
+    ]
 
 
 class RatedBy(Rewarding):

@@ -73,6 +73,7 @@ class Nudge(Expansion):
     share: Proportion = 0.5  # of the steps of the worked solution, with writer=solution
     least: int = 3  # characters; a shorter answer may occur in a hint by chance
     does = nudge
+    needs_verdict = True
 
     def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
         if self.writer == "solution":

@@ -44,6 +44,7 @@ class PACS(WholeLoss):
     beta: Positive = 1.0
     balanced: bool = True  # the right answers of a group together weigh as much as its wrong ones
     does = pacs
+    needs_verdict = True
 
     @property
     def scope(self) -> LossScope:

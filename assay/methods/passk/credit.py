@@ -58,6 +58,7 @@ class PassK(Credit):
     kind: Kind = "analytic"  # which sets of k answers: disjoint sets, random sets, or all sets
     epsilon: float = 1e-6  # added to the standard deviation
     does = pass_k
+    needs_verdict = True
     compares = True
 
     def refusal(self, *, scale: Scale, mechanism: Mechanism) -> str | None:

@@ -90,6 +90,7 @@ class ImplicitProcess(Forward):
     rate: Positive = 2.0  # its learning rate, as a multiple of the policy's
     clip_norm: float = 10.0  # largest norm of its gradient
     does = implicit_process
+    needs_verdict = True
 
 
 def learn(

@@ -27,3 +27,4 @@ class OneSided(Curator):
 
     keep: Literal["right", "wrong"] = "right"  # which answers train
     does = one_sided
+    needs_verdict = True

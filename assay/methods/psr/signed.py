@@ -25,3 +25,4 @@ class Signed(Credit):
     right: float = 1.0
     wrong: float = -1.0
     does = signed
+    needs_verdict = True

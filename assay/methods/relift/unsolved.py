@@ -51,3 +51,4 @@ class HoldUnsolved(Named, Remembering):
     name: str = for_caller("unsolved")  # the name of the store; a part that reads this store has the same name
     student: str = "student"  # the role that studies the solutions
     does = hold_unsolved
+    needs_verdict = True

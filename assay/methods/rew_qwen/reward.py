@@ -31,3 +31,4 @@ class ModelScore(Rewarding):
     alpha: float = 0.5
     score: str = "score"  # the score's name in the verdict; an answer without it has s = 0
     does = model_score
+    needs_verdict = True

@@ -85,6 +85,7 @@ class OwnVerdicts(Curator):
 
     role: str = "policy"  # whose answers
     does = own_verdicts
+    needs_verdict = True
 
     def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
         return longer_by(problem, codec)
@@ -127,3 +128,4 @@ class VoteByVerdicts(Forward):
 
     role: str = "policy"  # whose answers, and whose verdicts
     does = vote_by_verdicts
+    needs_verdict = True

@@ -52,6 +52,7 @@ class ByCertainty(Credit):
     ddof: Ddof = 1  # the group's variance is divided by its number of rows minus this
     epsilon: float = 1e-6  # added to the standard deviation
     does = by_certainty
+    needs_verdict = True
     compares = True
 
 

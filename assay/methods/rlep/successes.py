@@ -38,3 +38,4 @@ class KeepSuccesses(Remembering):
 
     most: int = 4
     does = keep_successes
+    needs_verdict = True

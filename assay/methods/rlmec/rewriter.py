@@ -84,6 +84,7 @@ class ShowRewrites(Expansion):
     of: str = "policy"  # the role whose answers are rewritten
     most: float = 0.5  # edits, as a share of the tokens of the right answer; wrong answers that need more are left out
     does = show_rewrites
+    needs_verdict = True
 
     def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
         return _longer(problem, codec, max_new)
@@ -131,6 +132,7 @@ class AskRewrites(Expansion):
     role: str = "rewriter"  # who rewrites; a name in the recipe's `roles`
     of: str = "policy"  # the role whose answers are rewritten
     does = ask_rewrites
+    needs_verdict = True
 
     def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
         return _longer(problem, codec, max_new)

@@ -59,6 +59,7 @@ class RewriterTokens(Forward):
     of: str = "policy"  # whose tokens
     below: float = 0.1  # the most that a token of a wrong answer loses
     does = rewriter_tokens
+    needs_verdict = True
 
 
 def process_alone(rows: Sequence[Row]) -> list[Row]:

@@ -56,6 +56,7 @@ class Promote(Remembering):
     accuracy: float = 0.9
     after: Count = 8
     does = promote
+    needs_verdict = True
 
 
 def standing(memory: Memory, share: Share, place: str = STORE) -> Standing:

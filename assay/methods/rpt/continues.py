@@ -7,7 +7,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from assay.part import Rewarding
-from assay.types import Episode, Reward
+from assay.types import Episode, Problem, Reward
 from assay.verifiers.answers import find_answer
 
 if TYPE_CHECKING:
@@ -48,3 +48,6 @@ class Continues(Rewarding):
 
     does = continues
     outcome = True
+
+    def lacks(self, problem: Problem) -> str | None:
+        return None if problem.solution else "a worked solution"

@@ -126,3 +126,4 @@ class KeepRate(Remembering):
 
     target: Proportion = 0.5  # the pass rate that the next visit should have
     does = keep_rate
+    needs_verdict = True

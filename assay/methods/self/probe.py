@@ -52,3 +52,4 @@ class AfterFailure(Expansion):
     """Asks for a group of answers to each problem that `greedy-probe` found unsolved (SELF 2510.02230)."""
 
     does = after_failure
+    needs_verdict = True

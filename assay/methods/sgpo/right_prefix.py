@@ -48,3 +48,4 @@ class RightPrefix(Rewarding):
     slope: float = 4.0  # beta
     threshold: float = 1.0  # gamma: the share that earns 1/2
     does = right_prefix
+    needs_verdict = True

@@ -38,6 +38,7 @@ class Formed(Rewarding):
 
     weight: float = 0.5  # of each of the two
     does = formed
+    needs_verdict = True
 
 
 def ran(episodes: Sequence[Episode], *, weight: float) -> list[Reward | None]:
@@ -54,6 +55,7 @@ class Ran(Rewarding):
 
     weight: float = 1.0
     does = ran
+    needs_verdict = True
 
 
 def overlap(episodes: Sequence[Episode], *, weight: float) -> list[Reward | None]:
@@ -70,6 +72,7 @@ class Overlap(Rewarding):
 
     weight: float = 1.0
     does = overlap
+    needs_verdict = True
 
 
 def voted(episodes: Sequence[Episode], *, right: float, wrong: float) -> list[Reward | None]:
@@ -110,4 +113,5 @@ class Voted(Rewarding):
     right: float = 1.0
     wrong: float = 0.0
     does = voted
+    needs_verdict = True
     outcome = True

@@ -35,3 +35,4 @@ class TrackedValue(Credit):
 
     reads = (TrackValues,)
     does = tracked_value
+    needs_verdict = True

@@ -85,6 +85,7 @@ class TrackValues(Remembering):
     least: float = 0.875
     most: float = 0.96  # upper bound of rho
     does = track_values
+    needs_verdict = True
 
 
 def _scored(models: Models, episodes: Sequence[Episode]) -> list[np.ndarray]:

@@ -31,3 +31,4 @@ class WrongLabels(Curator):
     """
 
     does = wrong_labels
+    needs_verdict = True

@@ -37,4 +37,5 @@ class Demonstrated(Credit):
     ddof: Ddof = 1  # the group's variance is divided by its number of rows minus this
     epsilon: float = 1e-6
     does = demonstrated
+    needs_verdict = True
     compares = True

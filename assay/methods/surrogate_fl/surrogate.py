@@ -40,6 +40,7 @@ class Surrogate(Rewarding):
     turn: float = 0.5  # p: the share of the limit at which the reward of the length turns
     length: bool = True  # whether the length counts; without it the form alone does
     does = surrogate
+    needs_verdict = True
     outcome = True
 
     def refusal(self, **_: Any) -> str | None:

@@ -38,6 +38,7 @@ class KeepCurves(Remembering):
 
     keeps = STORE
     does = keep_curves
+    needs_verdict = True
 
 
 def slope(values: Sequence[float]) -> float:

@@ -70,6 +70,7 @@ class Evolve(Expansion):
     attempts: int = 8  # texts for a problem
     longest: Count = 1024  # the most tokens of a text; the limit of answers holds too
     does = evolve
+    needs_verdict = True
 
     def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
         return min(self.longest, max_new) + lengthened(problem, request_for_variant(problem), codec)
@@ -126,6 +127,7 @@ class KeepEvolved(Remembering):
     least: Count = 4  # right answers of a variant that is accepted
     margin: int = 1  # by how much more than this its count must be below that of the old problem
     does = keep_evolved
+    needs_verdict = True
 
     def refusal(self, *, scale: Scale, mechanism: Mechanism) -> str | None:
         own = Bar(self.checks, self.sure, self.least, self.margin)

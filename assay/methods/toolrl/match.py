@@ -30,4 +30,5 @@ class CallMatch(Rewarding):
     score: str = "calls"  # the score's name in the verdict
     best: float = 3.0  # the reward of exact calls, for verdicts without this score
     does = call_match
+    needs_verdict = True
     outcome = True

@@ -65,3 +65,4 @@ class Thoughts(Shape):
 
     alpha: float = 1.0  # what a wrong thought of a right answer costs where all answers of the group are right
     does = thoughts
+    needs_verdict = True

@@ -33,3 +33,4 @@ class DrawLeaves(Curator):
     """
 
     does = draw_leaves
+    needs_verdict = True

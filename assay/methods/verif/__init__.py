@@ -20,12 +20,15 @@ VERIF = Like(
         "scale.max_new": 4096,
     },
     notes=(
-        "Rules that code checks are the task's own; soft rules are the column `soft` of the data, a list of texts. A "
-        "problem without soft rules asks no judge.",
+        'Hard rules are the column `rules` of the data, such as [["words-at-most", 50], ["lowercase"]], or the task\'s '
+        "own; soft rules are the column `soft`, a list of texts. Either half is 1 without rules of its kind, and a row "
+        "needs one of the two columns. A row without soft rules asks no judge. No reference answer is read.",
         "16 answers of 32 prompts, 4,096 tokens, the rate and the KL are those of the published script.",
     ),
     deviations=(
-        "The paper's text averages over all constraints; its code multiplies, as here.",
+        "The paper's text averages over all constraints; its code multiplies, as here. A version of this code has the "
+        "hard half 1 or 0, if all hard rules are kept or not; here it is their share, as in the other one.",
+        "The code asks its judge about the instruction where a problem has no soft rules; here that half is 1.",
         "The code scores a whole batch -1 when its judge fails; here such answers have no reward.",
     ),
     missing="VerInstruct, the paper's data, and the judge of 7B distilled for it",

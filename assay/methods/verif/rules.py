@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from assay.memory import Memory
 from assay.reward.judged import Judged, graded, judgeable, question_of, response_of
@@ -11,6 +10,8 @@ from assay.types import Episode, Problem, Reward
 from assay.verifiers.judges.contentless import has_text
 from assay.verifiers.judges.endpoint import Endpoint
 from assay.verifiers.judges.questions import Question
+
+COLUMN = "soft"
 
 
 def judged_rules(episodes: Sequence[Episode], *, endpoint: Endpoint, memory: Memory) -> list[Reward | None]:
@@ -39,8 +40,9 @@ def judged_rules(episodes: Sequence[Episode], *, endpoint: Endpoint, memory: Mem
 
 def soft_rules(problem: Problem) -> tuple[str, ...] | None:
     """The column `soft` of a problem; () without one, None if it is no list of texts."""
-    columns: Any = problem.spec.get("columns")
-    rows = (columns if isinstance(columns, Mapping) else problem.spec).get("soft", ())
+    rows = problem.column(COLUMN)
+    if rows is None:
+        return ()
     if not isinstance(rows, (list, tuple)) or not all(isinstance(row, str) and row.strip() for row in rows):
         return None
     return tuple(rows)
@@ -54,6 +56,14 @@ class JudgedRules(Judged):
     """
 
     does = judged_rules
+
+    def lacks(self, problem: Problem) -> str | None:
+        return None if problem.column(COLUMN) else f"the column '{COLUMN}'"
+
+    def spoilt(self, problem: Problem) -> str | None:
+        if soft_rules(problem) is not None:
+            return None
+        return f"'{COLUMN}' is a list of texts, not {str(problem.column(COLUMN))[:80]!r}"
 
     def prepare(self) -> Mapping[str, str]:
         """No judge is needed before a problem has soft rules."""

@@ -55,6 +55,7 @@ class Climb(Remembering):
 
     keeps = STORE
     does = climb
+    needs_verdict = True
 
 
 def difficulty_graph(

@@ -18,7 +18,7 @@ from assay.methods.rl_tango.classes import by_class, count_classes
 from assay.methods.rl_tango.credit import OutcomeAndSteps, outcome_and_steps, share_of_steps, steps_in
 from assay.part import bind
 from assay.recipe import Recipe, Stage
-from assay.reward import Outcome
+from assay.reward import MarkedBy, Outcome
 from assay.types import Episode, Reward, Row
 
 
@@ -55,6 +55,23 @@ def test_both_advantages_by_hand() -> None:
     first, _ = advantages(rows, start=0.5, end=0.05, epsilon=0.5)
     out = 0.5 / (np.sqrt(0.5) + 0.5)
     np.testing.assert_allclose(first, 0.5 * out + 0.5 * np.array([-0.5, -0.75, -0.75, 0, 0, 0]), rtol=1e-12)
+
+
+def test_an_answer_without_a_readable_judgement_has_its_outcome_alone() -> None:
+    """Three answers, rewards 1, 0, 0: mean 1/3, std 1/sqrt(3). The third has no judgement, so that the steps are those
+    of `test_both_advantages_by_hand`, with the same mean and std, and it gets (1 - alpha) A_out at each token.
+    """
+    judged_rows = [row("a,b#b", 0, 1.0, 0.5, -0.5), row("a,b#a", 1, 0.0, 0.5, 0.5)]
+    third = answer("a,b#a", sample=2)
+    (marks,) = bind(MarkedBy(), codec=Signs())([third], everyone=[third, judgement(third, "+#1")])
+    assert marks.unread
+    bare = Row(dataclasses.replace(third, rewards=(Reward("outcome", 0.0), marks)))
+    assert bare.reward == 0.0 and bare.episode.dense is None
+    found = advantages([*judged_rows, bare], start=0.5, end=0.05, epsilon=0.0)
+    scale = np.sqrt(1 / 3)
+    np.testing.assert_allclose(found[0], 0.5 * (2 / 3) / scale + 0.5 * np.array([-1, -1.5, -1.5, 0, 0, 0]), rtol=1e-12)
+    np.testing.assert_allclose(found[1], -0.5 / 3 / scale + 0.5 * np.array([1, 0.5, 0.5, 0, 0, 0]), rtol=1e-12)
+    np.testing.assert_allclose(found[2], np.full(6, -0.5 / 3 / scale), rtol=1e-12)
 
 
 def test_groups_are_normalised_apart() -> None:
