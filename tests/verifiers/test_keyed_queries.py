@@ -232,11 +232,23 @@ def test_right_queries_pass_and_wrong_ones_fail(case: Case) -> None:
         ("select title from book where title = 'x' and title = 'y'", "gives no rows"),
         ("select title from book where price > strftime('%Y', 'now')", "forbidden"),
         ("select title from books", "ends with error"),
+        ("select title from book where title <> '\ud800'", "half a character"),
     ],
 )
 def test_golds_that_leave_their_rows_open_are_refused(gold: str, why: str) -> None:
     ((status, kind, said),) = verdicts(LIBRARY, gold, gold)
     assert (status, kind) == ("invalid", "bad_gold") and why in said
+
+
+@external
+def test_a_gold_at_the_edge_is_judged_or_refused_and_never_an_error() -> None:
+    """Constants and examples that no number of SQLite holds, in the gold and in what makes the tables."""
+    golds = ["select a from t where a > 1e300 or a < 9", "select a from t where a > 99999999999999999999999"]
+    for rows in ("(9e999), (-9e999)", "(9223372036854775807), (-9223372036854775808)", "(x'00'), (null), ('ü')"):
+        for gold in golds:
+            tables = f"create table t (a int); insert into t values {rows}"
+            ((status, kind, _),) = verdicts(tables, gold, gold)
+            assert (status, kind) in (("ok", ""), ("invalid", "bad_gold"))
 
 
 @external
