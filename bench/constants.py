@@ -101,9 +101,9 @@ def ways(question: str) -> Iterator[tuple[str, str]]:
     """
     for constant in CONSTANTS:
         yield f"constant {constant}", constant
-    yield "the question", question
     if example := _EXAMPLE.findall(question):
         yield "the example", example[-1]
+    yield "the question", question
     for name, pieces in (
         ("number", _NUMBER.findall(question)),
         ("word", _WORD.findall(question)),
