@@ -12,7 +12,7 @@ from bench import constants
 from bench.constants import CONSTANTS, LIMIT, best, ways, winners
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "tasks.md"
-ROW = re.compile(r"^\| `([a-z0-9-]+)` \| (\d+)(?: to (\d+))? \| [^|]*\d+ %", re.MULTILINE)
+ROW = re.compile(r"^\| `([a-z0-9-]+)` \| (\d+)(?: (?:to|and) (\d+))? \| [^|]*\d+ %", re.MULTILINE)
 
 
 def named() -> set[tuple[str, int]]:
