@@ -50,10 +50,16 @@ def _decide(term: list[Any]) -> dict[str, Any]:
     if found != z3.sat:
         return {"status": "unknown", "detail": solver.reason_unknown()[:80]}
     model = solver.model()
-    return {"status": "sat", "values": {name.name(): _number(z3, model[name]) for name in model.decls()}}
+    named = {name.name(): model[name] for name in model.decls() if name.arity() == 0}
+    if any(z3.is_algebraic_value(value) for value in named.values()):
+        return {"status": "unknown", "detail": "it holds where a value is no fraction"}
+    return {"status": "sat", "values": {name: _number(z3, value) for name, value in named.items()}}
 
 
-def _number(z3: Any, value: Any) -> int:
+def _number(z3: Any, value: Any) -> int | str:
+    """A value as JSON has it; of a Real as the text of a fraction."""
+    if z3.is_rational_value(value):
+        return str(value.as_fraction())
     return int(z3.is_true(value)) if z3.is_bool(value) else value.as_long()
 
 
@@ -62,16 +68,24 @@ def _built(z3: Any, context: Any, term: list[Any]) -> Any:
     if kind in ("variable", "value"):
         return _leaf(z3, context, kind, *rest)
     made = [_built(z3, context, one) for one in rest]
+    if kind.startswith("(_"):
+        _, name, *numbers = kind.strip("()").split()
+        return getattr(z3, _INDEXED[name])(*map(int, numbers), *made)
     return _CALLS[kind](z3, *made)
+
+
+_INDEXED = {"extract": "Extract", "zero_extend": "ZeroExt", "sign_extend": "SignExt"}
 
 
 def _leaf(z3: Any, context: Any, kind: str, sort: str | int, what: Any) -> Any:
     if kind == "variable":
-        if sort == "Bool":
-            return z3.Bool(what, context)
+        if sort in ("Bool", "Real"):
+            return getattr(z3, sort)(what, context)
         return z3.Int(what, context) if sort == "Int" else z3.BitVec(what, sort, context)
     if sort == "Bool":
         return z3.BoolVal(bool(what), context)
+    if sort == "Real":
+        return z3.RealVal(what, context)
     return z3.IntVal(what, context) if sort == "Int" else z3.BitVecVal(what, sort, context)
 
 
@@ -86,25 +100,40 @@ def _folded(two: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     return call
 
 
+def _chained(two: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    """A comparison of each argument with the next."""
+
+    def call(z3: Any, *all_of: Any) -> Any:
+        pairs = [two(one, other) for one, other in zip(all_of, all_of[1:])]
+        return pairs[0] if len(pairs) == 1 else z3.And(*pairs)
+
+    return call
+
+
 _CALLS: dict[str, Callable[..., Any]] = {
     "+": _folded(lambda a, b: a + b),
     "-": lambda z3, first, *rest: _folded(lambda a, b: a - b)(z3, first, *rest) if rest else -first,
     "*": _folded(lambda a, b: a * b),
+    "/": _folded(lambda a, b: a / b),
+    "to_real": lambda z3, a: z3.ToReal(a),
+    "to_int": lambda z3, a: z3.ToInt(a),
+    "is_int": lambda z3, a: z3.IsInt(a),
     "div": lambda z3, a, b: a / b,
     "mod": lambda z3, a, b: a % b,
     "abs": lambda z3, a: z3.If(a >= 0, a, -a),
-    "<": lambda z3, a, b: a < b,
-    "<=": lambda z3, a, b: a <= b,
-    ">": lambda z3, a, b: a > b,
-    ">=": lambda z3, a, b: a >= b,
-    "=": lambda z3, a, b: a == b,
-    "distinct": lambda z3, a, b: a != b,
+    "<": _chained(lambda a, b: a < b),
+    "<=": _chained(lambda a, b: a <= b),
+    ">": _chained(lambda a, b: a > b),
+    ">=": _chained(lambda a, b: a >= b),
+    "=": _chained(lambda a, b: a == b),
+    "distinct": lambda z3, *all_of: z3.Distinct(*all_of),
     "not": lambda z3, a: z3.Not(a),
     "and": lambda z3, *all_of: z3.And(*all_of),
     "or": lambda z3, *any_of: z3.Or(*any_of),
     "xor": lambda z3, first, *rest: _folded(z3.Xor)(z3, first, *rest),
-    "=>": lambda z3, a, b: z3.Implies(a, b),
+    "=>": lambda z3, *all_of: z3.Implies(z3.And(*all_of[:-1]), all_of[-1]),
     "ite": lambda z3, condition, a, b: z3.If(condition, a, b),
+    "concat": lambda z3, *all_of: z3.Concat(*all_of),
     "bvadd": _folded(lambda a, b: a + b),
     "bvsub": _folded(lambda a, b: a - b),
     "bvmul": _folded(lambda a, b: a * b),

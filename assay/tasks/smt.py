@@ -72,12 +72,15 @@ def _values_of_integers(draw: _Draws) -> Spec:
 
 
 def _values_of_bits(draw: _Draws) -> Spec:
-    """Three equations that hidden values fulfil; in one of eight problems one of them is made to fail everywhere."""
+    """Three equations that hidden values fulfil; in one of 32 problems one of them is made to fail everywhere.
+
+    So few, because `unsat` is an answer that needs no look at the question.
+    """
     hidden = {"x": draw.to(0, 15), "y": draw.to(0, 15)}
     sides = [_two_bits(draw, "x", "y") for _ in range(3)]
-    wanted = [verdicts.value(read(side, NIBBLES, 4), hidden) for side in sides]
+    wanted = [int(verdicts.value(read(side, NIBBLES, 4), hidden)) for side in sides]
     witness = f"x={hidden['x']} y={hidden['y']}"
-    if draw.to(0, 7) == 0:
+    if draw.to(0, 31) == 0:
         wanted[2] = (wanted[2] + draw.to(1, 15)) % 16
         witness = ""
     terms = [_apply("=", side, _nibble(value)) for side, value in zip(sides, wanted, strict=True)]

@@ -53,7 +53,7 @@ VERIFIERS: dict[str, Verifier] = {
         ),
         Verifier(
             "sql",
-            """tables and a query as JSON, {"tables": ..., "query": ...}""",
+            """tables, listed or as SQL that makes them, and a query as JSON, {"tables": ..., "query": ...}""",
             "assay.verifiers.sql.verdicts:explain",
         ),
         Verifier(

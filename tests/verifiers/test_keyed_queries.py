@@ -212,7 +212,10 @@ def test_a_row_that_must_refer_to_its_own_table_refers_to_itself_first() -> None
 
 
 @external
-@pytest.mark.parametrize("case", CASES, ids=range(len(CASES)))
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, id=str(i), marks=() if i % 4 == 2 else pytest.mark.slow) for i, case in enumerate(CASES)],
+)
 def test_right_queries_pass_and_wrong_ones_fail(case: Case) -> None:
     tables = SCHEMAS[case.schema]
     found = verdicts(tables, case.gold, case.gold, *case.right, *case.wrong)
@@ -232,11 +235,23 @@ def test_right_queries_pass_and_wrong_ones_fail(case: Case) -> None:
         ("select title from book where title = 'x' and title = 'y'", "gives no rows"),
         ("select title from book where price > strftime('%Y', 'now')", "forbidden"),
         ("select title from books", "ends with error"),
+        ("select title from book where title <> '\ud800'", "half a character"),
     ],
 )
 def test_golds_that_leave_their_rows_open_are_refused(gold: str, why: str) -> None:
     ((status, kind, said),) = verdicts(LIBRARY, gold, gold)
     assert (status, kind) == ("invalid", "bad_gold") and why in said
+
+
+@external
+def test_a_gold_at_the_edge_is_judged_or_refused_and_never_an_error() -> None:
+    """Constants and examples that no number of SQLite holds, in the gold and in what makes the tables."""
+    golds = ["select a from t where a > 1e300 or a < 9", "select a from t where a > 99999999999999999999999"]
+    for rows in ("(9e999), (-9e999)", "(9223372036854775807), (-9223372036854775808)", "(x'00'), (null), ('ü')"):
+        for gold in golds:
+            tables = f"create table t (a int); insert into t values {rows}"
+            ((status, kind, _),) = verdicts(tables, gold, gold)
+            assert (status, kind) in (("ok", ""), ("invalid", "bad_gold"))
 
 
 @external
@@ -293,7 +308,7 @@ def test_calls_of_functions_of_dates_count_for_the_budget_of_a_query() -> None:
 @pytest.mark.slow
 def test_a_second_engine_finds_the_same_rows() -> None:
     """DuckDB does not know that a column depends on the key that rows are grouped by: such queries are errors."""
-    texts = [(case.schema, query) for case in CASES for query in (case.gold, *case.right)]
+    texts = [(case.schema, case.gold) for case in CASES]
     jobs = [
         {"databases": [fill_keyed(schema_of(SCHEMAS[name]), query, number) for number in (0, 2)], "query": query}
         for name, query in texts
@@ -305,7 +320,7 @@ def test_a_second_engine_finds_the_same_rows() -> None:
             if b["status"] == "done" and "LIMIT" not in query:
                 assert same(a["rows"], b["rows"], ordered=False), query
                 compared += 1
-    assert compared > 40
+    assert compared > 20
 
 
 PIECES = [

@@ -63,10 +63,8 @@ class Gold:
     def demands(self) -> list[tuple[str, Term]]:
         """What Z3 must decide of the problem itself, each with why no answer can be judged if it holds nowhere.
 
-        Else an empty formula would be a right answer. Values may be asked where there are none ("": no trouble).
+        Else an empty formula would be a right answer. Of values nothing is decided beforehand: they are computed.
         """
-        if self.ask == "values":
-            return [("", self.terms["all"])]
         if self.ask == "equal" and self.terms["term"].sort == "Bool":
             term = self.terms["term"]
             return [("the term holds nowhere", term), ("the term holds everywhere", negated(term))]
@@ -101,7 +99,7 @@ def gold_of(text: str) -> Gold:
 
 def _read(text: str, ask: Ask, variables: Variables, described: Mapping[str, Any]) -> Gold:
     if ask == "values":
-        listed = [read(term, variables) for term in described["terms"]]
+        listed = [read(term, variables, computed=True) for term in described["terms"]]
         if not listed:
             raise Unreadable("no terms")
         return Gold(text, ask, variables, {"all": both(*listed)})
@@ -116,8 +114,8 @@ def _variables(described: Mapping[str, Sort]) -> dict[str, Sort]:
     for name, sort in described.items():
         if not _NAME.fullmatch(name) or name in _TAKEN:
             raise Unreadable(f"'{name[:20]}' cannot be a variable: expected up to 8 small letters and digits")
-        if sort not in ("Int", "Bool") and not (type(sort) is int and 0 < sort <= MOST_BITS):
-            raise Unreadable(f"'{name}' is {sort!r}, not Int, Bool or a number of bits up to {MOST_BITS}")
+        if sort not in ("Int", "Real", "Bool") and not (type(sort) is int and 0 < sort <= MOST_BITS):
+            raise Unreadable(f"'{name}' is {sort!r}, not Int, Real, Bool or a number of bits up to {MOST_BITS}")
     if not 0 < len(described) <= MOST_VARIABLES:
         raise Unreadable(f"no variable, or more than {MOST_VARIABLES}")
     return dict(described)

@@ -1,4 +1,4 @@
-"""Terms of SMT-LIB over whole numbers, truth values and bit-vectors: a part of the language, read by a grammar of ours.
+"""Terms of SMT-LIB over numbers, truth values and bit-vectors: a part of the language, read by a grammar of ours.
 
 A text is one term. It has no commands, quantifiers, definitions or bindings: a name is a variable that the problem
 declares, and an operator is one of the tables below. A solver never sees a text: it gets the term that was read.
@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 
 LONGEST = 2_000  # characters of a text
 MOST_NODES, DEEPEST = 200, 30
@@ -16,7 +17,8 @@ MOST_BITS = 32
 LARGEST = 10**9  # of a whole number that is written down
 
 Sort = str | int
-"""`"Int"`, `"Bool"`, or the number of bits of a bit-vector."""
+"""`"Int"`, `"Real"`, `"Bool"`, or the number of bits of a bit-vector."""
+Number = int | Fraction
 Variables = Mapping[str, Sort]
 
 
@@ -33,10 +35,10 @@ class Term:
         # Term("<", "Bool", (Term("+", "Int", (...)), Term("b", "Int")))
     """
 
-    operator: str  # of a variable its name; of a constant "value"
+    operator: str  # of a variable its name; of a constant "value"; with indices as in "(_ extract 3 1)"
     sort: Sort
     arguments: tuple[Term, ...] = ()
-    value: int | None = None  # of a constant; 0 or 1 of a truth value
+    value: Number | None = None  # of a constant; 0 or 1 of a truth value; of a Real a fraction
 
     def __iter__(self) -> Iterator[Term]:
         """The term and all that it is made of."""
@@ -45,32 +47,35 @@ class Term:
             yield from argument
 
 
-ARITHMETIC = ("+", "-", "*", "div", "mod", "abs")
+ARITHMETIC = ("+", "-", "*")
+WHOLE = ("div", "mod", "abs")
+CONVERSIONS = {"to_real": ("Int", "Real"), "to_int": ("Real", "Int"), "is_int": ("Real", "Bool")}
 ORDER = ("<", "<=", ">", ">=")
 LOGIC = ("not", "and", "or", "xor", "=>")
 BITS = ("bvadd", "bvsub", "bvmul", "bvand", "bvor", "bvxor", "bvshl", "bvlshr", "bvashr", "bvudiv", "bvurem")
 BIT_UNARY = ("bvnot", "bvneg")
 BIT_ORDER = ("bvult", "bvule", "bvugt", "bvuge", "bvslt", "bvsle", "bvsgt", "bvsge")
-_MANY = (
-    "+",
-    "*",
-    "and",
-    "or",
-    "xor",
-    "bvadd",
-    "bvmul",
-    "bvand",
-    "bvor",
-    "bvxor",
-)  # any number of arguments from two on
+INDEXED = {"extract": 2, "zero_extend": 1, "sign_extend": 1}  # with so many numbers: ((_ extract 3 1) x)
+_MANY = frozenset(
+    (
+        *("+", "*", "/", "and", "or", "xor", "=>", "=", "distinct", *ORDER),
+        *("bvadd", "bvmul", "bvand", "bvor", "bvxor", "concat"),
+    )
+)
+"""Operators that take any number of arguments from two on; comparisons then hold for each and the next."""
 
 _TOKEN = re.compile(r"[()]|[^\s()]+")
 _NUMBER = re.compile(r"0|[1-9][0-9]*")
+_DECIMAL = re.compile(r"(0|[1-9][0-9]{0,9})\.[0-9]{1,9}")
 _BINARY, _HEXADECIMAL = re.compile(r"#b([01]+)"), re.compile(r"#x([0-9a-fA-F]+)")
 
 
-def read(text: str, variables: Variables, sort: Sort = "Bool") -> Term:
-    """The term of this sort that a text states. Raises Unreadable for anything else."""
+def read(text: str, variables: Variables, sort: Sort = "Bool", *, computed: bool = False) -> Term:
+    """The term of this sort that a text states. Raises Unreadable for anything else.
+
+    Products of variables and divisors with variables are read only if the term will be `computed`, where its variables
+    have values: no solver decides them in general.
+    """
     if len(text) > LONGEST:
         raise Unreadable(f"longer than {LONGEST} characters")
     if not text.isascii() or not all(c.isprintable() or c in "\n\t" for c in text):
@@ -81,9 +86,22 @@ def read(text: str, variables: Variables, sort: Sort = "Bool") -> Term:
     term, end = _Reader(tokens, variables).term(0, 0)
     if end < len(tokens):
         raise Unreadable(f"something behind the term: {tokens[end][:20]}")
+    if sort == "Real":
+        (term,) = _as_reals((term,))
     if term.sort != sort:
         raise Unreadable(f"a term of sort {named(term.sort)}, not {named(sort)}")
+    for one in () if computed else term:
+        _require_linear(one)
     return term
+
+
+def _require_linear(term: Term) -> None:
+    """Raises Unreadable for a product of variables, or a divisor that may be 0."""
+    if term.operator == "*" and sum(not _constant(one) for one in term.arguments) > 1:
+        raise _wrong("*", "one factor with variables: products of variables cannot be decided")
+    divisors = term.arguments[1:] if term.operator in ("div", "mod", "/") else ()
+    if any(one.operator != "value" for one in divisors):
+        raise _wrong(term.operator, "a number other than 0 as divisor")
 
 
 def named(sort: Sort) -> str:
@@ -97,23 +115,32 @@ def write(term: Term) -> str:
         assert term.value is not None
         if term.sort == "Bool":
             return "true" if term.value else "false"
-        if term.sort == "Int":
-            return str(term.value) if term.value >= 0 else f"(- {-term.value})"
+        if term.sort in ("Int", "Real"):
+            return _written(term.value) if term.value >= 0 else f"(- {_written(-term.value)})"
         return f"(_ bv{term.value} {term.sort})"  # and not #b0101: in compact wording a # begins the answer
     if not term.arguments:
         return term.operator
     return f"({term.operator} {' '.join(map(write, term.arguments))})"
 
 
-def number(value: int, sort: Sort = "Int") -> Term:
+def _written(value: Number) -> str:
+    if isinstance(value, int):
+        return str(value)
+    whole = f"{value.numerator}.0"
+    return whole if value.denominator == 1 else f"(/ {whole} {value.denominator}.0)"
+
+
+def number(value: Number, sort: Sort = "Int") -> Term:
     """A constant of a sort; of a bit-vector modulo its range."""
+    if sort == "Real":
+        return Term("value", sort, value=Fraction(value))
     return Term("value", sort, value=value if isinstance(sort, str) else value % (1 << sort))
 
 
 def plain(term: Term) -> list[object]:
     """The term as lists of texts and numbers, as a job of an external has it."""
     if term.operator == "value":
-        return ["value", term.sort, term.value]
+        return ["value", term.sort, str(term.value) if term.sort == "Real" else term.value]
     if not term.arguments:
         return ["variable", term.sort, term.operator]
     return [term.operator, *map(plain, term.arguments)]
@@ -155,11 +182,21 @@ class _Reader:
         operator = self._token(place + 1)
         if operator == "_":
             return self._literal(place)
-        arguments, place = [], place + 2
+        operator, place = self._indexed(place + 1) if operator == "(" else (operator, place + 2)
+        arguments: list[Term] = []
         while self._token(place) != ")":
             argument, place = self.term(place, depth + 1)
             arguments.append(argument)
         return _applied(operator, tuple(arguments)), place + 1
+
+    def _indexed(self, place: int) -> tuple[str, int]:
+        """`(_ extract 3 1)`: an operator with numbers, and the place of the token behind it."""
+        name = self._token(place + 2) if self._token(place + 1) == "_" else ""
+        numbers = [self._token(place + 3 + i) for i in range(INDEXED.get(name, 0))]
+        known = bool(numbers) and all(_NUMBER.fullmatch(one) and len(one) < 3 for one in numbers)
+        if not known or self._token(place + 3 + len(numbers)) != ")":
+            raise Unreadable(f"of operators with numbers only {', '.join(INDEXED)} are known")
+        return f"(_ {name} {' '.join(numbers)})", place + 4 + len(numbers)
 
     def _token(self, place: int) -> str:
         if place >= len(self.tokens):
@@ -175,6 +212,8 @@ class _Reader:
             if len(token) > 10 or int(token) > LARGEST:
                 raise Unreadable(f"a number above {LARGEST}")
             return number(int(token))
+        if _DECIMAL.fullmatch(token):
+            return number(Fraction(token), "Real")
         for pattern, base, width in ((_BINARY, 2, 1), (_HEXADECIMAL, 16, 4)):
             if (found := pattern.fullmatch(token)) and len(found[1]) * width <= MOST_BITS:
                 return number(int(found[1], base), len(found[1]) * width)
@@ -196,13 +235,34 @@ Rule = Callable[[str, tuple[Term, ...]], Sort]
 
 def _applied(operator: str, arguments: tuple[Term, ...]) -> Term:
     """An operator with arguments of the sorts and in the number that it takes."""
+    if operator.startswith("(_"):
+        return Term(operator, _indexed_sort(operator, arguments), arguments)
     if operator not in _RULES:
         raise Unreadable(f"'{operator[:20]}' is no operator that may be used here")
-    sort = _RULES[operator](operator, arguments)
-    if operator == "-" and len(arguments) == 1 and arguments[0].operator == "value":
-        assert arguments[0].value is not None
-        return number(-arguments[0].value)
-    return Term(operator, sort, arguments)
+    if operator == "/" or any(one.sort == "Real" for one in arguments):
+        arguments = _as_reals(arguments)
+    return _folded(Term(operator, _RULES[operator](operator, arguments), arguments))
+
+
+def _as_reals(arguments: tuple[Term, ...]) -> tuple[Term, ...]:
+    """Whole numbers that are written among Reals are Reals: `(< x 3)`."""
+    return tuple(
+        replace(one, sort="Real", value=Fraction(one.value))
+        if one.operator == "value" and one.sort == "Int" and one.value is not None
+        else one
+        for one in arguments
+    )
+
+
+def _folded(term: Term) -> Term:
+    """`(- 3)` and `(/ 1 3)` are constants."""
+    values = [one.value for one in term.arguments if one.operator == "value" and one.value is not None]
+    if len(values) == len(term.arguments):
+        if term.operator == "-" and len(values) == 1:
+            return number(-values[0], term.sort)
+        if term.operator == "/" and len(values) == 2:
+            return number(Fraction(values[0]) / Fraction(values[1]), "Real")
+    return term
 
 
 def _wrong(operator: str, takes: str) -> Unreadable:
@@ -211,7 +271,7 @@ def _wrong(operator: str, takes: str) -> Unreadable:
 
 def _count(operator: str, arguments: tuple[Term, ...]) -> None:
     least, most = (2, MOST_NODES) if operator in _MANY else (2, 2)
-    if operator in ("not", "abs", *BIT_UNARY):
+    if operator in ("not", "abs", *BIT_UNARY, *CONVERSIONS):
         least = most = 1
     if operator == "-":
         least, most = 1, MOST_NODES
@@ -221,13 +281,40 @@ def _count(operator: str, arguments: tuple[Term, ...]) -> None:
 
 def _arithmetic(operator: str, arguments: tuple[Term, ...]) -> Sort:
     _count(operator, arguments)
+    return _of_numbers(operator, arguments)
+
+
+def _of_numbers(operator: str, arguments: tuple[Term, ...]) -> Sort:
+    sort = arguments[0].sort
+    if sort not in ("Int", "Real") or any(one.sort != sort for one in arguments):
+        raise _wrong(operator, "whole numbers, or Reals alone")
+    return sort
+
+
+def _whole(operator: str, arguments: tuple[Term, ...]) -> Sort:
+    _count(operator, arguments)
     if any(one.sort != "Int" for one in arguments):
         raise _wrong(operator, "whole numbers")
-    if operator == "*" and sum(not _constant(one) for one in arguments) > 1:
-        raise _wrong(operator, "one factor with variables: products of variables cannot be decided")
-    if operator in ("div", "mod") and (arguments[1].operator != "value" or not arguments[1].value):
-        raise _wrong(operator, "a number other than 0 as divisor")
-    return "Int"
+    return _never_by_zero(operator, arguments, "Int")
+
+
+def _quotient(operator: str, arguments: tuple[Term, ...]) -> Sort:
+    _count(operator, arguments)
+    return _never_by_zero(operator, arguments, _of_numbers(operator, arguments))
+
+
+def _never_by_zero(operator: str, arguments: tuple[Term, ...], sort: Sort) -> Sort:
+    if any(one.operator == "value" and not one.value for one in arguments[1:]):
+        raise _wrong(operator, "a divisor other than 0")
+    return sort
+
+
+def _conversion(operator: str, arguments: tuple[Term, ...]) -> Sort:
+    _count(operator, arguments)
+    takes, gives = CONVERSIONS[operator]
+    if arguments[0].sort != takes:
+        raise _wrong(operator, f"a term of sort {takes}")
+    return gives
 
 
 def _constant(term: Term) -> bool:
@@ -236,8 +323,7 @@ def _constant(term: Term) -> bool:
 
 def _order(operator: str, arguments: tuple[Term, ...]) -> Sort:
     _count(operator, arguments)
-    if any(one.sort != "Int" for one in arguments):
-        raise _wrong(operator, "whole numbers")
+    _of_numbers(operator, arguments)
     return "Bool"
 
 
@@ -250,8 +336,8 @@ def _logic(operator: str, arguments: tuple[Term, ...]) -> Sort:
 
 def _equal(operator: str, arguments: tuple[Term, ...]) -> Sort:
     _count(operator, arguments)
-    if arguments[0].sort != arguments[1].sort:
-        raise _wrong(operator, "two terms of one sort")
+    if any(one.sort != arguments[0].sort for one in arguments):
+        raise _wrong(operator, "terms of one sort")
     return "Bool"
 
 
@@ -269,11 +355,51 @@ def _bits(operator: str, arguments: tuple[Term, ...]) -> Sort:
     return "Bool" if operator in BIT_ORDER else sort
 
 
+def _concatenated(operator: str, arguments: tuple[Term, ...]) -> Sort:
+    _count(operator, arguments)
+    return _short_enough(operator, sum(_length(operator, one) for one in arguments))
+
+
+def _indexed_sort(operator: str, arguments: tuple[Term, ...]) -> Sort:
+    """The sort of `(_ extract 3 1)` and its kin, applied to a bit-vector that has these bits."""
+    if len(arguments) != 1:
+        raise _wrong(operator, "one bit-vector")
+    bits = _length(operator, arguments[0])
+    name, numbers = indices(operator)
+    if name != "extract":
+        return _short_enough(operator, bits + numbers[0])
+    if not numbers[1] <= numbers[0] < bits:
+        raise _wrong(operator, f"a bit-vector that has these bits, not one of {bits}")
+    return numbers[0] - numbers[1] + 1
+
+
+def indices(operator: str) -> tuple[str, list[int]]:
+    """The name and the numbers of an operator: `indices("(_ extract 3 1)")` is `("extract", [3, 1])`."""
+    _, name, *numbers = operator.strip("()").split()
+    return name, list(map(int, numbers))
+
+
+def _length(operator: str, term: Term) -> int:
+    if isinstance(term.sort, str):
+        raise _wrong(operator, "bit-vectors")
+    return term.sort
+
+
+def _short_enough(operator: str, bits: int) -> int:
+    if bits > MOST_BITS:
+        raise Unreadable(f"'{operator}' makes more than {MOST_BITS} bits")
+    return bits
+
+
 _RULES: dict[str, Rule] = {
     **dict.fromkeys(ARITHMETIC, _arithmetic),
+    **dict.fromkeys(WHOLE, _whole),
+    "/": _quotient,
+    **dict.fromkeys(CONVERSIONS, _conversion),
     **dict.fromkeys(ORDER, _order),
     **dict.fromkeys(LOGIC, _logic),
     **dict.fromkeys(("=", "distinct"), _equal),
     "ite": _choice,
     **dict.fromkeys((*BITS, *BIT_UNARY, *BIT_ORDER), _bits),
+    "concat": _concatenated,
 }

@@ -1,6 +1,7 @@
 """Verdicts on terms and values that a model wrote, against what a problem asks.
 
-Values are put into the terms of the problem and computed here; no solver is asked. For a term Z3 is asked whether what
+Values are put into the terms of the problem and computed here; no solver is asked. That there are none, and whether a
+term is right, must be decided: for a term Z3 is asked whether what
 must hold nowhere holds somewhere. If so, it says where, and that place is computed here too: a refusal is never Z3's
 word alone. Z3 has a budget of work that every machine counts alike. A problem must be decided within it by itself. An
 answer on which Z3 gives up is refused (`undecided`): else an answer could escape its zero by being too hard to judge. A
@@ -11,7 +12,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 from assay.externals import workers_of
@@ -20,14 +23,16 @@ from assay.types import Problem, Verdict
 from assay.verifiers.answers import find_answer
 from assay.verifiers.explained import Explained
 from assay.verifiers.smt.golds import Gold, gold_of, gold_text
-from assay.verifiers.smt.terms import LARGEST, LONGEST, Term, Unreadable, Variables, plain, read, write
-from assay.verifiers.smt.values import everywhere, value
+from assay.verifiers.smt.terms import LARGEST, LONGEST, Number, Term, Unreadable, Variables, plain, read, write
+from assay.verifiers.smt.values import Undefined, everywhere, value
 
 NAME = "z3"
 NONE = "unsat"  # the answer that no values exist
 UNDECIDED = "undecided"  # the kind of a refusal of what Z3 cannot decide within its budget
 PLACES = 5_000  # at most so many values does the second oracle try
-_VALUE = re.compile(r"\s*([a-z][a-z0-9]{0,7})\s*=\s*(true|false|-?[0-9]{1,10}|#b[01]{1,32}|#x[0-9a-fA-F]{1,8})\s*[,;]?")
+_VALUE = re.compile(
+    r"\s*([a-z][a-z0-9]{0,7})\s*=\s*(true|false|-?[0-9]{1,10}(?:\.[0-9]{1,9}|/[0-9]{1,10})?|#b[01]{1,32}|#x[0-9a-fA-F]{1,8})\s*[,;]?"
+)
 
 Said = tuple[str, str] | None
 """What a solver said of a term: None: it holds nowhere; else ("" if it holds, `UNDECIDED`, or a fault of ours; why)."""
@@ -38,7 +43,7 @@ class Candidate:
     """An answer that was read: a term, or values; `Candidate(values={"a": 3})`."""
 
     term: Term | None = None
-    values: Mapping[str, int] | None = None
+    values: Mapping[str, Number] | None = None
     none: bool = False  # it says that there are no values
 
 
@@ -133,9 +138,9 @@ def _read(gold: Gold, answer: str | None) -> Candidate | str:
         return str(why)
 
 
-def _values(text: str, variables: Variables) -> dict[str, int]:
-    """The value of each variable once: `a=3 b=-2 p=true x=#b0101`."""
-    found: dict[str, int] = {}
+def _values(text: str, variables: Variables) -> dict[str, Number]:
+    """The value of each variable once: `a=3 b=-2 p=true x=#b0101 r=1/3`."""
+    found: dict[str, Number] = {}
     place = 0
     while place < len(text):
         match = _VALUE.match(text, place)
@@ -151,8 +156,11 @@ def _values(text: str, variables: Variables) -> dict[str, int]:
     return found
 
 
-def _written(name: str, written: str, variables: Variables) -> int:
+def _written(name: str, written: str, variables: Variables) -> Number:
     sort = variables[name]
+    if sort == "Real" and written[0] not in "tf#":
+        with suppress(ZeroDivisionError):
+            return Fraction(written)
     if written in ("true", "false"):
         if sort == "Bool":
             return int(written == "true")
@@ -160,6 +168,8 @@ def _written(name: str, written: str, variables: Variables) -> int:
         term = read(written, {}, sort)
         assert term.value is not None
         return term.value
+    elif "." in written or "/" in written:
+        pass
     elif (sort == "Int" and abs(int(written)) <= LARGEST) or (type(sort) is int and 0 <= int(written) < 1 << sort):
         return int(written)
     raise Unreadable(f"{written} is no value of '{name}'")
@@ -183,14 +193,24 @@ def _said(term: Term, outcome: Outcome) -> Said:
     if answer["status"] != "sat":
         return UNDECIDED, f"Z3 gives up within its budget ({answer.get('detail', '')})"
     variables = {one.operator: one.sort for one in term if one.operator != "value" and not one.arguments}
-    values = {name: answer["values"].get(name, 0) for name in variables}
-    if not value(term, values):
+    values = {name: _exact(answer["values"].get(name, 0)) for name in variables}
+    try:
+        holds = value(term, values)
+    except Undefined:
+        return UNDECIDED, "Z3 says that it holds where it divides by 0, which has no value"
+    if not holds:
         return "bug", f"Z3 says that a term holds for {_told(values, variables)}, and it does not"
     return "", f"for {_told(values, variables)}"
 
 
-def _told(values: Mapping[str, int], variables: Variables) -> str:
-    texts = {name: ("false", "true")[found] if variables[name] == "Bool" else found for name, found in values.items()}
+def _exact(said: int | str) -> Number:
+    return Fraction(said) if isinstance(said, str) else said
+
+
+def _told(values: Mapping[str, Number], variables: Variables) -> str:
+    texts = {
+        name: ("false", "true")[int(found)] if variables[name] == "Bool" else found for name, found in values.items()
+    }
     return " ".join(f"{name}={texts[name]}" for name in sorted(texts))
 
 
@@ -211,8 +231,11 @@ def _explained(gold: Gold, answer: str | None, found: Candidate | str, said: Seq
 
 def _decided(gold: Gold, found: Candidate, said: Sequence[Said]) -> tuple[Verdict, str]:
     if found.values is not None:
-        holds = value(gold.terms["all"], found.values)
         text = _told(found.values, gold.variables)
+        try:
+            holds = value(gold.terms["all"], found.values)
+        except Undefined as error:
+            return Verdict.fail("wrong", str(error), text), "values"
         return (Verdict.ok(text) if holds else Verdict.fail("wrong", "not all terms hold", text)), "values"
     text = NONE if found.none else write(_term(found))
     meanings = ["there are values"] if found.none else [why for why, _ in gold.claims(_term(found))]
@@ -231,9 +254,16 @@ def _by_values(gold: Gold, found: Candidate) -> Verdict:
     claims = [("there are values", gold.terms["all"])] if found.none else gold.claims(_term(found))
     term = Term("or", "Bool", tuple(term for _, term in claims)) if len(claims) > 1 else claims[0][1]
     for values in everywhere(gold.variables, _reach(gold.variables)):
-        if value(term, values):
+        if _holds(term, values):
             return Verdict.fail("wrong", f"not {_told(values, gold.variables)}")
     return Verdict.ok(NONE if found.none else write(_term(found)))
+
+
+def _holds(term: Term, values: Mapping[str, Number]) -> bool:
+    try:
+        return bool(value(term, values))
+    except Undefined:
+        return False
 
 
 def _reach(variables: Variables) -> int:
@@ -247,5 +277,6 @@ def _reach(variables: Variables) -> int:
 def _places(variables: Variables, reach: int) -> int:
     count = 1
     for sort in variables.values():
-        count *= 2 if sort == "Bool" else 2 * reach + 1 if sort == "Int" else min(1 << int(sort), 2 * reach + 1)
+        near = {"Bool": 2, "Int": 2 * reach + 1, "Real": 4 * reach + 1}
+        count *= near[sort] if isinstance(sort, str) else min(1 << sort, 2 * reach + 1)
     return count

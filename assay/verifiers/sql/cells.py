@@ -72,7 +72,7 @@ class Cells:
     def _near(self, constants: Sequence[Constant]) -> list[Any]:
         found: list[Any] = []
         for one in constants:
-            number = one if isinstance(one, float) else _as_number(one)
+            number = _as_number(one) if isinstance(one, str) else float(one)
             if self.form == "date":
                 found += self._dates_near(one)
             elif self.form == "word":
@@ -84,7 +84,7 @@ class Cells:
 
     def _dates_near(self, constant: Constant) -> list[str]:
         """Dates at a constant: the day and those beside it, days of its month, or of its year."""
-        text = str(int(constant)) if isinstance(constant, float) else constant
+        text = constant if isinstance(constant, str) else str(int(constant))
         if (found := re.search(r"\d{4}", text)) is None or not 1 <= int(found[0]) <= 9998:
             return []
         whole = _DATE.search(text)
@@ -155,5 +155,5 @@ def _as_number(text: str) -> float | None:
 def _texts_near(constant: Constant, filling: Sequence[str]) -> list[str]:
     if isinstance(constant, str):
         return texts_like(constant, filling[:2]) if "%" in constant or "_" in constant else [constant]
-    whole = constant.is_integer()
+    whole = constant == int(constant)
     return [str(int(constant) + step) for step in (-1, 0, 0, 1)] if whole else [str(constant)]

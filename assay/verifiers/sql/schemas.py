@@ -172,7 +172,7 @@ def affinity(declared: str) -> str:
         return "text"
     if "BLOB" in name or not name:
         return "blob"  # nothing is converted
-    return "real" if any(part in name for part in ("REAL", "FLOA", "DOUB")) else "numeric"
+    return "real" if any(part in name for part in ("REAL", "FLOA", "DOUB")) else "numeric"  # codespell:ignore doub
 
 
 def _unique(base: sqlite3.Connection, table: str) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]:

@@ -122,6 +122,8 @@ def _prepared(text: str, first: int) -> Gold:
         return Gold("", trouble=why)
     if not _fine(query):
         return Gold(query, trouble="the gold query is empty or too long")
+    if any("\ud800" <= character <= "\udfff" for character in query):
+        return Gold("", trouble="the gold query has half a character, which no database takes")
     return _examined(query, fill_one, range(first, first + DATABASES))
 
 
