@@ -27,7 +27,7 @@ def require_gold(table: Table) -> None:
 
 def troubles_of_tests(golds: Sequence[str]) -> list[str | None]:
     """For each gold that is tests of a program, why no program can be judged by it; None if one can."""
-    from assay.verifiers.programs.specs import read_tests
+    from assay.verifiers.programs.forms import read_tests
 
     found: list[str | None] = []
     for gold in golds:

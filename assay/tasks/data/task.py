@@ -182,7 +182,7 @@ def _judge_programs(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
         return []
     from assay.sandbox import opened
     from assay.verifiers.programs import judge, program_in
-    from assay.verifiers.programs.specs import read_tests
+    from assay.verifiers.programs.forms import read_tests
 
     found: dict[int, Verdict] = {}
     items = []

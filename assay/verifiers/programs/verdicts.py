@@ -17,6 +17,7 @@ from assay.sandbox import Limits, Ran, Run, Sandbox
 from assay.sandbox.limits import LONGEST_PROGRAM
 from assay.types import Verdict
 from assay.verifiers.programs import compare, driver, plain
+from assay.verifiers.programs.readings import Stopped
 from assay.verifiers.programs.specs import Call, Calls, Streams, Tests
 
 _DRIVER = driver.text()
@@ -122,10 +123,8 @@ def _call_runs(program: str, tests: Calls) -> list[Run]:
     """One run for all calls of a function, one after another: they could learn inputs from each other, and no value."""
     runs = []
     for entry, calls in _by_entry(tests):
-        packed = [plain.pack(list(call.arguments)) for call in calls]
-        source = program.encode("utf-8", errors="replace").decode()
-        job = json.dumps({"source": source, "entry": entry, "calls": packed})
-        runs.append(Run(_DRIVER, job.encode(), tests.limits))
+        job = driver.job(program, entry, [(call.arguments, call.named) for call in calls])
+        runs.append(Run(_DRIVER, job, tests.limits))
     return runs
 
 
@@ -159,7 +158,10 @@ def _answered(frame: dict[str, Any], call: Call, name: str) -> Outcome:
             value = plain.unpack(frame["value"])
         except plain.NotPlain as error:
             return Outcome(False, "wrong", f"returned no plain data: {error}")
-        right = compare.VALUES[name](value, call.expected)
+        try:
+            right = compare.VALUES[name](call.made_of(value), call.expected)
+        except Stopped as error:
+            return Outcome(False, error.kind, f"returned {_shown(value)}, of which {error}")
         return Outcome(True) if right else Outcome(False, "wrong", f"returned {_shown(value)}")
     if "odd" in frame:
         return Outcome(False, "wrong", f"returned no plain data: {str(frame['odd'])[:80]}")
