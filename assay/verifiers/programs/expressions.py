@@ -186,7 +186,7 @@ class _Reader:
             return self.scope.imported.get(node.id, node.id)
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id not in self.bound:
             module = self.scope.modules.get(node.value.id)
-            return f"{module}.{node.attr}" if module and node.value.id not in self.scope.values else ""
+            return f"{module or node.value.id}.{node.attr}" if node.value.id not in self.scope.values else ""
         return ""
 
     @contextmanager
