@@ -10,8 +10,8 @@ from program_forms import FORMS, LIKE_APPS, Form, holds
 
 from assay.errors import DataError
 from assay.sandbox import Limits, Sandbox, chosen
-from assay.verifiers.programs import UnreadableTest, judge, published, read_tests
-from assay.verifiers.programs.forms import PUBLISHED
+from assay.tasks.data.published import PUBLISHED, published
+from assay.verifiers.programs import UnreadableTest, judge, read_tests
 from assay.verifiers.programs.specs import Tests
 
 QUICK = Limits(seconds=2.0, memory_mb=192, output_kb=64)
@@ -94,9 +94,8 @@ def test_inputs_and_outputs_that_are_none_are_named(value: object) -> None:
 
 def test_a_column_without_tests_has_none() -> None:
     assert published({"test_list": []}, "test_list") is published({}, "input_output") is None
-    assert (
-        LIKE_APPS["a text"][0]["input_output"] == published(*[LIKE_APPS["a text"][0], "input_output"])["input_output"]
-    )  # type: ignore[index]
+    row, *_ = LIKE_APPS["a text"]
+    assert published(row, "input_output") == row
 
 
 @pytest.mark.external("sandbox")

@@ -5,7 +5,7 @@ judge([("def f(x): return x + 1", Calls((Call("f", (1,), 2),)))], assay.sandbox.
 """
 
 from assay.verifiers.programs.asserts import UnreadableTest, calls_of
-from assay.verifiers.programs.forms import published, read_tests
+from assay.verifiers.programs.forms import read_tests
 from assay.verifiers.programs.reading import program_in
 from assay.verifiers.programs.specs import Call, Calls, Streams, Tests
 from assay.verifiers.programs.verdicts import Outcome, judge, outcomes_of
@@ -21,6 +21,5 @@ __all__ = [
     "judge",
     "outcomes_of",
     "program_in",
-    "published",
     "read_tests",
 ]

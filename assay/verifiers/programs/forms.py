@@ -1,11 +1,4 @@
-"""Rows of data as tests of programs: our own forms, and those in which public sets are written.
-
-| set | columns | what becomes of them |
-|---|---|---|
-| MBPP | `test_list`, `test_setup_code`, `test_imports` | `{"asserts": test_list, "setup": ...}` |
-| HumanEval | `test`, `entry_point` | `{"asserts": test, "entry": entry_point}` |
-| APPS | `input_output` | `{"input_output": ...}` |
-"""
+"""Rows of data as tests of programs: our own forms, and those of public sets, as plain JSON data."""
 
 from __future__ import annotations
 
@@ -20,23 +13,6 @@ from assay.verifiers.programs.readings import RETURNED, Apply, Choice, Constant
 from assay.verifiers.programs.specs import Call, Calls, Streams, Tests
 
 KINDS = ("streams", "calls", "asserts", "input_output")
-PUBLISHED = ("test_list", "input_output", "test")  # columns of public sets that hold tests
-
-
-def published(columns: Mapping[str, Any], name: str) -> dict[str, Any] | None:
-    """The tests that a row of a public set has in a column, as `read_tests` takes them; None if there are none."""
-    value = columns.get(name)
-    if value in (None, "", [], {}):
-        return None
-    if name == "input_output":
-        return {"input_output": value}
-    if name == "test_list":
-        imports = columns.get("test_imports") or ()
-        lines = [*([imports] if isinstance(imports, str) else imports), columns.get("test_setup_code") or ""]
-        setup = "\n".join(line for line in lines if line)
-        return {"asserts": value, **({"setup": setup} if setup else {})}
-    entry = columns.get("entry_point") or ""
-    return {"asserts": value, **({"entry": entry} if entry else {})}
 
 
 def read_tests(data: Mapping[str, Any], *, limits: Limits | None = None) -> Tests:
