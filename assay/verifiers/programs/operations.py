@@ -232,6 +232,12 @@ def _zip(*values: Any) -> list[Any]:
     return list(zip(*map(members, values), strict=False))
 
 
+def _reversed(value: Any) -> list[Any]:
+    if type(value) in (set, frozenset):
+        raise TypeError("a set has no order to turn")
+    return members(value)[::-1]
+
+
 def _enumerate(value: Any, start: int = 0) -> list[Any]:
     return list(enumerate(members(value), start))
 
@@ -332,7 +338,7 @@ def _method(name: str) -> Callable[..., Any]:
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "set": _set, "frozenset": lambda value=(): frozenset(_set(value)), "list": lambda value=(): members(value),
     "tuple": lambda value=(): tuple(members(value)), "dict": _dict, "sorted": _of_members(sorted),
-    "reversed": _of_members(lambda ones: ones[::-1]), "zip": _zip, "enumerate": _enumerate, "range": range, "len": len,
+    "reversed": _reversed, "zip": _zip, "enumerate": _enumerate, "range": range, "len": len,
     "sum": _sum, "min": _extreme(min), "max": _extreme(max), "all": all, "any": any,
     "abs": abs, "round": _round, "pow": _power, "divmod": divmod, "str": _text, "repr": _repr,
     "int": _int, "float": float, "bool": bool, "chr": chr, "ord": ord, "bin": bin, "hex": hex, "type": type,

@@ -14,7 +14,7 @@ from typing import Any
 
 from assay.verifiers.programs.operations import RAISED, TooLarge, applied, members, weight
 
-MOST_WORK = 2_000_000  # steps of one reading: a second or so
+MOST_WORK = 1_000_000  # steps of one reading: a second or so
 
 
 @dataclass(frozen=True)
@@ -151,8 +151,9 @@ class _Evaluation:
 
     def _over(self, clauses: tuple[Clause, ...], names: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         first, *rest = clauses
-        for member in members(self.value(first.source, names)):
-            self._spend(1)
+        source = self.value(first.source, names)
+        self._spend(2 * len(source))
+        for member in members(source):
             bound = {**names, **_bound(first.names, member)}
             if all(self.value(condition, bound) for condition in first.conditions):
                 yield from self._over(tuple(rest), bound) if rest else (bound,)
