@@ -76,6 +76,7 @@ def said_by_python(text: str, value: Any) -> bool:
         return False
 
 
+@pytest.mark.slow
 @MANY
 @given(RETURNS)
 def test_asserts_are_read_as_python_runs_them(value: Any) -> None:
@@ -144,6 +145,7 @@ LONG: list[tuple[str, Any]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "value"), LONG, ids=range(len(LONG)))
 def test_what_would_take_long_is_not_computed(text: str, value: Any) -> None:
     (call,) = calls_of(f"assert {text}")
@@ -152,6 +154,7 @@ def test_what_would_take_long_is_not_computed(text: str, value: Any) -> None:
     assert caught.value.kind == "undecided"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text", ["sorted(f(1)) == [1]", "set(f(1)) == {1}", "sum(f(1)) == 1", "all(x < 0 for x in f(1))"]
 )
