@@ -39,8 +39,6 @@ def near(found: float, expected: float) -> bool:
     """
     if found == expected:
         return True
-    if type(found) is int and type(expected) is int:
-        return False
     try:
         one, other = float(found), float(expected)
     except OverflowError:  # of an integer beyond all floats, which no float is near
