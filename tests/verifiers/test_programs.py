@@ -181,6 +181,7 @@ ASSERTS = [
     ("x = [1]\nassert f(x) == 2", Call("f", ([1],), 2)),
     ("s = Solution()\nassert s.run(1) is True", Call("Solution.run", (1,), True)),
     ("assert sum(10, 15) == 6", Call("sum", (10, 15), 6)),  # no constant: a function that is called so
+    ("assert abs(-3) == 4", Call("abs", (-3,), 4)),
     (
         "assert math.isclose(f(1), 0.5)",
         Call("f", (1,), True, "truth", reading=Apply("math.isclose", (RETURNED, Constant(0.5)))),

@@ -281,17 +281,21 @@ class _Walk:
         self.found.append(Call(given.entry, given.arguments, expected, name, given.named, reading))
 
     def _decided(self, node: ast.expr) -> Read:
-        """An assert, read. Where it calls nothing else of the program, a name of Python's own is the program's."""
+        """An assert, read. One that Python's own functions do not meet may call the program by the name of one."""
+        named, first = self._shadowing(node), None
         try:
             found = read(node, self.scope)
+            if not named or found.given is not None or _holding(found.tree):
+                return found
+        except Unread as error:
+            first = error
+        try:
+            if named:
+                self.scope.programs[named] = named
+                return read(node, self.scope)
         except Unread:
-            if not (named := self._shadowing(node)):
-                raise
-            found = None
-        if found is None or (found.given is None and (named := self._shadowing(node))):
-            self.scope.programs[named] = named
-            found = read(node, self.scope)
-        return found
+            self.scope.programs.pop(named)
+        raise first or Unread("an assert that no program can meet", node)
 
     def _shadowing(self, node: ast.expr) -> str:
         """The known function that an assert calls first of all, where no function of the program has been named."""
@@ -319,6 +323,10 @@ def _plain(value: Any) -> bool:
     except plain.NotPlain:
         return False
     return True
+
+
+def _holding(tree: Reading) -> bool:
+    return isinstance(tree, Constant) and bool(tree.value)
 
 
 def _single(value: Any) -> bool:
