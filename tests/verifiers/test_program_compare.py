@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from assay.sandbox import Limits, Sandbox, chosen
 from assay.verifiers.programs import Call, Calls, Streams, judge
-from assay.verifiers.programs.compare import CLOSE, EQUAL, JSON, PYTHON, TEXT, VALUES, alike, form
+from assay.verifiers.programs.compare import CLOSE, EQUAL, JSON, PYTHON, TEXT, VALUES, alike, form, shown
 from assay.verifiers.programs.plain import MOST_ALIKE, NotPlain, pack, unpack
 
 HUGE = 10**5000  # more digits than Python writes
@@ -148,6 +148,21 @@ def test_what_a_program_writes_itself_is_a_value_or_none(frame: Any) -> None:
         return
     assert VALUES["equal"](value, copied(value))
     assert type(VALUES["unordered"](value, [value])) is bool
+
+
+@MANY
+@given(PLAIN, st.randoms())
+@example([HUGE], random.Random(1))
+def test_a_value_is_shown_by_one_text(value: Any, draw: random.Random) -> None:
+    assert shown(value) == shown(copied(value))
+    if '"dict"' not in json.dumps(pack(value)):  # whose order is a part of it
+        assert shown(value) == shown(turned(value, draw))
+
+
+def test_a_value_is_shown_as_python_writes_it() -> None:
+    for value in ([], (), {}, (1,), [1, (2, "a")], {"a": [None, True, 1.5]}, {1}, set(), {2, 1, 3}, b"a", "\ud800"):
+        assert shown(value) == repr(value)
+    assert shown([{"b", "a"}, HUGE]) == "[{'a', 'b'}, an integer of 16610 bits]"
 
 
 @MANY

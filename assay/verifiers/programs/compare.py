@@ -20,6 +20,7 @@ _SEQUENCES = (list, tuple)
 _SETS = (set, frozenset)
 _WHOLE = re.compile(r"([+-]?)0*(\d+)", re.ASCII)
 _DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e([+-]?\d{1,3}))?", re.ASCII | re.IGNORECASE)
+_SHOWN_BITS = 1000  # of integers that are shown by their digits
 _LONGEST_DECIMAL = 100  # characters of a number that is no integer
 
 Text = Callable[[str, str], bool]
@@ -117,6 +118,12 @@ class Rules:
     close: bool = False  # floats but for rounding
 
 
+EQUAL = Rules(types=True)
+PYTHON = Rules()
+JSON = Rules(sequences=True)
+CLOSE = Rules(sequences=True, close=True)
+
+
 def form(value: Any, rules: Rules) -> tuple[Any, ...]:
     """Equal for values that are alike by the rules, rounding aside; forms of any two plain values can be ordered.
 
@@ -176,16 +183,28 @@ def same_members(found: Sequence[Any], expected: Sequence[Any], rules: Rules) ->
     return all(alike(a, b, rules) for a, b in zip(one, other, strict=True))
 
 
+def shown(value: Any) -> str:
+    """A value as text for people: always the same text for one value, so that sets are put in order; never an error."""
+    kind = type(value)
+    if kind is int and value.bit_length() > _SHOWN_BITS:
+        return f"an integer of {value.bit_length()} bits"
+    if kind in _SETS:
+        return "{" + ", ".join(map(shown, sorted(value, key=lambda one: form(one, EQUAL)))) + "}" if value else "set()"
+    if kind is dict:
+        return "{" + ", ".join(f"{shown(key)}: {shown(one)}" for key, one in value.items()) + "}"
+    if kind is list:
+        return f"[{', '.join(map(shown, value))}]"
+    if kind is tuple:
+        return f"({', '.join(map(shown, value))}{',' * (len(value) == 1)})"
+    return repr(value)
+
+
 def _unordered(found: Any, expected: Any) -> bool:
     kinds = (*_SEQUENCES, *_SETS)
     fits = type(found) in kinds and type(expected) in kinds
     return fits and same_members(list(found), list(expected), Rules(sequences=True))
 
 
-EQUAL = Rules(types=True)
-PYTHON = Rules()
-JSON = Rules(sequences=True)
-CLOSE = Rules(sequences=True, close=True)
 VALUES: dict[str, Values] = {
     "equal": lambda a, b: alike(a, b, EQUAL),
     "python": lambda a, b: alike(a, b, PYTHON),  # `==`, but True is not 1

@@ -173,10 +173,7 @@ def _answered(frame: dict[str, Any], call: Call, name: str) -> Outcome:
 
 
 def _shown(value: Any) -> str:
-    try:
-        return repr(value)[:80]
-    except ValueError:  # an integer of more digits than Python writes
-        return f"an {type(value).__name__} too long to show"
+    return compare.shown(value)[:80]
 
 
 def _bytes(text: str) -> bytes:
