@@ -48,7 +48,7 @@ def troubles_of(problems: Sequence[Problem]) -> list[Trouble | None]:
     }
     rest = [i for i in range(len(problems)) if i not in found]
     whys = troubles([problems[i].spec["gold"] for i in rest]) if rest else []
-    found |= {i: why and Trouble(_alike(why), why) for i, why in zip(rest, whys, strict=True)}
+    found |= {i: Trouble(_alike(why), why) if why else None for i, why in zip(rest, whys, strict=True)}
     return [found[i] for i in range(len(problems))]
 
 

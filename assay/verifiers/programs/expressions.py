@@ -37,7 +37,7 @@ _BINARY: dict[type, str] = {
 _UNARY: dict[type, str] = {ast.USub: "negative", ast.UAdd: "positive", ast.Invert: "~", ast.Not: "not"}
 _COMPARED: dict[type, str] = {
     ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
-    ast.In: "in", ast.NotIn: "not in", ast.Is: "is", ast.IsNot: "is not",
+    ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in",  # codespell:ignore notin
 }  # fmt: skip
 _DISPLAYS: dict[type, str] = {
     ast.List: "a list", ast.Tuple: "a tuple", ast.Set: "a set", ast.ListComp: "a list", ast.SetComp: "a set",
@@ -199,7 +199,7 @@ class _Reader:
 
     def _compared(self, node: ast.Compare) -> Reading:
         sides = [node.left, *node.comparators]
-        walked = [isinstance(sign, (ast.In, ast.NotIn)) for sign in node.ops]
+        walked = [_COMPARED[type(sign)] in ("in", "not in") for sign in node.ops]
         trees = [self.tree(side, walked=i > 0 and walked[i - 1]) for i, side in enumerate(sides)]
         pairs: list[Reading] = []
         for sign, left, right in zip(node.ops, trees, trees[1:], strict=False):
