@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from assay.errors import ConfigError, DataError
+from assay.lab.data_judges import judges, lines_of
 from assay.policy.messages import text_of
 from assay.recipe import Recipe
 from assay.run.open_rows import Readers
-from assay.tasks.data.answers import no_gold, troubles_of_tests
+from assay.tasks.data.answers import NO_ANSWER, no_gold, troubles_of
 from assay.tasks.data.rows import SHOWN, Table, plain_prompt
 from assay.tasks.data.task import Places, data, rows_of, tables
 from assay.tasks.task import SPLITS
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from assay.policy import Tokenizer
 
 Json = dict[str, Any]
+_BLOCKS = ("```", "block of code", "code block")  # words by which a prompt asks for a program
 _MARKS = ("\\boxed", "####", "answer:", "final answer", "<answer>")  # words by which a prompt asks for a marked answer
 
 
@@ -69,7 +71,7 @@ def check_data(
         "files": list(table.places),
         "rows": table.num_rows,
         "problems": len(table.problems),
-        "columns": {**columns, "others": list(table.columns.others)},
+        "columns": {**columns, "others": list(table.columns.others), "tests": table.columns.tests},
         "notes": list(table.notes),
         "splits": {split: len(rows_of(name, split)) for split in SPLITS},
         "lengths": _lengths(table.problems, None if model is None else reader_of(model, system)),
@@ -176,10 +178,11 @@ def _text(problem: Problem) -> str:
 
 
 def _marked(problem: Problem, system: str) -> bool:
-    """Whether the prompt or its system message says how to mark the final answer."""
+    """Whether the prompt or its system message says how to mark the final answer, or to write a block of code."""
     prompt = problem.prompt
     own = "" if isinstance(prompt, str) else " ".join(text_of(m["content"]) for m in prompt if m["role"] == "system")
-    return any(mark in text for mark in _MARKS for text in (plain_prompt(problem), (own or system).casefold()))
+    marks = _BLOCKS if problem.spec.get("tests") else _MARKS
+    return any(mark in text for mark in marks for text in (plain_prompt(problem), (own or system).casefold()))
 
 
 # Repeats and overlap
@@ -226,25 +229,25 @@ def _answers(problems: Sequence[Problem]) -> Json:
 
     A carelessly written answer is the reference answer without something that does not matter, such as a unit.
     """
-    from assay.verifiers.mathematics.golds import lost, troubles
+    from assay.verifiers.mathematics.golds import lost
 
     golds = [problem for problem in problems if problem.spec["gold"] is not None]
     missing = _listed(problem.spec["row"] for problem in problems if problem.spec["gold"] is None)
-    tests = any(problem.spec.get("tests") for problem in problems)
     try:
-        whys = (troubles_of_tests if tests else troubles)([problem.spec["gold"] for problem in golds])
-        sound = [problem for problem, why in zip(golds, whys, strict=True) if why is None]
-        careless = [] if tests else lost([problem.spec["gold"] for problem in sound])
+        found = dict(zip([problem.id for problem in golds], troubles_of(golds), strict=True))
+        sound = [problem for problem in golds if found[problem.id] is None and not problem.spec.get("tests")]
+        careless = lost([problem.spec["gold"] for problem in sound])
     except ConfigError as error:
-        nothing = {"unreadable": {"count": None, "rows": []}, "careless": {"count": None, "rows": []}}
+        nothing = {"unreadable": {"count": None, "rows": []}, "careless": {"count": None, "rows": []}, "judges": None}
         return {"given": len(golds), "missing": missing, **nothing, "why": str(error)}
-    bad = [{**_gold_of(problem), "why": why} for problem, why in zip(golds, whys, strict=True) if why is not None]
+    bad = [{**_gold_of(problem), "why": one.why} for problem in golds if (one := found[problem.id]) is not None]
     unknown = [{**_gold_of(sound[i]), "without": what, "as": text[:80], "why": why} for i, what, text, why in careless]
     return {
         "given": len(golds),
         "missing": missing,
         "unreadable": {"count": len(bad), "rows": bad[:SHOWN]},
         "careless": {"count": len({row["row"] for row in unknown}), "rows": unknown[:SHOWN]},
+        "judges": judges(problems, [found.get(problem.id, NO_ANSWER) for problem in problems]),
     }
 
 
@@ -402,6 +405,8 @@ def _answer_lines(found: Mapping[str, Any]) -> list[str]:
         )
     else:
         lines += _judged_lines(found["judged"])
+    if answers["judges"] and found["reward"] is None and (found["judged"] is None or found["judged"]["verdicts"]):
+        lines += list(lines_of(answers["judges"]))
     lines += [f"! {unread} answers that the verifier cannot read:"] if unread else []
     lines += [f"!   row {row['row']}: {row['gold']!r}: {row['why']}" for row in answers["unreadable"]["rows"]]
     if answers["careless"]["count"]:
@@ -411,6 +416,8 @@ def _answer_lines(found: Mapping[str, Any]) -> list[str]:
         f"!   row {row['row']}: {row['gold']!r} without {row['without']}, {row['as']!r}: {row['why']}"
         for row in answers["careless"]["rows"]
     ]
-    if answers["given"] and not found["marks"]:
+    if not found["marks"] and found["columns"]["tests"]:
+        lines.append("! no prompt asks for a block of code: add --system 'Answer with one block of code in Python.'")
+    elif answers["given"] and not found["marks"]:
         lines.append("! no prompt says how to mark the final answer: add --system 'Put the final answer in \\boxed{}.'")
     return lines

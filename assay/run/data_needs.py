@@ -21,12 +21,11 @@ from assay.run.experiment import Experiment
 from assay.source import Pool
 from assay.tasks import short
 from assay.tasks.data import is_data
-from assay.tasks.data.answers import no_gold, require_gold, troubles_of_tests
-from assay.tasks.data.rows import MARK, SHOWN, SOLUTIONS, TESTS, Table, count_of, listed, with_system_of_their_own
+from assay.tasks.data.answers import no_gold, require_gold, troubles_of
+from assay.tasks.data.rows import MARK, SHOWN, SOLUTIONS, Table, count_of, listed, with_system_of_their_own
 from assay.tasks.data.task import Data, content, describe, digests, rows_of, tables, where
 from assay.tasks.task import Split
 from assay.types import Problem
-from assay.verifiers.mathematics import golds as golds_of
 from assay.verifiers.mathematics import verdicts
 
 LEAST_ROOM = 4  # a prompt must leave room for 1/4 of `max_new`, or for 1/4 of the context if that is shorter
@@ -43,7 +42,7 @@ def require_answers(pool: Pool, recipe: Recipe | None = None) -> list[str]:
     """
     for name in files(pool):
         for table in tables(name):
-            if table.columns.answer == TESTS:
+            if table.columns.tests:
                 require([SANDBOX.name], f"{short(name)}, whose rows have tests of programs,")
             elif not all(problem.open for problem in table.problems):
                 verdicts.require()
@@ -62,11 +61,9 @@ def answer_warnings(pool: Pool, read: Callable[[Problem], bool] = lambda _: True
     for name in files(pool):
         for table in tables(name):
             compared = [problem for problem in table.problems if not problem.open and read(problem)]
-            golds = [problem.spec["gold"] for problem in compared]
-            tests = table.columns.answer == TESTS
-            pairs = zip(compared, (troubles_of_tests if tests else golds_of.troubles)(golds), strict=True)
-            bad = [{"row": p.spec["row"], "gold": p.spec["gold"][:80], "why": why} for p, why in pairs if why]
-            if bad and len(bad) == len(golds):
+            pairs = zip(compared, troubles_of(compared), strict=True)
+            bad = [{"row": p.spec["row"], "gold": p.spec["gold"][:80], "why": one.why} for p, one in pairs if one]
+            if bad and len(bad) == len(compared):
                 raise no_gold(table.place, table.columns.answer or "", bad)
             if bad:
                 shown = "; ".join(f"row {one['row']}, {one['gold']!r}: {one['why']}" for one in bad[:SHOWN])

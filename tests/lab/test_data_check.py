@@ -188,6 +188,7 @@ def test_without_math_verify_the_rest_is_still_said(tmp_path: Path) -> None:
         "missing": {"count": 0, "rows": []},
         "unreadable": {"count": None, "rows": []},
         "careless": {"count": None, "rows": []},
+        "judges": None,
         "why": "needs math-verify",
     }
     assert "4 given; needs math-verify" in text(found)

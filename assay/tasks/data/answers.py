@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from assay.errors import DataError
-from assay.tasks.data.rows import ANSWERS, SHOWN, Table, count_of, listed
+from assay.tasks.data.rows import ANSWERS, SHOWN, TESTS, Table, count_of, listed
+from assay.types import Problem
 
 
 def require_gold(table: Table) -> None:
@@ -25,18 +28,45 @@ def require_gold(table: Table) -> None:
     )
 
 
-def troubles_of_tests(golds: Sequence[str]) -> list[str | None]:
-    """For each gold that is tests of a program, why no program can be judged by it; None if one can."""
-    from assay.verifiers.programs.specs import read_tests
+@dataclass(frozen=True)
+class Trouble:
+    """Why a row cannot be judged: `Trouble("no answer", "no answer")`."""
 
-    found: list[str | None] = []
-    for gold in golds:
-        try:
-            read_tests(json.loads(gold))
-            found.append(None)
-        except (DataError, ValueError, TypeError, RecursionError) as error:
-            found.append(f"no tests of a program: {error}")
-    return found
+    reason: str  # in words that are the same for all rows of this kind
+    why: str
+
+
+NO_ANSWER = Trouble("no reference answer", "no reference answer")
+
+
+def troubles_of(problems: Sequence[Problem]) -> list[Trouble | None]:
+    """For each problem with a gold answer, why no answer can be judged by it; None if one can."""
+    from assay.verifiers.mathematics.golds import troubles
+
+    found = {
+        i: _trouble_of_tests(problem.spec["gold"]) for i, problem in enumerate(problems) if problem.spec.get(TESTS)
+    }
+    rest = [i for i in range(len(problems)) if i not in found]
+    whys = troubles([problems[i].spec["gold"] for i in rest]) if rest else []
+    found |= {i: Trouble(_alike(why), why) if why else None for i, why in zip(rest, whys, strict=True)}
+    return [found[i] for i in range(len(problems))]
+
+
+def _trouble_of_tests(gold: str) -> Trouble | None:
+    from assay.verifiers.programs import UnreadableTest, read_tests
+
+    try:
+        read_tests(json.loads(gold))
+    except UnreadableTest as error:
+        return Trouble(error.reason, str(error))
+    except (DataError, ValueError, TypeError, RecursionError) as error:
+        return Trouble(_alike(str(error)), f"no tests of a program: {error}")
+    return None
+
+
+def _alike(why: str) -> str:
+    """A reason without what is of one row alone: texts in quotation marks, and numbers."""
+    return re.sub(r"'[^']*'|\"[^\"]*\"|\d+", "...", why)[:120]
 
 
 def no_gold(files: str, column: str, rows: Sequence[Mapping[str, Any]]) -> DataError:

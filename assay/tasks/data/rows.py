@@ -17,11 +17,12 @@ from assay.errors import DataError
 from assay.policy.messages import pictures_in, plain_parts, text_of
 from assay.rng import digest
 from assay.tasks.data.files import UNREADABLE, Fault, Row, kind, read
+from assay.tasks.data.published import PUBLISHED, is_published, published
 from assay.types import Problem
 
 PROMPTS = ("prompt", "messages", "question", "problem")
-TESTS = "tests"  # a column with tests of a program, as `assay.verifiers.programs.specs.read_tests` takes them
-ANSWERS = ("final_answer", "ground_truth", "gold", "answer", "reward_model.ground_truth", TESTS, "solution")
+TESTS = "tests"  # a column with tests of a program, as `assay.verifiers.programs.forms.read_tests` takes them
+ANSWERS = ("final_answer", "ground_truth", "gold", "answer", "reward_model.ground_truth", TESTS, *PUBLISHED, "solution")
 SOLUTIONS = ("solution", "completion")
 ROLES = ("system", "developer", "user", "assistant", "tool")
 TEXTS = (".jsonl", ".ndjson", ".csv", ".tsv")  # files whose rows are lines
@@ -41,6 +42,7 @@ class Columns:
     solution: str | None
     others: tuple[str, ...]  # the columns that are left for reward functions
     split: bool = False  # the prompt is a conversation whose last message is the answer
+    tests: bool = False  # answers are tests of a program
 
 
 @dataclass(frozen=True)
@@ -151,9 +153,11 @@ def _columns(place: str, rows: Iterable[Row], prompt: str, answer: str, split: b
         )
     if split:
         return Columns(question, question, question, tuple(name for name in names if name != question), split)
-    gold = answer or next((name for name in ANSWERS if name in known and name != question), None)
+    held = [name for name in ANSWERS if name in known and name != question]
+    gold = answer or next((name for name in held if name not in PUBLISHED or is_published(name, names)), None)
     worked = next((name for name in SOLUTIONS if name in names and name not in (gold, question)), None)
-    return Columns(question, gold, worked, tuple(name for name in names if name != question))
+    tests = gold == TESTS or is_published(gold or "", names)
+    return Columns(question, gold, worked, tuple(name for name in names if name != question), tests=tests)
 
 
 def _nearest(wanted: Sequence[str], names: Sequence[str]) -> str:
@@ -175,7 +179,7 @@ def _problem(row: Row, columns: Columns, task: str, system: str) -> Problem:
     if columns.split:
         asked, answer = _parted(asked, columns.prompt)
     prompt = _prompt(asked, columns.prompt)
-    gold, solution = _gold(answer, columns.answer or "")
+    gold, solution = _gold(answer, columns.answer or "") if not columns.tests else (_tests(kept, columns), None)
     if columns.split:
         solution = answer
     elif solution is None and columns.solution:
@@ -185,7 +189,7 @@ def _problem(row: Row, columns: Columns, task: str, system: str) -> Problem:
     return Problem(
         task=task,
         prompt=_with_system(prompt, system),
-        spec={"row": row.line, "gold": gold, "columns": others, **({"tests": True} if columns.answer == TESTS else {})},
+        spec={"row": row.line, "gold": gold, "columns": others, **({"tests": True} if columns.tests else {})},
         canonical=json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False),
         level=1,
         domain="data",
@@ -279,11 +283,9 @@ def _gold(value: Any, name: str) -> tuple[str | None, str | None]:
     """(the gold answer, the worked solution) in an answer column. A text with `####` or a box is a worked solution, and
     its gold is what the mark marks. Any other text is the gold itself.
     """
-    if name == TESTS and isinstance(value, Mapping):
-        return json.dumps(value, sort_keys=True), None
     text = _written(value, name)
-    if not text or name == TESTS:
-        return text or None, None
+    if not text:
+        return None, None
     if MARK in text:
         gold = text.rpartition(MARK)[2].strip()
         if not gold:
@@ -295,6 +297,13 @@ def _gold(value: Any, name: str) -> tuple[str | None, str | None]:
             raise _Bad(f"has a last {_BOX}...}} of '{name}' that is empty or never closed.")
         return gold, text
     return text, None
+
+
+def _tests(columns: Mapping[str, Any], names: Columns) -> str | None:
+    """Tests of a program as one text of JSON; None if the row has none."""
+    name = names.answer or ""
+    value = columns.get(name) if name == TESTS else published(columns, name)
+    return json.dumps(value, sort_keys=True) if isinstance(value, Mapping) else _written(value, name) or None
 
 
 def _written(value: Any, name: str) -> str:

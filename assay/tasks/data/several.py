@@ -96,4 +96,5 @@ def _columns(found: Sequence[Columns]) -> Columns:
         either([columns.answer for columns in found]),
         either([columns.solution for columns in found]),
         tuple(dict.fromkeys(name for columns in found for name in columns.others)),
+        tests=any(columns.tests for columns in found),
     )

@@ -12,7 +12,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 from assay.errors import AssayError, DataError, UsageError
@@ -23,6 +23,9 @@ from assay.tasks.data.rows import TESTS, Table, plain_prompt, without
 from assay.tasks.data.several import names_of, read_set
 from assay.tasks.task import SPLITS, Split, Task
 from assay.types import Problem, Verdict
+
+if TYPE_CHECKING:
+    from assay.verifiers.programs import Tests
 
 _KEPT = "/:.-_~ "  # characters of a path that stay as they are; all others are quoted as in a URL
 _NAMED = 3  # a title names all files of a set up to so many
@@ -182,7 +185,6 @@ def _judge_programs(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
         return []
     from assay.sandbox import opened
     from assay.verifiers.programs import judge, program_in
-    from assay.verifiers.programs.specs import read_tests
 
     found: dict[int, Verdict] = {}
     items = []
@@ -192,12 +194,20 @@ def _judge_programs(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
             found[i] = Verdict.fail("format", "no closed block of code that begins with ```python")
             continue
         try:
-            items.append((i, program, read_tests(json.loads(problem.spec["gold"]))))
+            items.append((i, program, _tests_of(problem.spec["gold"])))
         except (DataError, ValueError, TypeError, RecursionError) as error:
             found[i] = Verdict.invalid("bad_gold", str(error)[:200])
     judged = judge([(program, tests) for _, program, tests in items], opened()) if items else []
     found |= zip([i for i, _, _ in items], judged, strict=True)
     return [found[i] for i in range(len(pairs))]
+
+
+@functools.lru_cache(maxsize=256)
+def _tests_of(gold: str) -> Tests:
+    """The tests of a row, read once for all answers to it."""
+    from assay.verifiers.programs import read_tests
+
+    return read_tests(json.loads(gold))
 
 
 def content(problem: Problem) -> str:

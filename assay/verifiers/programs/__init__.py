@@ -4,8 +4,10 @@ from assay.verifiers.programs import Call, Calls, judge
 judge([("def f(x): return x + 1", Calls((Call("f", (1,), 2),)))], assay.sandbox.opened())
 """
 
+from assay.verifiers.programs.asserts import UnreadableTest, calls_of
+from assay.verifiers.programs.forms import read_tests
 from assay.verifiers.programs.reading import program_in
-from assay.verifiers.programs.specs import Call, Calls, Streams, Tests, call_of, read_tests
+from assay.verifiers.programs.specs import Call, Calls, Streams, Tests
 from assay.verifiers.programs.verdicts import Outcome, judge, outcomes_of
 
 __all__ = [
@@ -14,7 +16,8 @@ __all__ = [
     "Outcome",
     "Streams",
     "Tests",
-    "call_of",
+    "UnreadableTest",
+    "calls_of",
     "judge",
     "outcomes_of",
     "program_in",

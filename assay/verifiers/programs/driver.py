@@ -1,12 +1,16 @@
 """The driver that calls a candidate's function inside the sandbox. It knows what goes in, and not what should come out.
 
-Its standard input is one JSON object: the candidate's source, the name of the function, and packed arguments. For each
+Its standard input is one JSON object (`job`): the candidate's source, the name of the function, and packed arguments. A
+function that the program does not have is looked for as a method of its class `Solution`. For each
 call it writes one line of JSON to descriptor 3. What the candidate prints goes to standard output, where nobody reads.
 `text()` puts `plain.py` before it, where the names that it uses are defined inside.
 """
 
 import inspect
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from assay.verifiers.programs import plain
 from assay.verifiers.programs.plain import LONGEST, NotPlain, pack, unpack
@@ -15,6 +19,13 @@ from assay.verifiers.programs.plain import LONGEST, NotPlain, pack, unpack
 def text() -> str:
     """The program that runs inside."""
     return Path(plain.__file__).read_text() + "\n" + inspect.getsource(drive) + "\ndrive()\n"
+
+
+def job(source: str, entry: str, calls: Sequence[tuple[Sequence[Any], Mapping[str, Any]]]) -> bytes:
+    """The standard input of the driver: what is called, and with which arguments, by place and by keyword."""
+    packed = [pack([list(given), dict(named)]) for given, named in calls]
+    text = source.encode("utf-8", errors="replace").decode()
+    return json.dumps({"source": text, "entry": entry, "calls": packed}).encode()
 
 
 def drive():
@@ -50,6 +61,8 @@ def drive():
     try:
         exec(code, module.__dict__)
         holder, _, name = job["entry"].rpartition(".")
+        if not holder and name not in module.__dict__ and "Solution" in module.__dict__:
+            holder = "Solution"
         if holder:
             function = lambda *given, **named: getattr(getattr(module, holder)(), name)(*given, **named)  # noqa: E731
         else:
@@ -59,8 +72,8 @@ def drive():
         return
     for arguments in job["calls"]:
         try:
-            given = unpack(arguments)
-            found = pack(function(*given))
+            given, named = unpack(arguments)
+            found = pack(function(*given, **named))
         except NotPlain as error:
             tell(odd=str(error))
             break

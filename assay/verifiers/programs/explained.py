@@ -9,13 +9,14 @@ from typing import Any
 from assay.errors import DataError
 from assay.sandbox import opened
 from assay.verifiers.explained import Explained
+from assay.verifiers.programs.forms import read_tests
 from assay.verifiers.programs.reading import program_in
-from assay.verifiers.programs.specs import Tests, read_tests
+from assay.verifiers.programs.specs import Tests
 from assay.verifiers.programs.verdicts import Outcome, outcomes_of, verdict_of
 
 
 def explain(pairs: Sequence[tuple[Any, str]]) -> list[Explained]:
-    """Each (tests, response) explained. Tests are lines of asserts, or a JSON object as `read_tests` takes it.
+    """Each (tests, response) explained. Tests are asserts in Python, or a JSON object as `read_tests` takes it.
 
     explain([("assert f(2) == 4", "def f(x): return x * x")])
     """
@@ -37,7 +38,7 @@ def _tests(gold: Any) -> Tests:
         return read_tests(gold)
     text = str(gold).strip()
     if not text.startswith("{"):
-        return read_tests({"asserts": [line.strip() for line in text.splitlines() if line.strip()]})
+        return read_tests({"asserts": text})
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:

@@ -104,11 +104,8 @@ def _returned(
     program: str, entry: str, calls: Sequence[Sequence[list[Any]]], sandbox: Sandbox, limits: Limits
 ) -> list[list[Any]]:
     """What a function returns on each list of arguments, None where nothing; each sequence of calls is one process."""
-    source = program.encode("utf-8", errors="replace").decode()
-    runs = []
-    for some in calls:
-        job = {"source": source, "entry": entry, "calls": [plain.pack(arguments) for arguments in some]}
-        runs.append(Run(driver.text(), json.dumps(job).encode(), limits))
+    jobs = [driver.job(program, entry, [(arguments, {}) for arguments in some]) for some in calls]
+    runs = [Run(driver.text(), job, limits) for job in jobs]
     found = []
     for some, ran in zip(calls, sandbox.map(runs), strict=True):
         values = [_value(line) for line in ran.reply.split(b"\n")[:-1]] if ran.status != "lost" else []

@@ -4,6 +4,7 @@ The text of this module is also the head of the driver that runs inside, so it i
 """
 
 DEEPEST, LONGEST = 32, 1 << 20  # levels of nesting, and characters of a packed value
+MOST_ALIKE = 256  # members of one set that may share a hash: a program can choose many, and tables then take hours
 
 
 class NotPlain(Exception):
@@ -27,13 +28,23 @@ def pack(value, depth=0):
         return [kind.__name__, [pack(one, depth + 1) for one in value]]
     if kind in (set, frozenset):
         return ["set", [pack(one, depth + 1) for one in value]]
-    if kind is dict:
-        return ["dict", [[pack(key, depth + 1), pack(one, depth + 1)] for key, one in value.items()]]
+    if kind is dict or kind in known_dicts():
+        return ["dict", [[pack(key, depth + 1), pack(one, depth + 1)] for key, one in dict.items(value)]]
     raise NotPlain(kind.__name__)
 
 
-def unpack(data, depth=0):
-    """The value that was packed. Raises NotPlain for whatever `pack` does not write."""
+def known_dicts():
+    """The kinds of dict of the standard library, each of which is equal to the dict of its items."""
+    import collections
+
+    return (collections.OrderedDict, collections.defaultdict, collections.Counter)
+
+
+def unpack(data, depth=0, hashed=False):
+    """The value that was packed. Raises NotPlain for whatever `pack` does not write.
+
+    A set that is `hashed`, because it is a member of a set or a key of a dict, is a frozenset.
+    """
     if depth > DEEPEST:
         raise NotPlain("nested too deeply")
     if data is None or type(data) in (bool, int, str):
@@ -48,10 +59,29 @@ def unpack(data, depth=0):
             return float(inner)
         if kind == "bytes":
             return bytes.fromhex(inner)
-        if kind in ("list", "tuple", "set") and type(inner) is list:
-            return {"list": list, "tuple": tuple, "set": set}[kind]([unpack(one, depth + 1) for one in inner])
-        if kind == "dict" and type(inner) is list:
-            return {unpack(key, depth + 1): unpack(one, depth + 1) for key, one in inner}
-    except (TypeError, ValueError) as error:
+        if type(inner) is list:
+            if kind in ("list", "tuple"):
+                return (list if kind == "list" else tuple)([unpack(one, depth + 1, hashed) for one in inner])
+            if kind == "set":
+                members = table([unpack(one, depth + 1, True) for one in inner])
+                return frozenset(members) if hashed else set(members)
+            if kind == "dict":
+                pairs = [(unpack(key, depth + 1, True), unpack(one, depth + 1)) for key, one in inner]
+                table([key for key, _ in pairs])
+                return dict(pairs)
+    except (TypeError, ValueError, OverflowError) as error:
         raise NotPlain("not packed") from error
     raise NotPlain("not packed")
+
+
+def table(members):
+    """The different members, as the keys of a dict. NotPlain if too many share a hash, TypeError if one has none."""
+    found, counts = {}, {}
+    for one in members:
+        if one not in found:
+            mark = hash(one)
+            counts[mark] = counts.get(mark, 0) + 1
+            if counts[mark] > MOST_ALIKE:
+                raise NotPlain(f"more than {MOST_ALIKE} members that share a hash")
+            found[one] = None
+    return found

@@ -17,6 +17,7 @@ from assay.sandbox import Chain, Limits, Ran, Run, Sandbox
 from assay.sandbox.limits import LONGEST_PROGRAM
 from assay.types import Verdict
 from assay.verifiers.programs import compare, driver, plain
+from assay.verifiers.programs.readings import Stopped
 from assay.verifiers.programs.specs import Call, Calls, Streams, Tests
 
 _DRIVER = driver.text()
@@ -143,10 +144,8 @@ def _calls(program: str, tests: Calls) -> _Asked:
     by_entry = _by_entry(tests)
     runs = []
     for entry, calls in by_entry:
-        packed = [plain.pack(list(call.arguments)) for call in calls]
-        source = program.encode("utf-8", errors="replace").decode()
-        job = json.dumps({"source": source, "entry": entry, "calls": packed})
-        runs.append(Run(_DRIVER, job.encode(), tests.limits))
+        job = driver.job(program, entry, [(call.arguments, call.named) for call in calls])
+        runs.append(Run(_DRIVER, job, tests.limits))
 
     def read(number: int, ran: Ran) -> list[Outcome]:
         frames = ran.reply.split(b"\n")[:-1]  # an unfinished line is no answer
@@ -178,7 +177,10 @@ def _answered(frame: dict[str, Any], call: Call, name: str) -> Outcome:
             value = plain.unpack(frame["value"])
         except plain.NotPlain as error:
             return Outcome(False, "wrong", f"returned no plain data: {error}")
-        right = compare.VALUES[name](value, call.expected)
+        try:
+            right = compare.VALUES[name](call.made_of(value), call.expected)
+        except Stopped as error:
+            return Outcome(False, error.kind, f"returned {_shown(value)}, of which {error}")
         return Outcome(True) if right else Outcome(False, "wrong", f"returned {_shown(value)}")
     if "odd" in frame:
         return Outcome(False, "wrong", f"returned no plain data: {str(frame['odd'])[:80]}")
@@ -190,10 +192,7 @@ def _answered(frame: dict[str, Any], call: Call, name: str) -> Outcome:
 
 
 def _shown(value: Any) -> str:
-    try:
-        return repr(value)[:80]
-    except ValueError:  # an integer of more digits than Python writes
-        return f"an {type(value).__name__} too long to show"
+    return compare.shown(value)[:80]
 
 
 def _bytes(text: str) -> bytes:
