@@ -91,6 +91,6 @@ DUCKDB = External(
     passes={"databases": [EXAMPLE], "query": "select b, sum(a) from t group by b order by b"},
     fails={"databases": [EXAMPLE], "query": "select * from read_csv('/etc/passwd')"},
     accepts=lambda result: result["results"] == [{"status": "done", "rows": [["x", 5], ["y", 2]]}],
-    deadline=5.0,
+    deadline=2.0,
     memory_mb=4096,  # it reserves address space far beyond its memory_limit
 )

@@ -61,5 +61,5 @@ HIGHS = External(
     passes={"texts": ["max\n a: 3 x + 2 y\nst\n b: x + y <= 4\n c: x + 3 y <= 6\nbounds\n x <= 3\nend\n"]},
     fails={"texts": ["max\n a: x\nst\n b: x <= 1\n c: x >= 2\nend\n"]},
     accepts=lambda result: result["answers"][0].get("objective") == 11.0,
-    deadline=5.0,
+    deadline=2.0,
 )

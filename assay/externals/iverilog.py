@@ -78,4 +78,5 @@ IVERILOG = External(
     },
     fails={"circuit": "module top(input a, output y); assign y = a; endmodule", "testbench": _TESTBENCH, "top": "t"},
     accepts=lambda result: result["status"] == "ran" and result["output"] == "1\n0\n",
+    deadline=4.0,
 )

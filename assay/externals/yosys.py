@@ -160,4 +160,5 @@ YOSYS = External(
     passes={"gold": _AND, "circuit": _AND.replace("a & b", "~(~b | ~a)")},
     fails={"gold": _AND, "circuit": _AND.replace("a & b", "a | b")},
     accepts=lambda result: result["status"] == "equal",
+    deadline=15.0,
 )

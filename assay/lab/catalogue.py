@@ -221,6 +221,7 @@ def _task_card(name: str) -> dict[str, Any]:
         "summary": found.summary,
         "levels": list(found.levels),
         "first": level,
+        "judging": f"{found.seconds:g} s of the processor for an answer, at most" if found.seconds else "at once",
         "bases": {
             base.name: f"made at level {listed(list(map(str, dict.fromkeys(share.levels))))}"
             for base in BASES.values()

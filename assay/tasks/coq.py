@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from assay.externals.coq import SECONDS
 from assay.tasks.task import Solution, Spec, Task
 from assay.types import Problem, Verdict
 from assay.verifiers.answers import find_answer
@@ -221,5 +222,6 @@ COQ = Task(
     check=_check,
     judge=judge_all,
     second=judge_strictly,
+    seconds=SECONDS,
     externals=("coq",),
 )

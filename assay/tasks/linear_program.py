@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from assay.externals.highs import HIGHS
 from assay.tasks.task import Solution, Spec, Task
 from assay.types import Problem, Verdict
 from assay.verifiers.answers import find_answer
@@ -154,5 +155,6 @@ LINEAR_PROGRAM = Task(
     check=_check,
     judge=verdicts.judge,
     second=_judge_by_corners,
+    seconds=2 * HIGHS.deadline,
     externals=("highs",),
 )

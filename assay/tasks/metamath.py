@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from assay.externals.metamath import METAMATH as PROGRAM
 from assay.tasks.task import Solution, Spec, Task
 from assay.types import Problem, Verdict
 from assay.verifiers.answers import find_answer
@@ -248,5 +249,6 @@ METAMATH = Task(
     check=_check,
     judge=judge_all,
     second=judge_renamed,
+    seconds=PROGRAM.deadline,
     externals=("metamath",),
 )

@@ -223,5 +223,6 @@ PROGRAMS = Task(
     check=_check,
     judge=_judge,
     second=_judge_afresh,
+    seconds=LIMITS.seconds,
     externals=("sandbox",),
 )

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from assay.externals.z3 import Z3
 from assay.tasks.task import Solution, Spec, Task
 from assay.types import Verdict
 from assay.verifiers.smt import verdicts
@@ -318,5 +319,6 @@ SMT = Task(
     check=_check,
     judge=verdicts.judge,
     second=verdicts.judge_by_values,
+    seconds=Z3.deadline,
     externals=("z3",),
 )

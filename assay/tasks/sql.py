@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from assay.externals.sqlite import SQLITE
 from assay.tasks.task import Solution, Spec, Task
 from assay.types import Verdict
 from assay.verifiers.sql import verdicts
@@ -141,5 +142,6 @@ SQL = Task(
     check=_check,
     judge=verdicts.judge,
     second=verdicts.judge_afresh,
+    seconds=SQLITE.deadline,
     externals=("sqlite",),
 )

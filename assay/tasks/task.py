@@ -100,6 +100,7 @@ class Task:
     variant: Callable[[Spec, int], Spec] | None = None  # the same problem at another level
     concepts: Callable[[Spec], Sequence[str]] | None = None  # what an instance asks one to know; None: its level
     hardening: Hardening | None = None  # how its problems become harder, for `harder:NAME`
+    seconds: float = 0.0  # of the processor, that judging an answer may take in all; 0: a checker of ours, at once
     externals: tuple[str, ...] = ()  # the foreign programs that judge its answers: names of `assay.externals.EXTERNALS`
 
     def split_of(self, spec: Spec) -> Split:

@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from assay.externals.iverilog import IVERILOG
+from assay.externals.yosys import YOSYS
 from assay.tasks import clocked
 from assay.tasks.task import Solution, Spec, Task
 from assay.types import Problem, Verdict
@@ -278,5 +280,6 @@ VERILOG = Task(
     check=_check,
     judge=judge_all,
     second=judge_by_outputs,
+    seconds=IVERILOG.deadline + YOSYS.deadline,
     externals=("iverilog", "yosys"),
 )

@@ -22,6 +22,7 @@ from assay.verifiers.answers import find_answer
 from assay.verifiers.explained import Explained
 from assay.verifiers.optimisation.checks import Point, equal, point_of, violation, worth
 from assay.verifiers.optimisation.program import Linear, Program, Unreadable, boxed, read, shown, towards, write
+from assay.verifiers.unfinished import unfinished
 
 NAME = "highs"
 BOX = 10_000  # half the side of the box in which programs are compared
@@ -155,12 +156,9 @@ def _solve(asked: Sequence[Asked]) -> list[Solved]:
 
 
 def _solved(program: Program, outcome: Outcome) -> Solved:
-    if outcome.status == "lost":
-        return Solved(program, trouble=outcome.detail or "the solver's process was lost", ours="worker_lost")
-    if outcome.status == "error":
-        return Solved(program, trouble=f"the solver raised {outcome.detail}", ours="bug")
-    if outcome.status != "done":
-        return Solved(program, trouble=outcome.status)
+    if (ended := unfinished(outcome, NAME)) is not None:
+        ours = ended.status == "invalid"
+        return Solved(program, trouble=ended.detail if ours else ended.kind, ours=ended.kind if ours else "")
     answers: list[dict[str, Any]] = outcome.result["answers"]
     if (first := answers[0]["status"]) != "optimal":
         return Solved(program, trouble=first, ours="bug" if first == "unread" else "")
@@ -196,7 +194,7 @@ def _decided(gold: Solved, found: Solved, probed: Solved) -> tuple[Verdict, str]
         if one.ours:
             return Verdict.invalid(one.ours, one.trouble), "solver"
         if one.trouble:
-            kind = one.trouble if one.trouble in ("time", "memory") else "runtime"
+            kind = one.trouble if one.trouble in ("time", "memory", "undecided") else "runtime"
             none: dict[str, float | None] = {"ran": 0.0, "agrees": 0.0, "overlap": 0.0}
             return replace(Verdict.fail(kind, one.trouble, shown(found.program)), scores=none), "solver"
     why, layer = compared(gold, found, probed)

@@ -25,9 +25,11 @@ from assay.verifiers.explained import Explained
 from assay.verifiers.smt.golds import Gold, gold_of, gold_text
 from assay.verifiers.smt.terms import LARGEST, LONGEST, Number, Term, Unreadable, Variables, plain, read, write
 from assay.verifiers.smt.values import Undefined, everywhere, value
+from assay.verifiers.unfinished import unfinished
 
 NAME = "z3"
 NONE = "unsat"  # the answer that no values exist
+FAILED = ("undecided", "time", "memory")  # the kinds of an answer that its means do not suffice for
 UNDECIDED = "undecided"  # the kind of a refusal of what Z3 cannot decide within its budget
 PLACES = 5_000  # at most so many values does the second oracle try
 _VALUE = re.compile(
@@ -35,7 +37,7 @@ _VALUE = re.compile(
 )
 
 Said = tuple[str, str] | None
-"""What a solver said of a term: None: it holds nowhere; else ("" if it holds, `UNDECIDED`, or a fault of ours; why)."""
+"""What a solver said of a term: None: it holds nowhere; else ("" if it holds, a kind of `FAILED`, or a fault; why)."""
 
 
 @dataclass(frozen=True)
@@ -73,17 +75,13 @@ def explain(pairs: Sequence[tuple[str, str | None]]) -> list[Explained]:
     """Judges pairs of a problem, as `gold_text` writes it, and an answer."""
     golds = _golds_of([text for text, _ in pairs])
     found = [_read(golds[text], answer) for text, answer in pairs]
-    asked: list[Term] = []
-    places: dict[int, range] = {}
+    asked: dict[int, list[Term]] = {}
     for i, ((text, _), one) in enumerate(zip(pairs, found, strict=True)):
-        if golds[text].trouble or not isinstance(one, Candidate) or one.values is not None:
-            continue
-        questions = [golds[text].terms["all"]] if one.none else [q for _, q in golds[text].claims(_term(one))]
-        places[i] = range(len(asked), len(asked) + len(questions))
-        asked += questions
-    said = _ask(asked)
+        if not golds[text].trouble and isinstance(one, Candidate) and one.values is None:
+            asked[i] = [golds[text].terms["all"]] if one.none else [q for _, q in golds[text].claims(_term(one))]
+    said = dict(zip(asked, _ask(list(asked.values())), strict=True))
     return [
-        _explained(golds[text], answer, one, [said[k] for k in places.get(i, ())])
+        _explained(golds[text], answer, one, said.get(i, ()))
         for i, ((text, answer), one) in enumerate(zip(pairs, found, strict=True))
     ]
 
@@ -106,7 +104,7 @@ def _golds_of(texts: Sequence[str]) -> dict[str, Gold]:
     """The problems of these texts, each looked at once, unless Z3 could not say."""
     new = {text: gold_of(text) for text in dict.fromkeys(texts) if text not in _golds}
     asked = [(text, why, term) for text, gold in new.items() if not gold.trouble for why, term in gold.demands()]
-    for (text, why, _), said in zip(asked, _ask([term for _, _, term in asked]), strict=True):
+    for (text, why, _), (said,) in zip(asked, _ask([[term] for _, _, term in asked]), strict=True):
         if said is None:
             new[text] = replace(new[text], trouble=new[text].trouble or why)
         elif said[0]:
@@ -175,19 +173,23 @@ def _written(name: str, written: str, variables: Variables) -> Number:
     raise Unreadable(f"{written} is no value of '{name}'")
 
 
-def _ask(terms: Sequence[Term]) -> list[Said]:
-    """What Z3 says of each term; a place where one holds is computed here before it is believed."""
-    if not terms:
+def _ask(answers: Sequence[Sequence[Term]]) -> list[list[Said]]:
+    """What Z3 says of the terms of each answer, which have the seconds of an answer together. A place where a term
+    holds is computed here before it is believed.
+    """
+    if not answers:
         return []
-    outcomes = workers_of(NAME).map([{"terms": [plain(term)]} for term in terms])
-    return [_said(term, outcome) for term, outcome in zip(terms, outcomes, strict=True)]
+    outcomes = workers_of(NAME).map([{"terms": [plain(term) for term in terms]} for terms in answers])
+    return [_of_answer(terms, outcome) for terms, outcome in zip(answers, outcomes, strict=True)]
 
 
-def _said(term: Term, outcome: Outcome) -> Said:
-    if outcome.status != "done":
-        kinds = {"lost": "worker_lost", "error": "bug"}
-        return kinds.get(outcome.status, outcome.status), outcome.detail or outcome.status
-    answer: dict[str, Any] = outcome.result["answers"][0]
+def _of_answer(terms: Sequence[Term], outcome: Outcome) -> list[Said]:
+    if (verdict := unfinished(outcome, "z3")) is not None:
+        return [(verdict.kind, verdict.detail)] * len(terms)
+    return [_said(term, answer) for term, answer in zip(terms, outcome.result["answers"], strict=True)]
+
+
+def _said(term: Term, answer: dict[str, Any]) -> Said:
     if answer["status"] == "unsat":
         return None
     if answer["status"] != "sat":
@@ -243,8 +245,8 @@ def _decided(gold: Gold, found: Candidate, said: Sequence[Said]) -> tuple[Verdic
     for why, (kind, place) in refusals:
         if not kind:
             return Verdict.fail("wrong", f"{why}, {place}", text), "z3"
-    for _, (kind, why) in sorted(refusals, key=lambda one: one[1][0] == UNDECIDED):  # a fault of ours comes first
-        return Verdict.fail(kind, why, text) if kind == UNDECIDED else Verdict.invalid(kind, why), "z3"
+    for _, (kind, why) in sorted(refusals, key=lambda one: one[1][0] in FAILED):  # a fault of ours comes first
+        return Verdict.fail(kind, why, text) if kind in FAILED else Verdict.invalid(kind, why), "z3"
     return Verdict.ok(text), "z3"
 
 

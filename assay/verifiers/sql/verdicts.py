@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -25,11 +25,13 @@ from assay.verifiers.sql.compare import Rows, same
 from assay.verifiers.sql.databases import BadSchema, fill, tables_of, turned
 from assay.verifiers.sql.keyed import fill_keyed
 from assay.verifiers.sql.schemas import schema_of
+from assay.verifiers.unfinished import unfinished
 
 NAME = "sqlite"
 DATABASES = 48
 FULL = 3  # databases on which a gold must give rows
 LEFT_OUT = 0.75  # largest share of the databases of several rows on which equal values may decide what is cut off
+GOLD_SECONDS = 5.0  # of the processor, for a gold query on all of its databases
 LONGEST = 4_000  # characters of a query
 BLAME = {"forbidden": "forbidden", "time": "time", "memory": "memory", "output": "output", "error": "runtime"}
 
@@ -142,7 +144,8 @@ def _examined(query: str, fill_one: Fill, numbers: range) -> Gold:
         if not any(table["rows"] for table in tables):
             return Gold(query, trouble=f"no row of the table {tables[0]['name']} was found that keeps its constraints")
     outcomes = workers_of(NAME).map(
-        [{"databases": one, "query": query} for one in (databases, list(map(turned, databases)))]
+        [{"databases": one, "query": query} for one in (databases, list(map(turned, databases)))],
+        seconds=GOLD_SECONDS,
     )
     for outcome in outcomes:
         if outcome.status == "lost":
@@ -214,12 +217,8 @@ def _explained(gold: Gold, text: str, query: str | None, outcome: Outcome | None
         verdict, layer = Verdict.fail("empty"), "text"
     elif outcome is None:
         verdict, layer = Verdict.fail("format", f"longer than {LONGEST} characters, or with a NUL"), "text"
-    elif outcome.status == "lost":
-        verdict, layer = Verdict.invalid("worker_lost", outcome.detail), "engine"
-    elif outcome.status == "error":
-        verdict, layer = Verdict.invalid("bug", outcome.detail), "engine"
-    elif outcome.status != "done":
-        verdict, layer = Verdict.fail(outcome.status, "past the limits of a query", query), "engine"
+    elif (ended := unfinished(outcome, NAME)) is not None:
+        verdict, layer = replace(ended, answer=query), "engine"
     else:
         verdict, layer = _decided(gold, query, outcome.result["results"])
     why = verdict.detail or verdict.kind or f"the rows of the gold on {len(gold.results)} databases"
