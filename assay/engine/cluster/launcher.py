@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 from assay.host.child import Child, Process
@@ -32,6 +34,10 @@ class Launcher(Protocol):
 
     def start(self, program: str, count: int, needs: Needs) -> Sequence[Placed]:
         """So many processes, which all run. EndpointError if there is no room for them."""
+        ...
+
+    def meeting(self) -> Path:
+        """A new folder that all processes see and nobody but this user opens. Who asks for it removes it."""
         ...
 
 
@@ -67,3 +73,6 @@ class Here:
     def start(self, program: str, count: int, needs: Needs) -> Sequence[Placed]:
         """`needs` is not looked at: the settings of a run say how many processes this machine carries."""
         return [Local(self.child(program)) for _ in range(count)]
+
+    def meeting(self) -> Path:
+        return Path(tempfile.mkdtemp(prefix="assay-meeting-"))

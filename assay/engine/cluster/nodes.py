@@ -114,6 +114,11 @@ class Cluster:
         self.far.update({one.number: one for one in made})
         return made
 
+    def meeting(self) -> Path:
+        folder = self.folder / f".meeting-{secrets.token_hex(8)}"
+        folder.mkdir(mode=0o700)
+        return folder
+
     def ended(self, number: int) -> bool:
         """Whether Ray has said that a process ended, which a connection to a node without power does not show; with the
         process that speaks with Ray, all are lost.
