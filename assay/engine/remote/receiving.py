@@ -59,13 +59,14 @@ class FromNetwork:
     """The tensors of a bucket that the learner sends through a process group, of which this process is number 1.
 
     Example:
-        FromNetwork(asdict(Joining("gloo", "10.0.0.4", 40123, "server 0", size=2, seconds=60.0)))
+        FromNetwork(asdict(Joining("gloo", "10.0.0.4", 40123, "server 0", 2, 60.0, secret)))
     """
 
     def __init__(self, told: Mapping[str, Any]) -> None:
         import torch
 
-        from assay.engine.remote.inside_vllm.assay_group import Group, Joining, store_of
+        from assay.engine.remote.inside_vllm.assay_group import Group, Joining
+        from assay.engine.remote.inside_vllm.assay_store import store_behind
 
         try:
             joining = Joining(**told)
@@ -73,7 +74,8 @@ class FromNetwork:
             raise DataError(f"init_info does not say which group of processes is joined: {error}.") from None
         cuda = joining.backend == "nccl"
         device = torch.device("cuda", torch.cuda.current_device()) if cuda else torch.device("cpu")
-        self.group = Group(joining, 1, store_of(joining), device)
+        store = store_behind(joining.host, joining.port, joining.secret, joining.seconds)
+        self.group = Group(joining, 1, store, device)
 
     def __call__(self, told: Mapping[str, Any]) -> Iterator[Piece]:
         from assay.engine.remote.inside_vllm.assay_group import unpacked

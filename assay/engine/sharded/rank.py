@@ -44,7 +44,16 @@ class Rank:
         self.shards: dict[str, Shard] = {}
 
     def join(
-        self, rank: int, world: int, host: str, meeting: str, *, replicate: int, device: str, threads: int, deadline: float
+        self,
+        rank: int,
+        world: int,
+        host: str,
+        meeting: str,
+        *,
+        replicate: int,
+        device: str,
+        threads: int,
+        deadline: float,
     ) -> dict[str, Any]:
         """Joins the group; every collective of it has a deadline. Returns what the driver writes down of this rank.
 

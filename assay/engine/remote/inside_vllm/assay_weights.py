@@ -12,7 +12,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import torch
-from assay_group import Group, Joining, store_of, unpacked
+from assay_group import Group, Joining, unpacked
+from assay_store import store_behind
 from safetensors.torch import load_file
 from vllm.distributed.weight_transfer.base import (
     WeightTransferEngine,
@@ -34,6 +35,7 @@ class Begin(WeightTransferInitInfo):
     name: str = ""
     size: int = 0
     seconds: float = 0.0
+    secret: str = ""
 
 
 @dataclass
@@ -61,7 +63,8 @@ class Buckets(WeightTransferEngine):
             joining, parallel = Joining(**asdict(init_info)), self.parallel_config
             number = 1 + parallel.data_parallel_index * parallel.world_size + parallel.rank
             device = self.device if joining.backend == "nccl" else torch.device("cpu")
-            self.group = Group(joining, number, store_of(joining), device)
+            store = store_behind(joining.host, joining.port, joining.secret, joining.seconds)
+            self.group = Group(joining, number, store, device)
 
     def start_weight_update(self) -> None:
         self.sums = {}
