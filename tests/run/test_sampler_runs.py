@@ -16,6 +16,7 @@ from torch import Tensor
 from assay.engine.interface import Done
 from assay.engine.remote.publish import Published
 from assay.engine.remote.sampler import RemoteSampler
+from assay.engine.remote.secret import fresh_secret
 from assay.engine.remote.starting import start_own
 from assay.record.folder import RunFolder
 from assay.rng import Key
@@ -163,10 +164,18 @@ def test_a_server_that_is_lost_is_replaced_and_the_run_ends_with_the_same_bits(
 
 
 def test_servers_given_by_address_are_used_and_left_running(
-    shell: Shell, model: Path, tmp_path: Path, told: tuple[str, ...]
+    shell: Shell, model: Path, tmp_path: Path, told: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    options = {"precision": "fp32", "threads": 1}
-    with start_own(str(model), log=tmp_path / "log", options=options) as server:
+    """The run knows their secret from its environment, and asks for it by name where it does not."""
+    secret, options = fresh_secret(), {"precision": "fp32", "threads": 1}
+    with start_own(str(model), secret=secret, log=tmp_path / "log", options=options) as server:
+        line = train_line(model, tmp_path / "none", *told, "--machine.samplers", server.address)
+        ended = shell(*line)
+        assert ended.code == 78 and "samplers ask for a secret" in ended.err and "ASSAY_SAMPLER_SECRET" in ended.err
+        monkeypatch.setenv("ASSAY_SAMPLER_SECRET", fresh_secret())
+        ended = shell(*line)
+        assert ended.code == 78 and f"the sampler at {server.address} does not know this run's secret" in ended.err
+        monkeypatch.setenv("ASSAY_SAMPLER_SECRET", secret)
         for name in ("first", "second"):
             line = train_line(model, tmp_path / name, *told, "--machine.samplers", server.address)
             ended = shell(*line)

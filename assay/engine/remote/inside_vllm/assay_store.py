@@ -78,7 +78,7 @@ class GuardedStore:
         try:
             with guest:
                 said = _read(guest, hashlib.sha256().digest_size, GREETING)
-                if any([hmac.compare_digest(said, known) for known in self._secrets]):
+                if any(hmac.compare_digest(said, known) for known in self._secrets):
                     with socket.create_connection((HERE, self.port)) as inside:
                         _join(guest, inside)
         except OSError:
