@@ -78,7 +78,7 @@ class _Fleet:
         self.experiment, self.policy, self.learner = experiment, policy, learner
         self.folder, self.stack, self.digest, self.launcher = folder, stack, digest, launcher
         asked = experiment.machine.samplers
-        self.secret = fresh_secret() if asked.isdecimal() else secret_of(os.environ)
+        self.secret = fresh_secret() if asked.isdecimal() else secret_of(os.environ, whose=f"the samplers at {asked}")
         self.started: dict[int, Server] = {}
         if asked.isdecimal():
             say(f"{asked} samplers are started")

@@ -184,7 +184,7 @@ class Handler(BaseHTTPRequestHandler):
     def _one(self, call: Call) -> Reply:
         served = self.home.served
         found = [item[1] for item in served.answers(call) if item is not None]
-        return answer(found[0], call.requests[0], plain=True)
+        return answer(found[0], call.requests[0], weights=call.weights, plain=True)
 
     def _lines(self, call: Call) -> None:
         """Answers as they come, and empty lines between, which show that the server lives, and to it that the client
@@ -203,7 +203,7 @@ class Handler(BaseHTTPRequestHandler):
                     self.wfile.write(b"\n")
                     continue
                 place, made = item
-                line = answer(made, call.requests[place], plain=False)
+                line = answer(made, call.requests[place], weights=call.weights, plain=False)
                 self._line({"place": place, **line})
             self._line({"end": True, "prefilled": call.prefilled})
         except OSError:
@@ -332,7 +332,7 @@ class Handler(BaseHTTPRequestHandler):
     def check_weights(self, body: Any) -> Reply:
         if body.get("action") != "checksum":
             raise DataError("the action of /weight_checker is checksum.")
-        return {"checksums": self.home.served.receiver.checksums()}
+        return {"checksums": self.home.served.sums or self.home.served.receiver.checksums()}
 
 
 def _mapping(body: Any, name: str) -> Mapping[str, Any]:

@@ -144,6 +144,12 @@ class Receiver:
         return {name: checksum(tensor) for name, tensor in self.slots.items()}
 
 
+def digest_of(sums: Mapping[str, str]) -> str:
+    """One digest of all tensors, by the checksum of each under its name."""
+    told = "".join(f"{name} {value}\n" for name, value in sorted(sums.items()))
+    return hashlib.sha256(told.encode()).hexdigest()
+
+
 def checksum(tensor: Tensor) -> str:
     """SHA-256 of a tensor's bytes; one bucket of it is copied to the host at a time."""
     import torch

@@ -18,15 +18,15 @@ def handed(secret: str) -> dict[str, str]:
     return {VARIABLE: secret, "VLLM_API_KEY": secret}
 
 
-def secret_of(environment: Mapping[str, str]) -> str:
-    """The secret that a person gave to his servers and to the run. ConfigError without one."""
+def secret_of(environment: Mapping[str, str], *, whose: str = "samplers") -> str:
+    """The secret that a person gave to his servers and to the run. ConfigError without one; `whose` are the servers."""
     try:
         found = secret_given(environment)
     except ValueError as error:
         raise ConfigError(str(error)) from None
     if not found:
         raise ConfigError(
-            f"samplers ask for a secret, which they and the run are given in the environment: set {ASKED}. "
+            f"{whose} ask for a secret, which they and the run are given in the environment: set {ASKED}. "
             "`openssl rand -hex 32` makes one."
         )
     return found

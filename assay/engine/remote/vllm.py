@@ -175,6 +175,14 @@ class VllmSite:
         except (KeyError, IndexError, TypeError, AttributeError):
             raise Garbled(f"{self.wire.name} does not say which weights it has taken.") from None
 
+    def held(self, *, seconds: float) -> str:
+        """The number of updates that were begun, and the checksums of the last one."""
+        said = self.wire.json("POST", "/collective_rpc", {"method": "assay_held"}, seconds=seconds)
+        try:
+            return " ".join(map(str, said["results"]))
+        except (KeyError, TypeError):
+            raise Garbled(f"{self.wire.name} does not say which weights it has taken.") from None
+
     # What a server must have
 
     def _require_version(self) -> None:

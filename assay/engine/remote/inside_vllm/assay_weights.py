@@ -55,6 +55,7 @@ class Buckets(WeightTransferEngine):
 
     init_info_cls = Begin
     update_info_cls = Bucket
+    updates = 0  # that were begun
 
     def init_transfer_engine(self, init_info: Begin) -> None:
         self.sums: dict[str, str] = {}
@@ -67,6 +68,7 @@ class Buckets(WeightTransferEngine):
             self.group = Group(joining, number, store, device)
 
     def start_weight_update(self) -> None:
+        self.updates += 1
         self.sums = {}
         initialize_layerwise_reload(self.model)
 
@@ -113,6 +115,11 @@ class Worker:
     def assay_checksums(self) -> dict[str, str]:
         """SHA-256 of the bytes of each tensor that came with the last update, by its name in checkpoints."""
         return self.weight_transfer_engine.sums
+
+    def assay_held(self) -> str:
+        """What is another after each update, also after one that puts the same weights back."""
+        told = "".join(f"{name} {value}\n" for name, value in sorted(self.weight_transfer_engine.sums.items()))
+        return f"{self.weight_transfer_engine.updates}:{hashlib.sha256(told.encode()).hexdigest()}"
 
 
 def checksum(tensor: torch.Tensor) -> str:
