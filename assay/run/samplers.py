@@ -75,10 +75,12 @@ class _Fleet:
     ) -> None:
         from assay.engine.remote.secret import fresh_secret, secret_of
 
+        own_secret = launcher.secret if launcher is not None else fresh_secret()
+
         self.experiment, self.policy, self.learner = experiment, policy, learner
         self.folder, self.stack, self.digest, self.launcher = folder, stack, digest, launcher
         asked = experiment.machine.samplers
-        self.secret = fresh_secret() if asked.isdecimal() else secret_of(os.environ, whose=f"the samplers at {asked}")
+        self.secret = own_secret if asked.isdecimal() else secret_of(os.environ, whose=f"the samplers at {asked}")
         self.started: dict[int, Server] = {}
         if asked.isdecimal():
             say(f"{asked} samplers are started")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -31,6 +32,8 @@ class Placed(Process, Protocol):
 
 class Launcher(Protocol):
     """Starts processes, each of which runs a program of `assay.host.child`."""
+
+    secret: str  # of the run, for what it starts and what listens
 
     def start(self, program: str, count: int, needs: Needs) -> Sequence[Placed]:
         """So many processes, which all run. EndpointError if there is no room for them."""
@@ -68,7 +71,7 @@ class Here:
     """
 
     def __init__(self, child: Callable[[str], Process] = Child) -> None:
-        self.child = child
+        self.child, self.secret = child, secrets.token_hex(32)
 
     def start(self, program: str, count: int, needs: Needs) -> Sequence[Placed]:
         """`needs` is not looked at: the settings of a run say how many processes this machine carries."""
