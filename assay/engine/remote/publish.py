@@ -195,7 +195,8 @@ class Published:
         with ThreadPoolExecutor(max(1, len(sites)), "publish") as threads:
             whole = False
             try:
-                act(lambda site: site.claim(run, seconds=SECONDS))  # a run that stood still may have lost its lease
+                # a run that stood still may have lost its lease
+                act(lambda site: site.claim(run, seconds=self.sampler.patience.silence))
                 act(lambda site: self.carrier.reach(site, run))
                 act(lambda site: site.begin(run, seconds=SECONDS))
                 sums: dict[str, str] = {}

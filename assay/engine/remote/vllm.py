@@ -129,7 +129,7 @@ class VllmSite:
     def _probe(self, ids: Sequence[int], **sampling: Any) -> Any:
         given = {"max_tokens": 1, "temperature": 1.0, "seed": 1, **_NO_OTHER, **sampling}
         body = {"token_ids": list(ids), "sampling_params": given, "cache_salt": "probe"}
-        return self.wire.json("POST", _GENERATE, body, seconds=SECONDS)
+        return self.wire.json("POST", _GENERATE, body, seconds=SECONDS, cuttable=True)
 
     # Weights
 
@@ -137,39 +137,43 @@ class VllmSite:
         """Requests under way stand still until the commit, and then go on with the new weights; what was cached of the
         old ones is computed anew.
         """
-        self.wire.json("POST", "/pause?mode=keep&clear_cache=true", seconds=seconds)
-        self.wire.json("POST", "/start_weight_update", seconds=seconds)
+        self.wire.json("POST", "/pause?mode=keep&clear_cache=true", seconds=seconds, cuttable=True)
+        self.wire.json("POST", "/start_weight_update", seconds=seconds, cuttable=True)
 
     def processes(self, *, seconds: float) -> int:
-        said = self.wire.json("GET", "/get_world_size", seconds=seconds)
+        said = self.wire.json("GET", "/get_world_size", seconds=seconds, cuttable=True)
         try:
             return int(said["world_size"])
         except (KeyError, TypeError, ValueError):
             raise Garbled(f"{self.wire.name} does not say over how many processes it is spread.") from None
 
     def join(self, told: Mapping[str, Any], run: str, *, seconds: float) -> None:
-        self.wire.json("POST", "/init_weight_transfer_engine", {"init_info": dict(told)}, seconds=seconds)
+        self.wire.json(
+            "POST", "/init_weight_transfer_engine", {"init_info": dict(told)}, seconds=seconds, cuttable=True
+        )
 
     def take(self, told: Mapping[str, Any], run: str, *, seconds: float) -> None:
-        self.wire.json("POST", "/update_weights", {"update_info": dict(told)}, seconds=seconds)
+        self.wire.json("POST", "/update_weights", {"update_info": dict(told)}, seconds=seconds, cuttable=True)
 
     def commit(self, label: str, run: str, *, seconds: float) -> None:
-        self.wire.json("POST", "/finish_weight_update", {"weight_version": label}, seconds=seconds)
-        self.wire.json("POST", "/resume", seconds=seconds)
+        self.wire.json("POST", "/finish_weight_update", {"weight_version": label}, seconds=seconds, cuttable=True)
+        self.wire.json("POST", "/resume", seconds=seconds, cuttable=True)
 
     def abandon(self, run: str, *, seconds: float) -> None:
         """The server is not left paused. It goes on under a label of weights that no run has published."""
         try:
-            self.wire.json("POST", "/finish_weight_update", seconds=seconds)
+            self.wire.json("POST", "/finish_weight_update", seconds=seconds, cuttable=True)
         except Refused:
             pass  # no update had begun, or it was whole already
         finally:
-            self.wire.json("POST", "/update_weight_version", {"new_version": UNFINISHED}, seconds=seconds)
-            self.wire.json("POST", "/resume", seconds=seconds)
+            self.wire.json(
+                "POST", "/update_weight_version", {"new_version": UNFINISHED}, seconds=seconds, cuttable=True
+            )
+            self.wire.json("POST", "/resume", seconds=seconds, cuttable=True)
 
     def checksums(self, run: str, *, seconds: float) -> dict[str, str]:
         """Of what was taken. Those of vLLM itself are of tensors that it joined, cast or packed."""
-        said = self.wire.json("POST", "/collective_rpc", {"method": "assay_checksums"}, seconds=seconds)
+        said = self.wire.json("POST", "/collective_rpc", {"method": "assay_checksums"}, seconds=seconds, cuttable=True)
         try:
             return {str(name): str(value) for name, value in said["results"][0].items()}
         except (KeyError, IndexError, TypeError, AttributeError):
@@ -177,7 +181,7 @@ class VllmSite:
 
     def held(self, *, seconds: float) -> str:
         """The number of updates that were begun, and the checksums of the last one."""
-        said = self.wire.json("POST", "/collective_rpc", {"method": "assay_held"}, seconds=seconds)
+        said = self.wire.json("POST", "/collective_rpc", {"method": "assay_held"}, seconds=seconds, cuttable=True)
         try:
             return " ".join(map(str, said["results"]))
         except (KeyError, TypeError):
