@@ -33,6 +33,7 @@ def test_an_address_is_read_in_the_machines_order_of_bytes() -> None:
     assert address_of("0000000000000000FFFF00000100007F") == "::ffff:7f00:1"
 
 
+ONE_STEP = ("--steps", "1")
 SETTINGS = ("--machine.precision", "fp32", "--machine.deadline", "60")
 
 
@@ -42,7 +43,7 @@ def test_learners_and_servers_that_take_weights_by_network_listen_on_the_loopbac
     pairs, HTTP, the store and its gate.
     """
     more = ("--machine.learners", "2", "--machine.samplers", "1", "--machine.publish", "gloo")
-    line = train_line(model, tmp_path / "run", *SETTINGS, *more)
+    line = [*train_line(model, tmp_path / "run", *SETTINGS, *more), *ONE_STEP]
     found, said = watched(line, mark=str(tmp_path), environment={}, seconds=500.0)
     assert all(door.on_loopback for door in found), (found, said)
     names = ("assay.engine.sharded.rank ", "assay.engine.remote.server ", "-m assay train ")
@@ -56,7 +57,7 @@ def test_learners_and_servers_that_take_weights_by_network_listen_on_the_loopbac
 def test_a_cluster_of_the_runs_own_listens_on_the_loopback_too(model: Path, tmp_path: Path) -> None:
     """What Ray opens, it opens there, and every process of it."""
     more = ("--machine.learners", "2", "--machine.samplers", "1", "--machine.cluster", "auto")
-    line = train_line(model, tmp_path / "run", *SETTINGS, *more)
+    line = [*train_line(model, tmp_path / "run", *SETTINGS, *more), *ONE_STEP]
     found, said = watched(line, mark=str(tmp_path), environment={}, seconds=500.0)
     assert all(door.on_loopback for door in found), (found, said)
     assert {"gcs_server", "raylet"} <= {door.process for door in found}
