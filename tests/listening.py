@@ -9,13 +9,14 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from processes import below, command_of
 
 LISTENS = "0A"  # how /proc/net/tcp writes the state of a socket that listens
+SECRETS = ("ASSAY_SAMPLER_SECRET", "VLLM_API_KEY", "RAY_AUTH_TOKEN")
 MARK = "ASSAY_TEST_MARK"  # a variable that all processes of a run inherit, also those that Ray sets loose
 
 
@@ -83,13 +84,31 @@ def marked(mark: str) -> list[int]:
     return found
 
 
-def watched(line: Sequence[str], *, mark: str, environment: Mapping[str, str], seconds: float) -> tuple[set[Door], str]:
-    """Runs `assay LINE`, which must end well: all sockets at which its processes listened, and what was said."""
-    command = [sys.executable, "-m", "assay", *line]
-    known: set[Door] = set()
+@dataclass
+class Seen:
+    """What was seen of a run's processes while they lived."""
+
+    doors: set[Door] = field(default_factory=set)  # sockets at which they listened
+    secrets: set[str] = field(default_factory=set)  # that they were given in their environment
+    commands: set[str] = field(default_factory=set)
+    said: str = ""
+
+    def look(self, pids: Sequence[int]) -> None:
+        self.doors |= doors(pids)
+        self.commands |= {command_of(pid) for pid in pids}
+        for pid in pids:
+            with contextlib.suppress(OSError):
+                for pair in Path(f"/proc/{pid}/environ").read_text(errors="replace").split("\0"):
+                    name, _, value = pair.partition("=")
+                    self.secrets |= {value} if name in SECRETS and value else set()
+
+
+def watched(line: Sequence[str], *, mark: str, seconds: float) -> Seen:
+    """What was seen while `assay LINE` ran, which must end well."""
+    command, seen = [sys.executable, "-m", "assay", *line], Seen()
     with subprocess.Popen(
         command,
-        env={**os.environ, **environment, MARK: mark},
+        env={**{name: value for name, value in os.environ.items() if name not in SECRETS}, MARK: mark},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -97,9 +116,9 @@ def watched(line: Sequence[str], *, mark: str, environment: Mapping[str, str], s
     ) as run:
         end = time.monotonic() + seconds
         while run.poll() is None and time.monotonic() < end:
-            known |= doors([run.pid, *below(run.pid), *marked(mark)])
+            seen.look([run.pid, *below(run.pid), *marked(mark)])
             time.sleep(0.05)
         run.kill()
-        said = run.stdout.read() if run.stdout is not None else ""
-    assert run.returncode == 0, said
-    return known, said
+        seen.said = run.stdout.read() if run.stdout is not None else ""
+    assert run.returncode == 0, seen.said
+    return seen
