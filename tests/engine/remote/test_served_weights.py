@@ -143,7 +143,8 @@ def test_orders_of_weights_out_of_turn_are_refused(tmp_path: Path) -> None:
             ("/score", 400, {"spans": [{"context": [1]}]}),
         ):
             server.served.lease.take("a run", 60.0)
-            given = {**body, "assay": {**RUN["assay"], **body.get("assay", {})}}
+            own: Any = body.get("assay", {})
+            given = {**body, "assay": {**RUN["assay"], **own}}
             with pytest.raises(Refused) as refused:
                 wire_to(server.address).json("POST", path, given, seconds=5.0)
             assert refused.value.status == status and server.address in str(refused.value)

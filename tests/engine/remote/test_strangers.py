@@ -40,7 +40,7 @@ def status_of(server: Server, head: str, *, seconds: float = 5.0) -> int:
         return int(link.makefile("rb").readline().split()[1])
 
 
-def head_of(path: str, *, method: str = "POST", **changes: str | None) -> str:
+def head_of(path: str, method: str = "POST", /, **changes: str | None) -> str:
     """The head of a request, which is sound but for the changes; a header that is None is left out."""
     told: Mapping[str, str | None] = {
         "Host": "127.0.0.1:1",
@@ -61,9 +61,9 @@ def test_every_route_but_the_health_check_asks_for_the_secret(method: str, path:
     without = (None, "", "Bearer", named(SECRET[:-1]), named(SECRET + "x"), SECRET, f"Basic {SECRET}", named(""))
     for given in without if path == "/score" else without[:4]:
         expected = 200 if path == "/health" else 401
-        assert status_of(server, head_of(path, method=method, Authorization=given)) == expected, given
+        assert status_of(server, head_of(path, method, Authorization=given)) == expected, given
     if path != "/end":
-        assert status_of(server, head_of(path, method=method)) not in (401, 403, 404)
+        assert status_of(server, head_of(path, method)) not in (401, 403, 404)
 
 
 def test_a_server_without_a_secret_does_not_begin() -> None:
@@ -113,12 +113,12 @@ def test_a_head_that_is_none_of_ours_is_refused_before_its_body(
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost:80", "10.0.0.4:8000", "[::1]:80", socket.gethostname()])
 def test_a_host_is_an_address_or_a_name_of_this_machine(host: str, server: Server) -> None:
-    assert status_of(server, head_of("/version", method="GET", Host=host)) == 200
+    assert status_of(server, head_of("/version", "GET", Host=host)) == 200
 
 
 def test_a_get_has_no_body(server: Server) -> None:
-    assert status_of(server, head_of("/version", method="GET", Content_Length="5")) == 400
-    assert status_of(server, head_of("/health", method="GET", Authorization=None, Content_Length="5")) == 400
+    assert status_of(server, head_of("/version", "GET", Content_Length="5")) == 400
+    assert status_of(server, head_of("/health", "GET", Authorization=None, Content_Length="5")) == 400
     assert status_of(server, head_of("/health", Authorization=None, Content_Length="1000000000")) == 401
 
 
@@ -172,8 +172,8 @@ def test_connections_that_know_the_secret_are_bounded_too(monkeypatch: pytest.Mo
             end = time.monotonic() + 10
             while len(server.guests._known) < 3 and time.monotonic() < end:
                 time.sleep(0.01)
-            assert status_of(server, head_of("/version", method="GET")) == 503
-            assert status_of(server, head_of("/health", method="GET")) == 200
+            assert status_of(server, head_of("/version", "GET")) == 503
+            assert status_of(server, head_of("/health", "GET")) == 200
 
 
 def test_a_server_connects_only_to_the_run_that_asks() -> None:
