@@ -66,7 +66,7 @@ class Machine:
     sampler_python: str = ""  # the interpreter of an environment with vLLM; needed where the run starts such servers
     sampler_tensor: int = 1  # devices over which each vLLM server that the run starts is spread
     cluster: str = ""  # where learners and samplers run: auto or HOST:PORT, nodes of a Ray cluster; empty: this machine
-    deadline: int = 600  # seconds after which a learner that does not answer is given up
+    deadline: int = 600  # seconds after which a process of the run that does not answer is given up
     restarts: int = 3  # how often the learners are started again from the last checkpoint after one was lost
 
 

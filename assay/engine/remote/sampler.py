@@ -207,8 +207,7 @@ class RemoteSampler:
             del self._wrote[next(iter(self._wrote))]
 
     def writers(self, requests: Sequence[str]) -> str:
-        every = " or ".join(site.wire.name for site in self.sites)
-        return ", ".join(dict.fromkeys(self._wrote.get(request, every) for request in requests))
+        return ", ".join(dict.fromkeys(self._wrote[request] for request in requests if request in self._wrote))
 
     def close(self) -> None:
         """Ends what is under way and releases the servers that are left."""

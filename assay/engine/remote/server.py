@@ -13,12 +13,14 @@ import contextlib
 import json
 import os
 import signal
+import sys
 import threading
 from typing import Any
 
 from assay.engine.remote.answering import Server
 from assay.engine.remote.secret import secret_of
 from assay.engine.remote.served import Served
+from assay.errors import ConfigError
 from assay.host import terminal
 
 
@@ -47,7 +49,10 @@ def _threads() -> int:
 
 def main(arguments: list[str] | None = None) -> None:
     options = _options().parse_args(arguments)
-    secret = secret_of(os.environ)
+    try:
+        secret = secret_of(os.environ)
+    except ConfigError as error:
+        sys.exit(f"ConfigError: {error}")
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started the server decides when it ends
     import torch
 

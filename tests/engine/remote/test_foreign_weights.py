@@ -218,5 +218,6 @@ def test_a_pair_names_the_servers_that_wrote(tmp_path: Path) -> None:
         assert learner.writers(["a"]) == "" and pair.writers(["a"]) == ""
         asked = varied(3)
         pair.generate(asked, KEY)
+        assert pair.writers(["what nobody asked for"]) == ""
         assert pair.exact and pair.writers([asked[0].id]) == f"the sampler at {server.address}"
         sampler.close()

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
 import stat
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -69,6 +72,15 @@ def test_every_route_but_the_health_check_asks_for_the_secret(method: str, path:
 def test_a_server_without_a_secret_does_not_begin() -> None:
     with pytest.raises(ConfigError, match="asks for a secret"):
         Server(None, {}, secret="")  # type: ignore[arg-type]
+
+
+@pytest.mark.slow
+def test_a_server_that_a_person_starts_without_a_secret_says_how_to_give_one() -> None:
+    command = [sys.executable, "-m", "assay.engine.remote.server", "--model", "nowhere"]
+    without = {name: value for name, value in os.environ.items() if name not in (VARIABLE, FILE_VARIABLE)}
+    ended = subprocess.run(command, env=without, capture_output=True, text=True, timeout=120, check=False)
+    assert ended.returncode == 1 and ended.stderr.startswith("ConfigError: samplers ask for a secret")
+    assert f"set {VARIABLE}, or {FILE_VARIABLE}" in ended.stderr and "Traceback" not in ended.stderr
 
 
 def test_a_run_with_another_secret_is_told_what_to_set(server: Server) -> None:
