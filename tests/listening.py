@@ -17,6 +17,13 @@ from processes import below, command_of
 
 LISTENS = "0A"  # how /proc/net/tcp writes the state of a socket that listens
 SECRETS = ("ASSAY_SAMPLER_SECRET", "VLLM_API_KEY", "RAY_AUTH_TOKEN")
+UNSET = (
+    *SECRETS,
+    "GLOO_SOCKET_IFNAME",
+    "NCCL_SOCKET_IFNAME",
+    "RAY_ADDRESS",
+    "RAY_AUTH_MODE",
+)  # of the tests themselves
 MARK = "ASSAY_TEST_MARK"  # a variable that all processes of a run inherit, also those that Ray sets loose
 
 
@@ -108,7 +115,7 @@ def watched(line: Sequence[str], *, mark: str, seconds: float) -> Seen:
     command, seen = [sys.executable, "-m", "assay", *line], Seen()
     with subprocess.Popen(
         command,
-        env={**{name: value for name, value in os.environ.items() if name not in SECRETS}, MARK: mark},
+        env={**{name: value for name, value in os.environ.items() if name not in UNSET}, MARK: mark},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
