@@ -26,8 +26,8 @@ class Lease:
     """`POST /lease {"run": R, "seconds": S}` takes or renews the server for a run, `POST /release {"run": R}` ends
     that; 409 while another run has it. A lease that is not renewed ends by itself.
 
-    All other requests go on to the application. vLLM's own `--api-key` guards the paths under /v1 alone, so the secret
-    is asked for here; only `GET /health` is open to all.
+    All other requests go on to the application. vLLM's own `--api-key` guards the paths of answers and not those of
+    training, so the secret is asked for here; only `GET /health` is open to all.
     """
 
     def __init__(self, app: Application) -> None:
