@@ -191,10 +191,18 @@ class RemoteSampler:
         )
 
     def require_held(self) -> None:
-        """Raises for a server whose weights somebody has touched since they were published to it."""
+        """Raises for a server whose weights somebody has touched since they were published to it. One that has ended
+        since it wrote cannot be asked; its last publish was believed.
+        """
         for number in self.couriers.living:
             site = self.sites[number]
-            if self.holds.get(site) and (found := site.held(seconds=CLAIM)) != self.holds[site]:
+            if not self.holds.get(site):
+                continue
+            try:
+                found = site.held(seconds=CLAIM)
+            except Gone:
+                continue
+            if found != self.holds[site]:
                 raise StaleWeights(
                     f"{site.wire.name} holds weights that this run has not published to it ({found[:24]} in place of "
                     f"{self.holds[site][:24]}). {FOREIGN}"

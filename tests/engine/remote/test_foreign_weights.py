@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from assay.engine.remote.publish import Published
 from assay.engine.remote.receiving import checksum, digest_of
 from assay.engine.remote.sampler import RemoteSampler
 from assay.engine.remote.site import StaleWeights
-from assay.engine.remote.wire import Wire
+from assay.engine.remote.wire import Gone, Wire
 from assay.errors import ConfigError, EndpointError
 from assay.objective import NoRatio, Objective, Open
 from assay.objective.improve import accumulate
@@ -152,6 +153,25 @@ def test_a_server_whose_answers_have_no_digest_is_asked_what_it_holds(
         for _ in range(2):  # whoever waits again is told again
             with pytest.raises(StaleWeights, match=f"{server.address} holds weights that this run has not published"):
                 ticket.wait()
+        sampler.close()
+
+
+def test_a_server_that_ends_after_it_has_answered_accuses_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learner, ended = learner_of(), threading.Event()
+
+    def held(self: AssaySite, *, seconds: float) -> str:
+        if ended.is_set():
+            raise Gone("nobody is there")
+        return "1:a"
+
+    monkeypatch.setattr(AssaySite, "held", held)
+    with serving(served_engine()) as server:
+        sampler = published(server, learner, tmp_path)
+        sampler.receive(learner.tensors(merged=True), 0)
+        ended.set()
+        assert bits(sampler.generate(varied(3), KEY)) == bits(learner.generate(varied(3), KEY))
         sampler.close()
 
 
