@@ -37,6 +37,7 @@ from assay.engine.remote.carriers import Files
 from assay.engine.remote.own import AssaySite
 from assay.engine.remote.publish import Published
 from assay.engine.remote.sampler import RemoteSampler
+from assay.engine.remote.secret import fresh_secret
 from assay.engine.remote.served import Served
 from assay.engine.remote.server import facts_of
 from assay.engine.remote.site import Expected
@@ -52,6 +53,7 @@ from assay.source import Pool, Share
 from assay.tasks import ALPHABET
 from assay.types import Episode, Verdict
 
+SECRET = fresh_secret()
 ARMS = {"now": (0, 1), "lag 1": (1, 1), "lag 2, two pools": (2, 2)}  # arm -> lag, servers
 
 
@@ -100,7 +102,7 @@ def serving(policy: Policy, seconds: float) -> Iterator[str]:
 
     slow.generate = generate  # type: ignore[method-assign]
     served = Served(slow)
-    server = Server(served, facts_of(slow, model="small", digest="0"))
+    server = Server(served, facts_of(slow, model="small", digest="0"), secret=SECRET)
     served.start()
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     try:
@@ -139,7 +141,7 @@ def seconds_a_step(lag: int, pools: int, steps: int, seconds: float) -> float:
         samplers = []
         for place in range(pools):
             address = stack.enter_context(serving(policy, seconds * pools))
-            remote = stack.enter_context(RemoteSampler([AssaySite(address)], expected, run="bench"))
+            remote = stack.enter_context(RemoteSampler([AssaySite(address, SECRET)], expected, run="bench"))
             samplers.append(Published(remote, learner, Files(folder / str(place)), tolerance=1e-3))
         about = {"context": learner.context, "vocab": learner.vocab, "end_ids": learner.end_ids}
         models = Models({"policy": Paired(learner, lambda: samplers, **about)}, recipe.roles, recipe.models)

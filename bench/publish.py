@@ -31,6 +31,7 @@ from assay.engine.remote.own import AssaySite
 from assay.engine.remote.publish import Published
 from assay.engine.remote.receiving import BUCKET
 from assay.engine.remote.sampler import RemoteSampler
+from assay.engine.remote.secret import fresh_secret
 from assay.engine.remote.site import Expected
 from assay.engine.remote.starting import start_own
 from assay.engine.torch.engine import TorchEngine
@@ -83,12 +84,13 @@ def measured(mb: int, servers: int, rounds: int) -> dict[str, Any]:
         ways: dict[str, Carrier] = {"files": Files(folder / "weights"), "gloo": Network("gloo")}
         arms: dict[str, Published] = {}
         pids: dict[str, list[int | str]] = {}
+        secret = fresh_secret()
         for name, carrier in ways.items():
             sites = []
             for i in range(servers):
                 log = folder / f"{name}-{i}.log"
-                server = stack.enter_context(start_own(str(folder / "model"), log=log, options=options))
-                sites.append(AssaySite(server.address))
+                server = stack.enter_context(start_own(str(folder / "model"), secret=secret, log=log, options=options))
+                sites.append(AssaySite(server.address, secret))
             remote = RemoteSampler(sites, expected, run="bench")
             arms[name] = Published(remote, learner, carrier, tolerance=1e-2)
             stack.callback(arms[name].close)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import os
+import secrets
 import signal
 import time
 from collections.abc import Iterator
@@ -35,6 +36,8 @@ def pretend_ray(monkeypatch: pytest.MonkeyPatch, there: bool) -> None:
 @contextlib.contextmanager
 def cluster_of(*cpus: int) -> Iterator[Any]:
     """A cluster with a node for each number, of so many CPUs; the first is the head."""
+    os.environ["RAY_AUTH_MODE"] = "token"
+    os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
     from ray.cluster_utils import Cluster  # type: ignore[import-not-found]
 
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"

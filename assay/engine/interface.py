@@ -183,6 +183,10 @@ class Sampler(Protocol):
         """Inside the block, `generate` reuses the keys and values of earlier calls, until the weights change."""
         ...
 
+    def writers(self, requests: Sequence[str]) -> str:
+        """Which other processes wrote the answers to the requests of these ids, in words; "" if none did."""
+        ...
+
     def measured(self) -> Stats:
         """The metrics of its own since this was last asked; none for an engine in this process."""
         ...

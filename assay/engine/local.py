@@ -304,6 +304,9 @@ class LocalEngine(ABC):
     def measured(self) -> Stats:
         return {}
 
+    def writers(self, requests: Sequence[str]) -> str:
+        return ""
+
     def tensors(self, *, merged: bool = False) -> Iterator[tuple[str, Tensor]]:
         """The weights by their names in checkpoints, not copied: an adapter's own, or `merged` into its base, and then
         in fp32 at least, in which samplers keep them.

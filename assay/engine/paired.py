@@ -161,6 +161,9 @@ class Paired:
     def keeping(self) -> AbstractContextManager[None]:
         return self.sampler.keeping()
 
+    def writers(self, requests: Sequence[str]) -> str:
+        return ", ".join(filter(None, {post.sampler.writers(requests): None for post in self._posts}))
+
     def measured(self) -> Stats:
         found = [post.sampler.measured() for post in self._posts]
         names = {name for one in found for name in one}

@@ -20,6 +20,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Sequence
+from pathlib import Path
 from typing import IO, Protocol, TypeVar
 
 from assay.errors import ConfigError
@@ -154,6 +155,14 @@ class Child:
     def gone(self) -> bool:
         """Whether the process has ended. It is reaped only by `close`, so that its process group can be killed then."""
         return _status(self.process) is not None
+
+    @property
+    def stopped(self) -> bool:
+        """Whether a signal such as SIGSTOP makes the process stand still."""
+        try:
+            return Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()[0] in ("T", "t")
+        except OSError:
+            return False
 
     def ending(self) -> str:
         """How the process ended, in words."""

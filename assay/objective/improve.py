@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from assay.errors import EndpointError
 from assay.objective import Objective
 from assay.objective.loss import COEFFICIENT, Loss, loss_of, want_of
 from assay.objective.survey import survey
@@ -85,6 +86,7 @@ def accumulate(
     for chunk in engine.chunks(batch, tokens=micro_tokens):
         out = engine.forward(chunk, want)
         _report(engine, out, chunk)
+        _require_own(engine, out, chunk, version)
         view = view_of(out, chunk, counted=counted, key=key or Key(0), version=version)
         loss = loss_function(view, out.logp.new_tensor(_rows_of(weight, batch, chunk.rows)))
         loss.value.backward()
@@ -123,6 +125,30 @@ def _report(engine: Engine, out: Outputs, chunk: Chunk) -> None:
             batch.request[row],
         )
         return
+
+
+def _require_own(engine: Engine, out: Outputs, chunk: Chunk, version: int | None) -> None:
+    """Raises for answers of another process that are said to be of the current weights, where samplers compute bit for
+    bit as the learner does and the log-probs differ all the same: then other weights wrote them.
+    """
+    wrote, sampled = chunk.streams.get("version"), chunk.streams.get("sampled")
+    blended = chunk.batch.blend_ids is not None
+    if not engine.exact or version is None or wrote is None or sampled is None or blended:
+        return
+    moved = chunk.streams["mask"].new_tensor(chunk.batch.moved).bool()[chunk.row]
+    own = (wrote == version) & sampled.isfinite() & (chunk.streams["mask"] > 0) & ~moved
+    own &= chunk.streams["origin"] == Origin.POLICY
+    gap = (out.logp.detach() - sampled).abs().where(own, sampled.new_zeros(()))
+    if not (gap > 0).any():
+        return
+    requests = [chunk.batch.request[row] for row in dict.fromkeys(chunk.row[gap > 0].tolist())]
+    if writers := engine.writers(requests):
+        raise EndpointError(
+            f"{writers} wrote {len(requests)} answers whose log-probs differ from the learner's by up to "
+            f"{float(gap.max()):.3g}, where both compute the same bits: other weights than those of version {version} "
+            "wrote them, or the server computes wrongly. Nothing of this step is trained on. Start it again, then "
+            "`assay resume`."
+        )
 
 
 def minibatches(batch: Batch, scale: Scale, key: Key) -> Iterator[Batch]:

@@ -69,7 +69,7 @@ class Machine:
     sampler_tensor: int = 1  # devices over which each vLLM server that the run starts is spread
     cluster: Cluster = ""  # where learners and samplers run: auto or HOST:PORT, a Ray cluster; empty: this machine
     judging: Positive = 30.0  # seconds of a step that judging may take before the run says so; it changes no verdict
-    deadline: int = 600  # seconds after which a learner that does not answer is given up
+    deadline: int = 600  # seconds after which a process of the run that does not answer is given up
     restarts: int = 3  # how often the learners are started again from the last checkpoint after one was lost
 
 

@@ -21,7 +21,7 @@ from assay.tasks import task
 from assay.tasks.verdicts import verify, verify_twice
 from assay.types import Episode, Problem, Stats, Verdict
 from assay.verifiers.functions.naming import RewardName, load, named, names, parse
-from assay.verifiers.functions.process import SECONDS
+from assay.verifiers.functions.process import SECONDS, STILL
 from assay.verifiers.functions.scorer import Scorer
 
 PROBE = 16  # problems whose columns are compared with the arguments of reward functions before a run starts
@@ -155,17 +155,19 @@ def grader(
     right_from: float = 1.0,
     max_steps: int = 0,
     timeout: float = SECONDS,
+    still: float = STILL,
     given: Mapping[str, Callable[..., Any]] | None = None,
     read: Callable[[Problem], bool] = lambda _: True,
 ) -> Grader:
     """A grader with these reward functions, written FILE.py:FUNCTION=WEIGHT; without any it uses the tasks' verifiers.
 
     `given` holds reward functions that the calling program passes as Python functions, by name. `timeout` is in seconds
-    and holds for one call of one function. `read` says whether anybody reads the verdicts on a row of data.
+    and holds for one call of one function. A process of functions that somebody stops is given up after `still`
+    seconds. `read` says whether anybody reads the verdicts on a row of data.
     """
     if not rewards:
         return Grader(read=read)
-    functions = load([parse(text) for text in rewards], given, seconds=timeout)
+    functions = load([parse(text) for text in rewards], given, seconds=timeout, still=still)
     return Grader(Scorer(functions, right_from, max_steps, timeout))
 
 
@@ -175,6 +177,7 @@ def grader_of(experiment: Experiment, given: Mapping[str, Callable[..., Any]] | 
         right_from=experiment.right_from,
         max_steps=experiment.recipe.scale.num_steps,
         timeout=experiment.reward_timeout,
+        still=min(STILL, float(experiment.machine.deadline)),
         given=given,
         read=reads_verdicts(experiment.recipe),
     )

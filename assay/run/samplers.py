@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -72,9 +73,14 @@ class _Fleet:
         digest: str,
         launcher: Launcher | None,
     ) -> None:
+        from assay.engine.remote.secret import fresh_secret, secret_of
+
+        own_secret = launcher.secret if launcher is not None else fresh_secret()
+
         self.experiment, self.policy, self.learner = experiment, policy, learner
         self.folder, self.stack, self.digest, self.launcher = folder, stack, digest, launcher
         asked = experiment.machine.samplers
+        self.secret = own_secret if asked.isdecimal() else secret_of(os.environ, whose=f"the samplers at {asked}")
         self.started: dict[int, Server] = {}
         if asked.isdecimal():
             say(f"{asked} samplers are started")
@@ -147,7 +153,8 @@ class _Fleet:
         from assay.engine.remote.own import AssaySite
         from assay.engine.remote.vllm import VllmSite
 
-        return VllmSite(address) if self.experiment.machine.sampler == "vllm" else AssaySite(address)
+        kind = VllmSite if self.experiment.machine.sampler == "vllm" else AssaySite
+        return kind(address, self.secret)
 
     def _start(self, number: int) -> Site:
         """A server with this number, in place of the one that had it."""
@@ -180,7 +187,7 @@ class _Fleet:
         }
         base = self.policy.base
         model = str(locate(self.experiment.model)) if base is None else base.place
-        return start_own(model, log=log, seconds=START, options=options, launcher=self.launcher)
+        return start_own(model, secret=self.secret, log=log, seconds=START, options=options, launcher=self.launcher)
 
     def _start_vllm(self, log: Path) -> Server:
         """vLLM reads the model from a folder that is written for it: those of bases and runs it could not read."""
@@ -195,6 +202,7 @@ class _Fleet:
             machine.sampler_python,
             model,
             context=self.policy.config.context,
+            secret=self.secret,
             precision=self.learner.precision,
             cache_mb=machine.cache_mb,
             tensor=machine.sampler_tensor,

@@ -226,6 +226,9 @@ class Servers:
     def keeping(self) -> Any:
         return self.engine.keeping()
 
+    def writers(self, requests: Sequence[str]) -> str:
+        return ""
+
     def measured(self) -> dict[str, float]:
         return {"samplers/probe_gap": 0.25, "time/publish": 1.0}
 

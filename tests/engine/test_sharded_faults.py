@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -11,9 +12,11 @@ from pathlib import Path
 
 import pytest
 from engine_cases import batch_of, model_of, rows_of
+from listening import doors
 
 from assay.engine.interface import Want
 from assay.engine.sharded.engine import ShardedLearner
+from assay.engine.sharded.rank import interface_towards
 from assay.engine.sharded.ranks import Group, RankFailed, RankLost, Ranks
 
 pytestmark = pytest.mark.slow
@@ -63,6 +66,23 @@ def test_a_rank_that_fails_is_told_with_its_error(capsys: pytest.CaptureFixture[
         with pytest.raises(RankFailed, match=r"rank 0 of 2 failed: AttributeError.*'fly'"):
             group.call("do", "policy", "fly")
     assert "Traceback" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("named", ["", "lo"])
+def test_ranks_listen_to_each_other_alone_and_leave_nothing(named: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They find each other by a file that only this user opens, and have no port but gloo's."""
+    monkeypatch.setenv("GLOO_SOCKET_IFNAME", named)
+    if not named:
+        monkeypatch.delenv("GLOO_SOCKET_IFNAME")
+    with Ranks(Group(size=2, deadline=60)) as group:
+        found = doors(pids(group))
+        assert len(found) == 2 and all(door.on_loopback for door in found), found
+        assert stat.S_IMODE(group.meeting.stat().st_mode) == 0o700
+    assert not group.meeting.exists()
+
+
+def test_the_interface_towards_a_host_is_that_of_the_way_to_it() -> None:
+    assert interface_towards("127.0.0.1") == interface_towards("127.0.0.9") == "lo"
 
 
 def test_ranks_end_with_a_driver_that_is_killed() -> None:

@@ -16,7 +16,9 @@ from torch import Tensor
 from assay.engine.interface import Done
 from assay.engine.remote.publish import Published
 from assay.engine.remote.sampler import RemoteSampler
+from assay.engine.remote.secret import fresh_secret
 from assay.engine.remote.starting import start_own
+from assay.policy.safetensors_folder import write_weights
 from assay.record.folder import RunFolder
 from assay.rng import Key
 from assay.types import Request
@@ -162,11 +164,51 @@ def test_a_server_that_is_lost_is_replaced_and_the_run_ends_with_the_same_bits(
     alike(tmp_path / "calm", tmp_path / "hurt")
 
 
-def test_servers_given_by_address_are_used_and_left_running(
-    shell: Shell, model: Path, tmp_path: Path, told: tuple[str, ...]
+def test_a_foreign_process_that_changes_a_servers_weights_under_the_same_version_ends_the_run(
+    shell: Shell, model: Path, tmp_path: Path, told: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    options = {"precision": "fp32", "threads": 1}
-    with start_own(str(model), log=tmp_path / "log", options=options) as server:
+    """It knows what only the run and its server know, and does after a publish what the run does at one."""
+    plain = Published.receive
+
+    def receive(self: Published, weights: Iterable[tuple[str, Tensor]], version: int) -> None:
+        plain(self, weights, version)
+        if version != 2:
+            return
+        (site,) = self.sampler.sites
+        theirs = {name: tensor * 1.5 for name, tensor in self.source.tensors(merged=True)}
+        (tmp_path / "theirs").mkdir()
+        write_weights(tmp_path / "theirs", theirs, max_shard_bytes=10**9)
+        site.begin(self.sampler.run, seconds=60.0)
+        site.take({"folder": str(tmp_path / "theirs")}, self.sampler.run, seconds=60.0)
+        site.commit("2", self.sampler.run, seconds=60.0)
+
+    monkeypatch.setattr(Published, "receive", receive)
+    line = train_line(model, tmp_path / "run", *told, "--machine.engine", "native", "--machine.samplers", "1")
+    ended = shell(*line)
+    assert ended.code == 69 and "has given it weights" in ended.err and "the sampler at http://127.0.0.1:" in ended.err
+    assert steps_of(tmp_path / "run") == [1, 2]
+    monkeypatch.setattr(Published, "receive", plain)
+    assert shell("resume", tmp_path / "run").code == 0 and steps_of(tmp_path / "run") == [1, 2, 3, 4]
+    metrics = RunFolder.read_only(tmp_path / "run").read("metrics")
+    assert {one["policy/sampler_mismatch_max"] for one in metrics if "policy/sampler_mismatch_max" in one} == {0.0}
+
+
+def test_servers_given_by_address_are_used_and_left_running(
+    shell: Shell, model: Path, tmp_path: Path, told: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run knows their secret from its environment, and asks for it by name where it does not."""
+    secret, options = fresh_secret(), {"precision": "fp32", "threads": 1}
+    with start_own(str(model), secret=secret, log=tmp_path / "log", options=options) as server:
+        ended = shell(*train_line(model, tmp_path / "none", *told, "--machine.samplers", server.address))
+        assert (
+            ended.code == 78
+            and f"the samplers at {server.address} ask for a secret" in ended.err
+            and "ASSAY_SAMPLER_SECRET" in ended.err
+        )
+        monkeypatch.setenv("ASSAY_SAMPLER_SECRET", fresh_secret())
+        ended = shell(*train_line(model, tmp_path / "other", *told, "--machine.samplers", server.address))
+        assert ended.code == 78 and f"the sampler at {server.address} does not know this run's secret" in ended.err
+        monkeypatch.setenv("ASSAY_SAMPLER_SECRET", secret)
         for name in ("first", "second"):
             line = train_line(model, tmp_path / name, *told, "--machine.samplers", server.address)
             ended = shell(*line)

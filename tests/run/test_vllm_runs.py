@@ -19,6 +19,7 @@ from assay.engine.remote.starting import Server
 from assay.engine.remote.vllm import Vllm, VllmSite, start_vllm
 from assay.record.folder import RunFolder
 
+SECRET = "a-secret-of-tests-0123456789"
 VLLM = ("--machine.sampler", "vllm", "--machine.precision", "fp32", "--machine.cache-mb", "64")
 OURS = (*VLLM, "--machine.sampler-python", PYTHON)
 
@@ -43,7 +44,7 @@ def graded(tmp_path: Path) -> tuple[str, ...]:
 def server(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     require_vllm()
     log = tmp_path_factory.mktemp("server") / "log"
-    with start_vllm(Vllm(PYTHON, model, 64, "fp32", rows=16, cache_mb=64), log=log) as started:
+    with start_vllm(Vllm(PYTHON, model, 64, "fp32", rows=16, cache_mb=64, secret=SECRET), log=log) as started:
         yield started
 
 
@@ -90,7 +91,7 @@ def test_a_server_that_runs_already_trains_two_runs_one_after_the_other_and_stay
         assert [record["step"] for record in metrics] == [1, 2, 3, 4]
         assert all(record["samplers/probe_gap"] < 1e-4 and record["samplers/discarded"] == 0 for record in metrics)
         assert max(record["samplers/probe_gap"] for record in metrics) > 0, "vLLM has other sums than the learner"
-    site = VllmSite(server.address)
+    site = VllmSite(server.address, SECRET)
     assert site.wire.json("GET", "/is_paused", seconds=5.0) == {"is_paused": False}
     site.claim("another run", seconds=5.0)
     refused = shell(*train_line(model, tmp_path / "third", *given))
@@ -169,7 +170,7 @@ def test_a_killed_run_goes_on_where_it_was(
     with pytest.raises(Killed):
         shell(*train_line(model, tmp_path / "run", *given))
     monkeypatch.setattr(Published, "receive", plain)
-    assert VllmSite(server.address).wire.json("GET", "/is_paused", seconds=5.0) == {"is_paused": False}
+    assert VllmSite(server.address, SECRET).wire.json("GET", "/is_paused", seconds=5.0) == {"is_paused": False}
     ended = shell("resume", str(tmp_path / "run"))
     assert ended.code == 0, ended.err
     assert steps_of(tmp_path / "run") == [1, 2, 3, 4]

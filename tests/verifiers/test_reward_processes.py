@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -209,6 +210,33 @@ def test_a_function_that_never_ends_is_killed_and_named_with_row_and_line(case: 
     assert " did not return within 0.5 s; asked of one answer alone it did not return within 1 s" in message
     assert "for line 9 of rows.jsonl" in message and "--reward-timeout" in message
     assert gone(before)
+
+
+def test_a_process_that_somebody_stops_is_given_up_and_asked_again(tmp_path: Path) -> None:
+    """It ends long before the time limit of a call, which is that of functions that work."""
+    path, mark = file_with(tmp_path, "wait()"), tmp_path / "mark"
+    path.write_text(
+        f"import os, signal, pathlib\ndef wait():\n    if not os.path.exists({str(mark)!r}):\n"
+        f"        pathlib.Path({str(mark)!r}).touch()\n        os.kill(os.getpid(), signal.SIGSTOP)\n{path.read_text()}"
+    )
+    said: list[str] = []
+    judge = Scorer(load([parse(f"{path}:f")], still=1.0), limit=300.0, warn=said.append)
+    before, began = child_of(judge), time.monotonic()
+    with judge:
+        assert [verdict.kind for verdict in judge(EPISODES)] == ["", ""]
+    assert time.monotonic() - began < 60 and gone(before)
+    assert "stood still, stopped by a signal, for 1 s (machine.deadline); started again" in said[0]
+
+
+def test_a_process_that_stops_itself_each_time_ends_the_run(tmp_path: Path) -> None:
+    path = file_with(tmp_path, "os.kill(os.getpid(), signal.SIGSTOP)", head="import os, signal")
+    began = time.monotonic()
+    message = refused(Scorer(load([parse(f"{path}:f")], still=0.5), limit=300.0))
+    assert "'f'" in message and "stood still, stopped by a signal, for 0.5 s (machine.deadline)" in message
+    head = "import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)"
+    with pytest.raises(ConfigError, match=r"stood still, stopped by a signal, for 0\.5 s .* while it was imported"):
+        load([parse(f"{file_with(tmp_path, 'pass', head=head)}:f")], still=0.5)
+    assert time.monotonic() - began < 60
 
 
 def test_among_functions_that_wait_together_the_one_that_hangs_is_named(tmp_path: Path) -> None:

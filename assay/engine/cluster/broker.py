@@ -25,6 +25,7 @@ from ray.util.placement_group import placement_group, remove_placement_group  # 
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy  # type: ignore[import-not-found]
 
 import assay
+from assay.engine.cluster.guarded import guard_own, require_guarded, require_token
 from assay.engine.cluster.joining import (
     SHARED,
     STORE,
@@ -48,20 +49,23 @@ class Broker:
     """A connection to a Ray cluster, and the seats that it has there.
 
     broker = Broker(notice)
-    broker.connect("auto")
+    broker.connect("auto", log, token)
     broker.launch(PROGRAM, 2, Needs(cpus=1), home, secret, room=45.0, shared=mark); broker.end([0, 1])
     """
 
-    def __init__(self, notice: Callable[[int, str], None]) -> None:
-        """`notice(number, words)` is called from a thread when a process has ended."""
-        self.notice = notice
+    def __init__(self, notice: Callable[[int, str], None], mode: str = "") -> None:
+        """`notice(number, words)` is called from a thread when a process has ended. `mode` is Ray's mode of asking for
+        a token as a person has set it, "" where nobody has.
+        """
+        self.notice, self.mode = notice, mode
         self.seats: dict[int, Any] = {}  # number -> actor
         self.groups: dict[int, Any] = {}  # number -> placement group of its launch
         self.nodes: dict[int, str] = {}  # number -> id of its node
         self.count = 0
 
-    def connect(self, asked: str, log: Path) -> dict[str, Any]:
-        """Joins the cluster at `asked`, HOST:PORT, or, for `auto`, one that is known here or else a new one.
+    def connect(self, asked: str, log: Path, token: str) -> dict[str, Any]:
+        """Joins the cluster at `asked`, HOST:PORT, or, for `auto`, one that is known here or else a new one, whose
+        token is `token`.
 
         From then on Ray prints to `log`, so that the terminal keeps its progress bar.
         """
@@ -72,7 +76,10 @@ class Broker:
         how: dict[str, Any] = {"log_to_driver": False, "logging_level": "error", "configure_logging": False}
         if address:
             require_listening(address)
+            require_token(os.environ, address, self.mode)
+            require_guarded(address)
         else:
+            guard_own(os.environ, token)
             require_shared_memory(shutil.disk_usage(SHARED).free)
             roots = [str(Path(assay.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
             os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, roots))  # the workers must find this package
@@ -192,8 +199,8 @@ def _line(error: BaseException) -> str:
     return next(filter(None, str(error).strip().splitlines()), type(error).__name__)
 
 
-def serve(channel: int, words: int, parent: int) -> None:
-    """What the child's interpreter runs."""
+def serve(channel: int, words: int, parent: int, mode: str) -> None:
+    """What the child's interpreter runs, by `assay.engine.cluster.guarded`."""
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     driver = Parent(channel, words, parent, tied=False)  # a killed cluster leaves agents behind for half a minute
     threading.Thread(target=_outlive, args=(parent,), daemon=True).start()
@@ -203,7 +210,7 @@ def serve(channel: int, words: int, parent: int) -> None:
         with lock:
             driver.say(pickle.dumps(message))
 
-    broker = Broker(lambda number, how: say("ended", number, how))
+    broker = Broker(lambda number, how: say("ended", number, how), mode)
     while (frame := driver.read()) is not None:
         try:
             method, arguments, named = pickle.loads(frame)

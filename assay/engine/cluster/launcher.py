@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import secrets
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 from assay.host.child import Child, Process
@@ -30,8 +33,14 @@ class Placed(Process, Protocol):
 class Launcher(Protocol):
     """Starts processes, each of which runs a program of `assay.host.child`."""
 
+    secret: str  # of the run, for what it starts and what listens
+
     def start(self, program: str, count: int, needs: Needs) -> Sequence[Placed]:
         """So many processes, which all run. EndpointError if there is no room for them."""
+        ...
+
+    def meeting(self) -> Path:
+        """A new folder that all processes see and nobody but this user opens. Who asks for it removes it."""
         ...
 
 
@@ -62,8 +71,11 @@ class Here:
     """
 
     def __init__(self, child: Callable[[str], Process] = Child) -> None:
-        self.child = child
+        self.child, self.secret = child, secrets.token_hex(32)
 
     def start(self, program: str, count: int, needs: Needs) -> Sequence[Placed]:
         """`needs` is not looked at: the settings of a run say how many processes this machine carries."""
         return [Local(self.child(program)) for _ in range(count)]
+
+    def meeting(self) -> Path:
+        return Path(tempfile.mkdtemp(prefix="assay-meeting-"))

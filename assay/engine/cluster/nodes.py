@@ -14,12 +14,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
+from assay.engine.cluster.guarded import PROBE
 from assay.engine.cluster.launcher import Needs
 from assay.engine.cluster.seat import HEAD
 from assay.errors import AssayError, EndpointError
 from assay.host.child import Child, Line, listen
 
-PROGRAM = "assay.engine.cluster.broker:serve"
+PROGRAM = "assay.engine.cluster.guarded:serve"
 JOIN = 30.0  # seconds until a cluster is joined or started
 ROOM = 45.0  # seconds that a cluster has to find places for a launch
 ANSWER = 15.0  # seconds in which the broker must answer beyond what a call itself may take
@@ -64,12 +65,13 @@ class Cluster:
     def __init__(self, address: str, *, folder: Path, room: float = ROOM) -> None:
         """`folder` must be seen by all nodes. A launch for which there is no room within `room` seconds is refused."""
         self.asked, self.folder, self.room = address, folder, room
+        self.secret = secrets.token_hex(32)
         self.endings: dict[int, str] = {}  # number of a process -> how it ended
         self.far: dict[int, Far] = {}
         self._lock, self._looked = threading.RLock(), 0.0
         self.broker = Child(PROGRAM)
         try:
-            self.facts = self._ask("connect", address, folder / LOG, seconds=JOIN)
+            self.facts = self._ask("connect", address, folder / LOG, self.secret, seconds=JOIN + PROBE)
         except BaseException:
             self.broker.close(now=True)
             raise
@@ -113,6 +115,11 @@ class Cluster:
         made = [Far(self, one, lines[one["number"]]) for one in facts]
         self.far.update({one.number: one for one in made})
         return made
+
+    def meeting(self) -> Path:
+        folder = self.folder / f".meeting-{secrets.token_hex(8)}"
+        folder.mkdir(mode=0o700)
+        return folder
 
     def ended(self, number: int) -> bool:
         """Whether Ray has said that a process ended, which a connection to a node without power does not show; with the

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import socket
 import sys
 import threading
 from collections.abc import Callable, Mapping
@@ -12,6 +14,8 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from assay.engine.interface import Span
+from assay.engine.remote.guests import Guests, Turned, size_of
+from assay.engine.remote.inside_vllm.assay_door import ASKED, OPEN, refusal
 from assay.engine.remote.messages import answer, asked, packed, token_ids
 from assay.engine.remote.receiving import TRANSPORTS, Transport, from_files
 from assay.engine.remote.served import Call, Served, Taken, Unready
@@ -19,18 +23,19 @@ from assay.engine.sampling_call import Limits, check
 from assay.errors import ConfigError, DataError
 
 VERSION = "assay-1"  # of what is said between sampler and server
-LARGEST = 1 << 30  # bytes of a request: a whole step's prompts
 LEASE = 30.0  # seconds without a renewal after which a lease ends
 PAUSE = 600.0  # seconds that a pause waits for the call under way
+LINGER = 0.5  # seconds in which who was turned away hears of it, while the rest of what he sends is thrown away
+THROWN = 1 << 20  # bytes of that at most
 
 Reply = Mapping[str, Any]
 
 
 class Server(ThreadingHTTPServer):
-    """Listens at an address for what a `Served` engine is asked.
+    """Listens at an address for what a `Served` engine is asked by those who name its secret.
 
     Example:
-        server = Server(served, facts)
+        server = Server(served, facts, secret=secrets.token_hex(32))
         threading.Thread(target=server.serve_forever, daemon=True).start()
     """
 
@@ -38,8 +43,14 @@ class Server(ThreadingHTTPServer):
     block_on_close = False
     request_queue_size = 256
 
-    def __init__(self, served: Served, facts: Mapping[str, Any], *, host: str = "127.0.0.1", port: int = 0) -> None:
+    def __init__(
+        self, served: Served, facts: Mapping[str, Any], *, secret: str, host: str = "127.0.0.1", port: int = 0
+    ) -> None:
+        if not secret:
+            raise ConfigError(f"a server asks for a secret: set {ASKED}.")
         super().__init__((host, port), Handler)
+        self.secret, self.names = secret, frozenset({host, "localhost", socket.gethostname()})
+        self.guests = Guests()
         self.served, self.facts = served, dict(facts)
         self.transport: Transport = from_files
 
@@ -48,6 +59,17 @@ class Server(ThreadingHTTPServer):
         host, port = self.server_address[:2]
         return f"http://{host!s}:{port}"
 
+    def process_request(self, request: Any, client_address: Any) -> None:
+        self.guests.enter(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        self.guests.leave(request)
+        super().shutdown_request(request)
+
+    def service_actions(self) -> None:
+        self.guests.sweep()
+
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that hangs up is no error of the server; all else stands in its log."""
         if not isinstance(sys.exc_info()[1], OSError):
@@ -55,7 +77,7 @@ class Server(ThreadingHTTPServer):
 
 
 class Handler(BaseHTTPRequestHandler):
-    timeout = 60.0  # seconds that a client may take over a request
+    timeout = 60.0  # seconds without a byte from a client, or to it
 
     def log_message(self, format: str, *args: Any) -> None:
         """Nothing: a run asks thousands of times."""
@@ -69,10 +91,14 @@ class Handler(BaseHTTPRequestHandler):
     def _answer(self, routes: Mapping[str, Callable[[Handler, Any], Reply | None]]) -> None:
         path = urlsplit(self.path).path
         try:
+            body = self._body(self._admitted(path))
             if path not in routes:
                 self._say({"error": {"message": f"there is no {self.command} {path}", "type": "NotFound"}}, 404)
-            elif (reply := routes[path](self, self._body())) is not None:
+            elif (reply := routes[path](self, body)) is not None:
                 self._say(reply)
+        except Turned as turned:
+            self._say(_error(turned), turned.status)
+            self._throw_away()
         except Taken as taken:
             self._say(_error(taken), 409)
         except Unready as unready:
@@ -84,11 +110,24 @@ class Handler(BaseHTTPRequestHandler):
         except Exception as error:  # told to whoever asked
             self._say(_error(error), 500)
 
-    def _body(self) -> Any:
-        size = int(self.headers.get("Content-Length") or 0)
-        if size > LARGEST:
-            raise DataError(f"a request has at most {LARGEST:,} bytes, not {size:,}.")
+    def _admitted(self, path: str) -> int:
+        """The bytes of a request's body, if its head is that of one that is answered."""
+        headers: dict[str, list[str]] = {}
+        for name, value in self.headers.items():
+            headers.setdefault(name.lower(), []).append(value)
+        open_to_all = self.command == "GET" and path == OPEN
+        if why := refusal(headers, secret="" if open_to_all else self.home.secret, names=self.home.names):
+            raise Turned(*why)
+        size = size_of(self.command, self.headers)
+        if not open_to_all:
+            self.home.guests.known(self.connection)
+        return size
+
+    def _body(self, size: int) -> Any:
         data = self.rfile.read(size)
+        if len(data) < size:
+            raise Turned(400, f"the body ends after {len(data):,} of {size:,} bytes.")
+        self.home.guests.heard(self.connection)
         try:
             body = json.loads(data) if data else {}
         except (ValueError, RecursionError):
@@ -96,6 +135,15 @@ class Handler(BaseHTTPRequestHandler):
         if not isinstance(body, dict):
             raise DataError("the body of a request is a JSON object.")
         return body
+
+    def _throw_away(self) -> None:
+        """Takes what a client goes on sending for a moment: else the system would take the reply back from him."""
+        self.connection.settimeout(LINGER)
+        with contextlib.suppress(OSError):
+            self.connection.shutdown(socket.SHUT_WR)
+            left = THROWN
+            while left > 0 and (data := self.connection.recv(1 << 16)):
+                left -= len(data)
 
     @property
     def home(self) -> Server:
@@ -136,7 +184,7 @@ class Handler(BaseHTTPRequestHandler):
     def _one(self, call: Call) -> Reply:
         served = self.home.served
         found = [item[1] for item in served.answers(call) if item is not None]
-        return answer(found[0], call.requests[0], plain=True)
+        return answer(found[0], call.requests[0], weights=call.weights, plain=True)
 
     def _lines(self, call: Call) -> None:
         """Answers as they come, and empty lines between, which show that the server lives, and to it that the client
@@ -155,7 +203,7 @@ class Handler(BaseHTTPRequestHandler):
                     self.wfile.write(b"\n")
                     continue
                 place, made = item
-                line = answer(made, call.requests[place], plain=False)
+                line = answer(made, call.requests[place], weights=call.weights, plain=False)
                 self._line({"place": place, **line})
             self._line({"end": True, "prefilled": call.prefilled})
         except OSError:
@@ -217,6 +265,13 @@ class Handler(BaseHTTPRequestHandler):
         self.home.served.lease.require(run)
         return run
 
+    def _holder_of(self, body: Any) -> str:
+        """The run that gives an order about weights, which must have the lease."""
+        run = self._run_of(body)
+        if not run or self.home.served.lease.holder() != run:
+            raise Taken("weights are taken from the run that has the lease: POST /lease with its name comes first.")
+        return run
+
     def pause(self, body: Any) -> Reply:
         """Ends no answer: whatever the mode, the call under way is finished, and those that wait go on waiting; mode
         `abort` gives up those that wait.
@@ -245,25 +300,29 @@ class Handler(BaseHTTPRequestHandler):
     # Weights
 
     def init_weights(self, body: Any) -> Reply:
-        self._run_of(body)
+        self._holder_of(body)
         told = _mapping(body, "init_info")
         name = told.get("backend", "files")
         if name not in TRANSPORTS:
             raise DataError(f"the backend of weights is one of {', '.join(TRANSPORTS)}, not {name!r}.")
+        if (host := told.get("host", self.client_address[0])) != self.client_address[0]:
+            raise DataError(
+                f"weights come from the run itself, which asks from {self.client_address[0]}, not from {host!r}."
+            )
         self.home.transport = TRANSPORTS[name](told)
         return {"message": "Weight transfer initialized"}
 
     def start_weights(self, body: Any) -> Reply:
-        self.home.served.begin_weights(PAUSE, self._run_of(body))
+        self.home.served.begin_weights(PAUSE, self._holder_of(body))
         return {"message": "Weight update started"}
 
     def update_weights(self, body: Any) -> Reply:
-        self._run_of(body)
+        self._holder_of(body)
         self.home.served.take_weights(self.home.transport(_mapping(body, "update_info")))
         return {"message": "Weights updated"}
 
     def finish_weights(self, body: Any) -> Reply:
-        self._run_of(body)
+        self._holder_of(body)
         label = str(body.get("weight_version", ""))
         if not label.isdecimal():
             raise DataError(f"weight_version is the number of the version, not {label!r}.")
@@ -273,7 +332,7 @@ class Handler(BaseHTTPRequestHandler):
     def check_weights(self, body: Any) -> Reply:
         if body.get("action") != "checksum":
             raise DataError("the action of /weight_checker is checksum.")
-        return {"checksums": self.home.served.receiver.checksums()}
+        return {"checksums": self.home.served.sums or self.home.served.receiver.checksums()}
 
 
 def _mapping(body: Any, name: str) -> Mapping[str, Any]:

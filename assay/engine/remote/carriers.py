@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from assay.engine.remote.inside_vllm.assay_group import Group
+    from assay.engine.remote.inside_vllm.assay_store import GuardedStore
 
 By = Literal["files", "gloo", "nccl"]
 
@@ -109,7 +110,7 @@ class Network:
         self.backend, self.join = backend, join
         self.device = torch.device("cuda", torch.cuda.current_device()) if backend == "nccl" else torch.device("cpu")
         self._groups: dict[Site, Group] = {}
-        self._store: Any = None
+        self._guarded: GuardedStore | None = None
         self._lock, self._count = threading.Lock(), 0
 
     def reach(self, site: Site, run: str) -> None:
@@ -120,23 +121,21 @@ class Network:
 
         from assay.engine.remote.inside_vllm.assay_group import Group, Joining, address_towards
 
-        with self._lock:
-            store, self._count = self._opened(), self._count + 1
-            name = f"server {self._count}"
         host = address_towards(urlsplit(site.wire.address).hostname or "")
+        with self._lock:
+            guarded, self._count = self._opened(), self._count + 1
+            name, port, secret = f"server {self._count}", guarded.gate(host), guarded.admit()
         size = 1 + site.processes(seconds=self.join)
-        joining = Joining(self.backend, host, store.port, name, size, self.join)
-        joined = _Task(lambda: Group(joining, 0, store, self.device))
+        joining = Joining(self.backend, host, port, name, size, self.join, secret)
+        joined = _Task(lambda: Group(joining, 0, guarded.store, self.device))
         site.join(asdict(joining), run, seconds=self.join)
         self._groups[site] = joined.result(self.join, f"{site.wire.name} has not joined its group")
 
-    def _opened(self) -> Any:
-        from torch._C._distributed_c10d import TCPStore
+    def _opened(self) -> GuardedStore:
+        from assay.engine.remote.inside_vllm.assay_store import GuardedStore
 
-        if self._store is None:
-            about = {"is_master": True, "wait_for_workers": False, "timeout": timedelta(seconds=self.join)}
-            self._store = TCPStore("0.0.0.0", 0, **about)
-        return self._store
+        self._guarded = self._guarded or GuardedStore(self.join)
+        return self._guarded
 
     @contextlib.contextmanager
     def packed(self, bucket: Mapping[str, Tensor]) -> Iterator[Packed]:
@@ -181,7 +180,9 @@ class Network:
 
     def close(self) -> None:
         self._groups.clear()
-        self._store = None
+        if self._guarded is not None:
+            self._guarded.close()
+        self._guarded = None
 
 
 def _sent(site: Site, work: Any, told: _Task) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from assay.engine.interface import Generation
 from assay.engine.remote.reading import ANSWER, LOST
-from assay.engine.remote.site import Parcel, Site
+from assay.engine.remote.site import Parcel, Site, StaleWeights
 from assay.engine.remote.wire import Garbled, Refused
 from assay.errors import AssayError, EndpointError, ProcessLost
 from assay.rng import Key, digest
@@ -188,6 +188,8 @@ class Couriers:
                     return
             with self._lock:
                 self._strikes[number] = 0
+        except StaleWeights as foreign:  # no other server makes that good
+            order.bring(foreign)
         except Garbled as nonsense:  # it answers, and would say the same again
             for place in left:
                 order.bring((place, Generation.failed(ANSWER, str(nonsense))))

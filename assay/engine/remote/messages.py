@@ -80,9 +80,9 @@ def token_ids(found: Any, *, rows: int) -> Ids:
     return np.array(found, np.int32)
 
 
-def answer(made: Generation, request: Request, *, plain: bool) -> dict[str, Any]:
-    """An answer as our server gives it, under the version of the weights that wrote it, which may be old by now. A
-    `plain` one also says what vLLM's says of each token.
+def answer(made: Generation, request: Request, *, weights: str, plain: bool) -> dict[str, Any]:
+    """An answer as our server gives it, under the version of the weights that wrote it, which may be old by now, and
+    under their digest. A `plain` one also says what vLLM's says of each token.
     """
     segment, count = made.segment, len(made.segment)
     choice: dict[str, Any] = {
@@ -96,7 +96,7 @@ def answer(made: Generation, request: Request, *, plain: bool) -> dict[str, Any]
         assert likely is not None
         pairs = zip(segment.ids.tolist(), likely.tolist(), strict=True)
         choice["logprobs"] = {"content": [{"token_id": token, "logprob": logp} for token, logp in pairs]}
-    own = {name: packed(getattr(segment, name)) for name in STREAMS}
+    own = {**{name: packed(getattr(segment, name)) for name in STREAMS}, "weights": weights}
     size = len(request.context) + request.given
     usage = {"prompt_tokens": size, "completion_tokens": count, "total_tokens": size + count}
     return {"request_id": request.id, "choices": [choice], "usage": usage, "assay": own}

@@ -23,7 +23,7 @@ class AssaySite:
     """A server of `assay.engine.remote.server`.
 
     Example:
-        site = AssaySite("http://10.0.0.5:8000")
+        site = AssaySite("http://10.0.0.5:8000", secret)
         site.examine(expected), site.claim("run-7", seconds=30.0)
     """
 
@@ -31,9 +31,9 @@ class AssaySite:
     parcel = 0
     streams = True
 
-    def __init__(self, address: str, *, lease: float = LEASE) -> None:
+    def __init__(self, address: str, secret: str = "", *, lease: float = LEASE) -> None:
         """After `lease` seconds without a sign of life of this run the server is free again."""
-        self.wire = Wire(address)
+        self.wire = Wire(address, secret)
         self.lease = lease
         self.prefilled = 0  # prompt tokens that it has run for us
         self.place = ""
@@ -85,7 +85,7 @@ class AssaySite:
 
     def score(self, spans: Sequence[Span]) -> list[np.ndarray]:
         body = {"spans": [{"context": s.context.tolist(), "ids": s.ids.tolist()} for s in spans]}
-        said = self.wire.json("POST", "/score", body, seconds=SCORE)
+        said = self.wire.json("POST", "/score", body, seconds=SCORE, cuttable=True)
         try:
             found = [unpacked(logp, len(s.ids)) for logp, s in zip(said["logp"], spans, strict=True)]
         except (KeyError, TypeError, ValueError):
@@ -119,30 +119,33 @@ class AssaySite:
     # Weights
 
     def begin(self, run: str, *, seconds: float) -> None:
-        self.wire.json("POST", "/start_weight_update", {"assay": {"run": run}}, seconds=seconds)
+        self.wire.json("POST", "/start_weight_update", {"assay": {"run": run}}, seconds=seconds, cuttable=True)
 
     def processes(self, *, seconds: float) -> int:
         return 1
 
     def join(self, told: Mapping[str, Any], run: str, *, seconds: float) -> None:
         body = {"assay": {"run": run}, "init_info": dict(told)}
-        self.wire.json("POST", "/init_weight_transfer_engine", body, seconds=seconds)
+        self.wire.json("POST", "/init_weight_transfer_engine", body, seconds=seconds, cuttable=True)
 
     def take(self, told: Mapping[str, Any], run: str, *, seconds: float) -> None:
         body = {"assay": {"run": run}, "update_info": dict(told)}
-        self.wire.json("POST", "/update_weights", body, seconds=seconds)
+        self.wire.json("POST", "/update_weights", body, seconds=seconds, cuttable=True)
 
     def commit(self, label: str, run: str, *, seconds: float) -> None:
         body = {"assay": {"run": run}, "weight_version": label}
-        self.wire.json("POST", "/finish_weight_update", body, seconds=seconds)
+        self.wire.json("POST", "/finish_weight_update", body, seconds=seconds, cuttable=True)
 
     def abandon(self, run: str, *, seconds: float) -> None:
         """Nothing has to be said: with weights of two versions our server answers nobody."""
 
     def checksums(self, run: str, *, seconds: float) -> dict[str, str]:
         body = {"action": "checksum", "assay": {"run": run}}
-        found = self.wire.json("POST", "/weight_checker", body, seconds=seconds)
+        found = self.wire.json("POST", "/weight_checker", body, seconds=seconds, cuttable=True)
         return found.get("checksums", {}) if isinstance(found, dict) else {}
+
+    def held(self, *, seconds: float) -> str:
+        return ""
 
 
 def taken(wire: Wire, refused: Refused) -> AssayError:

@@ -25,7 +25,7 @@ class PlacedServer:
     """A server that one of the programs of this module runs.
 
     Example:
-        server = PlacedServer(OWN, ["--model", "models/tiny"], cluster, Needs(cpus=4), name="a sampler", log=log)
+        server = PlacedServer(OWN, (arguments, handed(secret)), cluster, Needs(cpus=4), name="a sampler", log=log)
     """
 
     def __init__(self, program: str, told: Any, launcher: Launcher, needs: Needs, *, name: str, log: Path) -> None:
@@ -60,7 +60,8 @@ def serve_own(channel: int, words: int, parent: int) -> None:
     starter = Parent(channel, words, parent)
     if (frame := starter.read()) is None:
         return
-    arguments, host, log = pickle.loads(frame)
+    (arguments, environment), host, log = pickle.loads(frame)
+    os.environ.update(environment)
     _print_to(log)
     threading.Thread(target=_end_with, args=(starter,), daemon=True).start()
     from assay.engine.remote.server import main

@@ -20,9 +20,9 @@ import numpy as np
 
 from assay.engine.interface import Done, Generation, Scores, Span, Ticket
 from assay.engine.remote.carriers import Carrier
-from assay.engine.remote.receiving import BUCKET, checksum
+from assay.engine.remote.receiving import BUCKET, checksum, digest_of
 from assay.engine.remote.sampler import RemoteSampler
-from assay.engine.remote.site import Site
+from assay.engine.remote.site import Site, StaleWeights
 from assay.engine.remote.wire import Gone
 from assay.errors import EndpointError
 from assay.host import terminal
@@ -39,10 +39,6 @@ PROBE_CONTEXT, PROBE_TOKENS = 12, 24
 FAULTS = 2  # failed publishes after which a server is given up
 SECONDS = 600.0  # for one bucket, or for the pause before the first
 FAREWELL = 30.0  # for each exchange that breaks an update off
-
-
-class StaleWeights(EndpointError):
-    """A server does not compute with the weights that were published to it."""
 
 
 def probes(vocab: int, context: int) -> list[Span]:
@@ -82,6 +78,7 @@ class Published:
         self.seconds = 0.0  # that publishing took since `measured` was asked
         self.moved = 0  # bytes that went to each server at the last publish
         self._known: set[Site] = set()  # servers that have shaken hands
+        self._sums: dict[str, str] = {}  # of the tensors of the last publish
 
     @property
     def version(self) -> int:
@@ -104,6 +101,9 @@ class Published:
     def keeping(self) -> AbstractContextManager[None]:
         return self.sampler.keeping()
 
+    def writers(self, requests: Sequence[str]) -> str:
+        return self.sampler.writers(requests)
+
     def measured(self) -> Stats:
         found = self.sampler.measured() | {"time/publish": self.seconds, "samplers/probe_gap": self.gap}
         self.seconds = 0.0
@@ -123,12 +123,12 @@ class Published:
         """
         began = time.monotonic()
         with self.sampler.publishing():
-            self._reach(weights, version)
-            self.sampler.published(version)
+            digest = self._reach(weights, version)
+            self.sampler.published(version, digest=digest)
         self.seconds += time.monotonic() - began
 
-    def _reach(self, weights: Iterable[tuple[str, Tensor]], version: int) -> None:
-        """Publishes to every server that is left, again where it failed."""
+    def _reach(self, weights: Iterable[tuple[str, Tensor]], version: int) -> str:
+        """Publishes to every server that is left, again where it failed; returns the digest of the weights."""
         faults: Counter[int] = Counter()
         waiting = self._revived() | set(self.sampler.couriers.living)
         while waiting:
@@ -141,6 +141,7 @@ class Published:
             waiting = self._revived() | (found.keys() & set(self.sampler.couriers.living))
         if not self.sampler.couriers.living:
             raise self.sampler.couriers.all_gone()
+        return digest_of(self._sums)
 
     def _revived(self) -> set[int]:
         """The numbers of the lost servers in whose place another one was started."""
@@ -194,9 +195,12 @@ class Published:
         with ThreadPoolExecutor(max(1, len(sites)), "publish") as threads:
             whole = False
             try:
+                # a run that stood still may have lost its lease
+                act(lambda site: site.claim(run, seconds=self.sampler.patience.silence))
                 act(lambda site: self.carrier.reach(site, run))
                 act(lambda site: site.begin(run, seconds=SECONDS))
-                sums, self.moved = {}, 0
+                sums: dict[str, str] = {}
+                self._sums, self.moved = sums, 0
                 for bucket in _buckets(weights):
                     sums |= {name: checksum(tensor) for name, tensor in bucket.items()}
                     with self.carrier.packed(bucket) as packed:
@@ -229,6 +233,7 @@ class Published:
                 f"{site.wire.name} holds other bytes than were published in {len(wrong)} of {len(sums)} tensors, "
                 f"first {wrong[0]}: nothing is trained on what it writes. Start it again, then `assay resume`."
             )
+        self.sampler.holds[site] = site.held(seconds=SECONDS)
         scored = site.score(self.probes)
         gap = max(
             float(np.abs(np.float64(mine.logp) - theirs).max()) for mine, theirs in zip(expected, scored, strict=True)

@@ -59,13 +59,14 @@ class FromNetwork:
     """The tensors of a bucket that the learner sends through a process group, of which this process is number 1.
 
     Example:
-        FromNetwork(asdict(Joining("gloo", "10.0.0.4", 40123, "server 0", size=2, seconds=60.0)))
+        FromNetwork(asdict(Joining("gloo", "10.0.0.4", 40123, "server 0", 2, 60.0, secret)))
     """
 
     def __init__(self, told: Mapping[str, Any]) -> None:
         import torch
 
-        from assay.engine.remote.inside_vllm.assay_group import Group, Joining, store_of
+        from assay.engine.remote.inside_vllm.assay_group import Group, Joining
+        from assay.engine.remote.inside_vllm.assay_store import store_behind
 
         try:
             joining = Joining(**told)
@@ -73,7 +74,8 @@ class FromNetwork:
             raise DataError(f"init_info does not say which group of processes is joined: {error}.") from None
         cuda = joining.backend == "nccl"
         device = torch.device("cuda", torch.cuda.current_device()) if cuda else torch.device("cpu")
-        self.group = Group(joining, 1, store_of(joining), device)
+        store = store_behind(joining.host, joining.port, joining.secret, joining.seconds)
+        self.group = Group(joining, 1, store, device)
 
     def __call__(self, told: Mapping[str, Any]) -> Iterator[Piece]:
         from assay.engine.remote.inside_vllm.assay_group import unpacked
@@ -140,6 +142,12 @@ class Receiver:
     def checksums(self) -> dict[str, str]:
         """SHA-256 of the bytes of each tensor, as it is kept here: fp32 at least, row by row."""
         return {name: checksum(tensor) for name, tensor in self.slots.items()}
+
+
+def digest_of(sums: Mapping[str, str]) -> str:
+    """One digest of all tensors, by the checksum of each under its name."""
+    told = "".join(f"{name} {value}\n" for name, value in sorted(sums.items()))
+    return hashlib.sha256(told.encode()).hexdigest()
 
 
 def checksum(tensor: Tensor) -> str:

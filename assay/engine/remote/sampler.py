@@ -18,7 +18,7 @@ from typing import Any, Self
 from assay.engine.interface import Done, Generation
 from assay.engine.remote.couriers import Couriers, Order, Patience, names
 from assay.engine.remote.reading import read
-from assay.engine.remote.site import Expected, Site
+from assay.engine.remote.site import Expected, Site, StaleWeights
 from assay.engine.remote.wire import Gone
 from assay.engine.sampling_call import Limits, check
 from assay.errors import ConfigError, EndpointError, UsageError
@@ -29,7 +29,12 @@ from assay.types import Request, Stats
 LOOK = 0.5  # seconds after which a thread that waits looks at its deadline
 GRACE = 60.0  # seconds beyond the deadline of an exchange in which a courier must have said something
 FRESH = {"0": 0, "default": 0}  # how servers call the weights that they were started with
-CLAIM = 30.0  # seconds for the first claim of a server, and for the release
+CLAIM = 30.0  # seconds for an exchange that computes nothing
+REMEMBERED = 1 << 16  # answers of which it is known who wrote them
+FOREIGN = (
+    "Another process has given it weights, so nothing that it has written since is trained on. Find out who else knows "
+    "its secret, start it again with another one, then `assay resume`."
+)
 
 
 class RemoteSampler:
@@ -70,6 +75,9 @@ class RemoteSampler:
         self.version = version
         self.place = place
         self._published = {**FRESH, str(version): version}  # labels that servers give to weights -> versions
+        self._weights: dict[int, set[str]] = {}  # version -> digests of the weights that were published under it
+        self.holds: dict[Site, str] = {}  # what a server was found to hold after the last publish to it
+        self._wrote: dict[str, str] = {}  # id of a request -> who wrote its answer, of the latest ones
         self._settled = threading.Event()  # not while servers take weights
         self._settled.set()
         self._keeping, self._blocks = "", itertools.count(1)
@@ -161,11 +169,53 @@ class RemoteSampler:
         if all(self.sites[number] is not site for number in self.couriers.living):
             raise Gone(f"{site.wire.name} was given up before its answer was read.")
 
-    def published(self, version: int, label: str = "") -> None:
-        """From now on servers have the weights of this version, which they call `label`: its number, if not given."""
+    def published(self, version: int, label: str = "", *, digest: str = "") -> None:
+        """From now on servers have the weights of this version, which they call `label`: its number, if not given.
+        Answers of other weights than those of the `digest` are not taken for those of this version.
+        """
         self._published[label or str(version)] = version
+        if digest:
+            self._weights.setdefault(version, set()).add(digest)
         self.version = version
         self.couriers.welcome()
+
+    def _require_published(self, site: Site, said: Any, made: Generation) -> None:
+        """A label can be set by whoever gives a server weights; their digest cannot."""
+        known = self._weights.get(made.segment.version)
+        if not site.streams or known is None or (found := said["assay"].get("weights")) in known:
+            return
+        ours = " and ".join(sorted(one[:12] for one in known))
+        raise StaleWeights(
+            f"{site.wire.name} wrote an answer with weights of digest {str(found)[:12]} under the number of version "
+            f"{made.segment.version}, for which this run has published {ours}. {FOREIGN}"
+        )
+
+    def require_held(self) -> None:
+        """Raises for a server whose weights somebody has touched since they were published to it. One that has ended
+        since it wrote cannot be asked; its last publish was believed.
+        """
+        for number in self.couriers.living:
+            site = self.sites[number]
+            if not self.holds.get(site):
+                continue
+            try:
+                found = site.held(seconds=CLAIM)
+            except Gone:
+                continue
+            if found != self.holds[site]:
+                raise StaleWeights(
+                    f"{site.wire.name} holds weights that this run has not published to it ({found[:24]} in place of "
+                    f"{self.holds[site][:24]}). {FOREIGN}"
+                )
+
+    def _remember(self, request: str, site: Site) -> None:
+        self._wrote.pop(request, None)
+        self._wrote[request] = site.wire.name
+        while len(self._wrote) > REMEMBERED:
+            del self._wrote[next(iter(self._wrote))]
+
+    def writers(self, requests: Sequence[str]) -> str:
+        return ", ".join(dict.fromkeys(self._wrote[request] for request in requests if request in self._wrote))
 
     def close(self) -> None:
         """Ends what is under way and releases the servers that are left."""
@@ -190,6 +240,8 @@ class RemoteSampler:
             self._settle(site)
             made = read(said, request, expected, published=published, oldest=oldest, streams=site.streams)
             if made.finish != "error":
+                self._require_published(site, said, made)
+                self._remember(request.id, site)
                 return made
             return Generation.failed(made.kind, f"{site.wire.name}: {made.detail}", version=made.segment.version)
 
@@ -242,11 +294,19 @@ class RemoteTicket:
                     self._take(self.order.arrived.get(timeout=LOOK))
                 except queue.Empty:
                     self._require_news()
+            if self._trouble is None:
+                self._require_held()
         finally:
             self.sampler.waited += time.monotonic() - began
         if self._trouble is not None:
             raise self._trouble
         return [self._made[place] for place in range(len(self.order.requests))]
+
+    def _require_held(self) -> None:
+        try:
+            self.sampler.require_held()
+        except StaleWeights as trouble:
+            self._trouble = trouble
 
     @property
     def left(self) -> int:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from assay.engine.interface import Generation, Scores, Span
-from assay.engine.remote.receiving import Piece, Receiver
+from assay.engine.remote.receiving import Piece, Receiver, digest_of
 from assay.errors import AssayError, EndpointError
 from assay.rng import Key
 from assay.types import Request
@@ -48,6 +48,7 @@ class Call:
     answers: queue.SimpleQueue[tuple[int, Generation] | BaseException | None] = field(default_factory=queue.SimpleQueue)
     dropped: bool = False  # nobody waits for it any more
     prefilled: int = 0  # prompt tokens that were run for it; of calls that were gathered, the first has all
+    weights: str = ""  # the digest of those that write its answers; "" for those that the server was started with
 
     @property
     def ids(self) -> set[str]:
@@ -98,7 +99,9 @@ class Served:
 
     def __init__(self, engine: LocalEngine) -> None:
         self.engine, self.lease, self.receiver = engine, Lease(), Receiver(engine)
-        self.label = str(engine.version)  # of the weights, as answers say it
+        self.label = str(engine.version)  # of the weights, as whoever sent them calls them
+        self.sums: dict[str, str] = {}  # of the weights that were taken last: name -> checksum, as they are kept here
+        self.digest = ""  # of these; "" while weights are taken
         self._waiting: deque[Call] = deque()
         self._running: list[Call] = []
         self._paused = self._updating = self._stopped = False
@@ -189,6 +192,7 @@ class Served:
     def begin_weights(self, seconds: float, run: str = "") -> None:
         self.pause(seconds, run)
         self._updating = True
+        self.sums, self.digest = {}, ""
         self.receiver.start()
 
     def take_weights(self, pieces: Iterator[Piece]) -> None:
@@ -201,7 +205,9 @@ class Served:
         if not self._updating:
             raise Unready("no update of the weights was begun: /start_weight_update comes first.")
         self.receiver.finish(version)
+        sums = self.receiver.checksums()
         with self._change:
+            self.sums, self.digest = sums, digest_of(sums)
             self._updating, self.label = False, label
             self._paused = False
             self._change.notify_all()
@@ -280,6 +286,8 @@ class Served:
 
         end: BaseException | None = None
         before = self.engine.prefilled
+        for call in calls:  # weights are taken between two calls alone
+            call.weights = self.digest
         try:
             if not all(call.dropped for call in calls):
                 self.engine.generate([r for call in calls for r in call.requests], calls[0].key, done=done)

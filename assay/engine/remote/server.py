@@ -3,7 +3,7 @@
 When it is ready, it prints one line of JSON with its address. It answers `/inference/v1/generate` as vLLM 0.32 does,
 with token ids in and out, and the calls by which a run pauses a server and gives it weights. A body with `requests` in
 place of `token_ids` asks for many answers. They come as lines of JSON, each when it is complete; a last line says that
-they are all.
+they are all. Whoever asks names the secret that the server's environment gives; `GET /health` is open to all.
 """
 
 from __future__ import annotations
@@ -13,11 +13,14 @@ import contextlib
 import json
 import os
 import signal
+import sys
 import threading
 from typing import Any
 
 from assay.engine.remote.answering import Server
+from assay.engine.remote.secret import secret_of
 from assay.engine.remote.served import Served
+from assay.errors import ConfigError
 from assay.host import terminal
 
 
@@ -46,6 +49,10 @@ def _threads() -> int:
 
 def main(arguments: list[str] | None = None) -> None:
     options = _options().parse_args(arguments)
+    try:
+        secret = secret_of(os.environ)
+    except ConfigError as error:
+        sys.exit(f"ConfigError: {error}")
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started the server decides when it ends
     import torch
 
@@ -70,7 +77,8 @@ def main(arguments: list[str] | None = None) -> None:
         memory_bytes=options.cache_mb << 20,
     )
     served = Served(engine)
-    server = Server(served, facts_of(engine, model=options.model, digest=digest), host=options.host, port=options.port)
+    facts = facts_of(engine, model=options.model, digest=digest)
+    server = Server(served, facts, secret=secret, host=options.host, port=options.port)
     served.start()
     signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=server.shutdown, daemon=True).start())
     terminal.show(json.dumps({"address": server.address, "pid": os.getpid(), **server.facts}))
@@ -82,7 +90,7 @@ def main(arguments: list[str] | None = None) -> None:
 def _options() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m assay.engine.remote.server", description=__doc__)
     parser.add_argument("--model", required=True, help="a folder or a Hub id, as `assay train --model` takes it")
-    parser.add_argument("--host", default="127.0.0.1", help="where to listen; who can reach it can use it")
+    parser.add_argument("--host", default="127.0.0.1", help="where to listen; who knows the secret can use it")
     parser.add_argument("--port", type=int, default=0, help="0: any free one")
     parser.add_argument("--engine", default="auto", choices=("auto", "native", "torch"))
     parser.add_argument("--precision", default="auto", help="as `--machine.precision`")

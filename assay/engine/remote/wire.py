@@ -15,10 +15,12 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from assay.errors import EndpointError, UsageError
+from assay.engine.remote.inside_vllm.assay_door import ASKED, named
+from assay.errors import AssayError, ConfigError, EndpointError, UsageError
 from assay.host.deadline import cut_after
 
 LARGEST = 64 << 20  # bytes of a reply, or of a line of one: some hundred thousand tokens with all that is said of each
+UNKNOWN = 401  # the status with which a server asks for its secret
 CONNECT = 5.0  # seconds to connect
 _SHOWN = 300  # characters of what a server says that are kept
 
@@ -59,15 +61,15 @@ class Reply:
 
 
 class Wire:
-    """What is said to one server.
+    """What is said to one server, under the secret that it asks for.
 
-    wire = Wire("http://127.0.0.1:8000")
+    wire = Wire("http://127.0.0.1:8000", secret)
     wire.json("POST", "/pause", seconds=10.0)
     for line in wire.lines("/inference/v1/generate", body, seconds=600.0, silence=10.0): ...
     """
 
-    def __init__(self, address: str) -> None:
-        self.address = address_of(address)
+    def __init__(self, address: str, secret: str = "") -> None:
+        self.address, self._secret = address_of(address), secret
         self._open: set[socket.socket] = set()
         self._lock = threading.Lock()
 
@@ -118,6 +120,7 @@ class Wire:
         parts = urlsplit(self.address)
         link = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=min(CONNECT, seconds))
         headers = {"Content-Type": "application/json", "Connection": "close"}
+        headers |= {"Authorization": named(self._secret)} if self._secret else {}
         content = None if body is None else json.dumps(body).encode()
         with contextlib.closing(link):
             cut = threading.Event()
@@ -151,7 +154,7 @@ class Wire:
         except (ValueError, RecursionError):
             raise Garbled(f"{self.name} answers {path} with what is no JSON: {shown(data)}") from None
 
-    def _refusal(self, path: str, reply: Reply) -> Refused:
+    def _refusal(self, path: str, reply: Reply) -> AssayError:
         try:
             body = json.loads(reply.data)
         except (ValueError, RecursionError):
@@ -159,6 +162,10 @@ class Wire:
         said = body.get("error", body) if isinstance(body, dict) else None
         said = said.get("message", said) if isinstance(said, dict) else said
         words = said if isinstance(said, str) else shown(reply.data)
+        if reply.status == UNKNOWN:
+            return ConfigError(
+                f"{self.name} does not know this run's secret. Set here what it was started with, as {ASKED}."
+            )
         return Refused(f"{self.name} refuses {path} with status {reply.status}: {words}", reply.status, body)
 
 

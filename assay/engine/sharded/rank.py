@@ -17,7 +17,7 @@ import traceback
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from assay.errors import AssayError
+from assay.errors import AssayError, EndpointError
 from assay.host.child import Parent
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 PROGRAM = "assay.engine.sharded.rank:serve"
 BEAT = 1.0  # seconds between two signs of life
+MEETING = "ranks"  # the file by which ranks find each other
+INTERFACES = ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME")
 SIOCGIFADDR = 0x8915  # asks the kernel for the address of an interface
 ALIVE = pickle.dumps(("alive", None))
 
@@ -33,31 +35,34 @@ class Rank:
     """The parameter sets of one rank, by name, and its place among the ranks.
 
     rank = Rank()
-    port = rank.open()  # on the first rank: where the others find it
-    rank.join(0, 2, host, port, replicate=1, device="cpu", threads=1, deadline=600.0)
+    rank.join(0, 2, "127.0.0.1", "/run/meeting", replicate=1, device="cpu", threads=1, deadline=600.0)
     rank.build("policy", spec)
     rank.do("policy", "step", 1e-6, 1.0, "")
     """
 
     def __init__(self) -> None:
         self.shards: dict[str, Shard] = {}
-        self.store: Any = None
-
-    def open(self, host: str, deadline: float) -> int:
-        """Opens the place where ranks find each other, and returns its port."""
-        from torch._C._distributed_c10d import TCPStore
-
-        about = {"is_master": True, "wait_for_workers": False, "timeout": timedelta(seconds=deadline)}
-        self.store = TCPStore(host, 0, **about)
-        return self.store.port
 
     def join(
-        self, rank: int, world: int, host: str, port: int, *, replicate: int, device: str, threads: int, deadline: float
+        self,
+        rank: int,
+        world: int,
+        host: str,
+        meeting: str,
+        *,
+        replicate: int,
+        device: str,
+        threads: int,
+        deadline: float,
     ) -> dict[str, Any]:
-        """Joins the group; every collective of it has a deadline. Returns what the driver writes down of this rank."""
+        """Joins the group; every collective of it has a deadline. Returns what the driver writes down of this rank.
+
+        Ranks find each other by a file in the folder `meeting`, which belongs to the run alone: torch's store over the
+        network asks nobody for a secret. `host` is where the first rank is reached.
+        """
         import torch
         import torch.distributed as dist
-        from torch._C._distributed_c10d import TCPStore
+        from torch._C._distributed_c10d import FileStore
         from torch.distributed.device_mesh import init_device_mesh
 
         timeout = timedelta(seconds=deadline)
@@ -66,7 +71,8 @@ class Rank:
             torch.cuda.set_device(rank % torch.cuda.device_count())
         torch.set_num_threads(threads)
         name_interface(host)
-        store = self.store or TCPStore(host, port, is_master=False, timeout=timeout)
+        store = FileStore(f"{meeting}/{MEETING}", world)
+        store.set_timeout(timeout)
         backend = "nccl" if kind == "cuda" else "gloo"
         dist.init_process_group(backend, store=store, rank=rank, world_size=world, timeout=timeout)
         self.device = torch.device(kind, torch.cuda.current_device()) if kind == "cuda" else torch.device("cpu")
@@ -93,23 +99,30 @@ class Rank:
 
 
 def name_interface(host: str) -> None:
-    """Tells gloo the network interface that leads to the first rank, unless the environment names one.
+    """Tells gloo and NCCL the network interface that leads to the first rank, unless the environment names one.
 
-    Gloo would take the address of this machine's name, which on many machines is the loopback.
+    They would listen at the address of this machine's name, whoever can reach that, or at every interface.
     """
+    for variable in INTERFACES:
+        os.environ.setdefault(variable, interface_towards(host))
+
+
+def interface_towards(host: str) -> str:
+    """The name of the interface by which this machine reaches a host."""
     import fcntl
     import socket
 
-    if ipaddress.ip_address(host).is_loopback or "GLOO_SOCKET_IFNAME" in os.environ:
-        return
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.connect((host, 1))  # sends nothing; the kernel chooses the way
         own = probe.getsockname()[0]
+        if ipaddress.ip_address(own).is_loopback:
+            own = "127.0.0.1"  # that of the loopback's interface, which has all of 127.0.0.0/8
         for _, name in socket.if_nameindex():
             with contextlib.suppress(OSError):  # an interface without an address
                 found = fcntl.ioctl(probe, SIOCGIFADDR, struct.pack("256s", name.encode()[:15]))
                 if socket.inet_ntoa(found[20:24]) == own:
-                    os.environ["GLOO_SOCKET_IFNAME"] = name
+                    return name
+    raise EndpointError(f"no network interface of this machine has the address {own}, by which {host} is reached.")
 
 
 def serve(channel: int, words: int, parent: int) -> None:

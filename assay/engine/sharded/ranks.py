@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pickle
+import shutil
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from assay.engine.cluster.launcher import Here, Launcher, Needs
+from assay.engine.cluster.launcher import Here, Launcher, Needs, Placed
 from assay.engine.sharded.rank import PROGRAM
 from assay.errors import AssayError, ProcessLost
 from assay.host import terminal
@@ -56,19 +57,20 @@ class Ranks:
         """The ranks are processes of this machine, or run where `launcher` starts them."""
         self.group = group
         needs = Needs(cpus=group.threads, gpus=int(group.device.startswith("cuda")))
-        self.children = (launcher or Here()).start(PROGRAM, group.size, needs)
+        launcher = launcher or Here()
+        self.meeting = launcher.meeting()
+        self.children = self._started(launcher, needs)
         self.heard = [time.monotonic()] * group.size
         self.lost: AssayError | None = None
         try:
-            host = self.children[0].host
-            port = self._ask([("open", (host, group.deadline), {})], of=[0])[0]
+            host, meeting = self.children[0].host, str(self.meeting)
             about = {
                 "replicate": group.replicate,
                 "device": group.device,
                 "threads": group.threads,
                 "deadline": group.deadline,
             }
-            calls = [("join", (rank, group.size, host, port), about) for rank in range(group.size)]
+            calls = [("join", (rank, group.size, host, meeting), about) for rank in range(group.size)]
             self.facts = self._ask(calls, of=range(group.size))
         except BaseException:
             self.close()
@@ -98,6 +100,14 @@ class Ranks:
         """Ends all processes of the group at once."""
         for child in self.children:
             child.close(now=True)
+        shutil.rmtree(self.meeting, ignore_errors=True)
+
+    def _started(self, launcher: Launcher, needs: Needs) -> Sequence[Placed]:
+        try:
+            return launcher.start(PROGRAM, self.group.size, needs)
+        except BaseException:
+            shutil.rmtree(self.meeting, ignore_errors=True)
+            raise
 
     def _ask(self, calls: Sequence[tuple[Any, ...]], *, of: Sequence[int]) -> list[Any]:
         if self.lost is not None:

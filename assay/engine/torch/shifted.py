@@ -131,3 +131,6 @@ class ShiftedSampler:
 
     def measured(self) -> Stats:
         return {}
+
+    def writers(self, requests: Sequence[str]) -> str:
+        return ""

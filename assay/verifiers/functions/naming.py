@@ -21,7 +21,7 @@ from typing import Any
 from assay.errors import ConfigError, DataError, UsageError
 from assay.rng import digest
 from assay.verifiers.functions.calling import Asks, asks_of, file_of, line_in, told
-from assay.verifiers.functions.process import SECONDS, FunctionProcess
+from assay.verifiers.functions.process import SECONDS, STILL, FunctionProcess
 
 NAMELESS = "<python>"  # stands for the file of a function that exists only in the calling program
 TAKEN = ("mean", "std", "accuracy", "verifier_failed", "logged")  # every run has metrics `reward/...` of these names
@@ -106,11 +106,16 @@ def names(wishes: Sequence[RewardName]) -> tuple[str, ...]:
 
 
 def load(
-    wishes: Sequence[RewardName], given: Mapping[str, Callable[..., Any]] | None = None, *, seconds: float = SECONDS
+    wishes: Sequence[RewardName],
+    given: Mapping[str, Callable[..., Any]] | None = None,
+    *,
+    seconds: float = SECONDS,
+    still: float = STILL,
 ) -> tuple[Function, ...]:
     """Loads the reward functions that are named. `given` has functions of the calling program, by name.
 
-    Every other function's file or module is imported in a process of its own, which may take `seconds`.
+    Every other function's file or module is imported in a process of its own, which may take `seconds`. One that
+    somebody stops is given up after `still` seconds.
     """
     here: dict[str, Function] = {}
     apart: dict[str, dict[str, RewardName]] = {}
@@ -128,7 +133,9 @@ def load(
             here[name] = Function(name, call, wish.weight, _spelled(wish), source_digest(wish, call))
     with contextlib.ExitStack() as opened:
         for place, theirs in apart.items():
-            process = FunctionProcess(place, {name: wish.function for name, wish in theirs.items()}, seconds=seconds)
+            process = FunctionProcess(
+                place, {name: wish.function for name, wish in theirs.items()}, seconds=seconds, still=still
+            )
             opened.callback(process.close)
             for name, known in process.load().items():
                 wish = theirs[name]

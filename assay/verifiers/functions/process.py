@@ -23,6 +23,7 @@ from assay.host.child import Child, Parent, listen
 from assay.verifiers.functions.calling import IDS, STATE, Asks, Desk, Fault, Reply, TrainerState, asks_of, file_of
 
 SECONDS = 300.0  # the time limit of a call
+STILL = 60.0  # seconds that a process which was stopped may stand still
 LONGEST = 1e6  # the longest time limit that may be set: eleven days
 STOP_GRACE = 5.0  # seconds that a call still has when the run is asked to stop
 TURN = 0.2  # seconds between two looks at the clock
@@ -55,9 +56,14 @@ class FunctionProcess:
         dict(answers([process], seconds=60.0))  # {"accuracy": Reply(values=[...])}
     """
 
-    def __init__(self, place: str, functions: Mapping[str, str], *, seconds: float = SECONDS) -> None:
-        """`functions` maps our name of a function to its name in the file. `seconds` limits the import."""
-        self.place, self.functions, self.seconds = place, dict(functions), seconds
+    def __init__(
+        self, place: str, functions: Mapping[str, str], *, seconds: float = SECONDS, still: float = STILL
+    ) -> None:
+        """`functions` maps our name of a function to its name in the file. `seconds` limits the import. A process that
+        somebody stops is given up after `still` seconds.
+        """
+        self.place, self.functions, self.seconds, self.still = place, dict(functions), seconds, still
+        self._stopped: float | None = None  # since when it stands still
         self.child: Child | None = None
         self.files: dict[str, str] = {}
         self.working: tuple[str, ...] = ()  # the functions that are at work
@@ -81,6 +87,8 @@ class FunctionProcess:
                         f"{self.place}{child.place(self.place)}: it {child.ending()} while it was imported. A file of "
                         "reward functions only defines them."
                     )
+                if self._stands():
+                    raise ConfigError(f"{self.place}: its process {self._still} while it was imported.")
             raise ConfigError(
                 f"{self.place}{child.place(self.place)}: importing it took more than {self.seconds:g} s. A file of "
                 "reward functions only defines them; give it longer with --reward-timeout."
@@ -108,7 +116,7 @@ class FunctionProcess:
         """Kills the process. The next call starts a new one."""
         if self.child is not None:
             self.child.close(now=True)
-        self.child, self.working = None, ()
+        self.child, self.working, self._stopped = None, (), None
 
     def close(self) -> None:
         """Lets the process end by itself, unless a function is at work."""
@@ -134,14 +142,27 @@ class FunctionProcess:
         process is killed. None if all is well.
         """
         assert self.child is not None
-        spent = time.monotonic() - self.since
-        if not gone and spent < seconds:
+        spent, stands = time.monotonic() - self.since, self._stands()
+        if not gone and not stands and spent < seconds:
             return None
         name, *others = self.working
-        what = self.child.ending() if gone else f"did not return within {seconds:g} s"
-        line = self.child.place(self.files.get(name, ""))
+        late = self._still if stands else f"did not return within {seconds:g} s"
+        line = "" if stands else self.child.place(self.files.get(name, ""))
+        fault = Fault("ended" if gone or stands else "late", self.child.ending() if gone else late, line)
         self.drop()
-        return name, Reply(fault=Fault("ended" if gone else "late", what, line, beside=tuple(others)), seconds=spent)
+        return name, Reply(fault=dataclasses.replace(fault, beside=tuple(others)), seconds=spent)
+
+    def _stands(self) -> bool:
+        """Whether the process has stood still for too long."""
+        if self.child is None or not self.child.stopped:
+            self._stopped = None
+            return False
+        self._stopped = self._stopped or time.monotonic()
+        return time.monotonic() - self._stopped >= self.still
+
+    @property
+    def _still(self) -> str:
+        return f"stood still, stopped by a signal, for {self.still:g} s (machine.deadline)"
 
 
 def answers(processes: Sequence[FunctionProcess], seconds: float) -> Iterator[tuple[str, Reply]]:

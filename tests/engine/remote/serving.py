@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -20,13 +21,16 @@ from assay.engine.remote.answering import Server
 from assay.engine.remote.couriers import Patience
 from assay.engine.remote.own import AssaySite
 from assay.engine.remote.sampler import RemoteSampler
+from assay.engine.remote.secret import handed
 from assay.engine.remote.served import Served
 from assay.engine.remote.server import facts_of
 from assay.engine.remote.site import Expected, Site
+from assay.engine.remote.wire import Wire
 from assay.engine.sampling_call import Decode
 from assay.types import Origin, Request, Segment
 
 QUICK = Patience(answer=30.0, silence=5.0, retries=2)
+SECRET = "a-secret-of-tests-0123456789"
 LETTERS = ".abcdefghijkl"
 
 
@@ -42,7 +46,7 @@ def served_engine(precision: str = "native", **changes: Any) -> LocalEngine:
 def serving(engine: LocalEngine) -> Iterator[Server]:
     """An engine behind a server of this process."""
     served = Served(engine)
-    server = Server(served, facts_of(engine, model="tiny", digest="0"))
+    server = Server(served, facts_of(engine, model="tiny", digest="0"), secret=SECRET)
     served.start()
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
@@ -65,7 +69,15 @@ def sampling(engine: LocalEngine, *sites: Site, patience: Patience = QUICK, **mo
 
 
 def own(*servers: Server) -> list[AssaySite]:
-    return [AssaySite(server.address) for server in servers]
+    return [site_of(server.address) for server in servers]
+
+
+def site_of(address: str, **more: Any) -> AssaySite:
+    return AssaySite(address, SECRET, **more)
+
+
+def wire_to(address: str) -> Wire:
+    return Wire(address, SECRET)
 
 
 def varied(count: int = 40, **changes: Any) -> list[Request]:
@@ -106,7 +118,7 @@ def bits(generations: list[Generation]) -> list[tuple[Any, ...]]:
 def started(folder: Path, *more: str) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     """A server in a process of its own: (address, process)."""
     command = [sys.executable, "-m", "assay.engine.remote.server", "--model", str(folder), "--threads", "1", *more]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE)
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, env={**os.environ, **handed(SECRET)})
     try:
         assert process.stdout is not None
         yield json.loads(process.stdout.readline())["address"], process

@@ -13,12 +13,13 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from serving import QUICK, expected_of, own, served_engine, serving, started
+from serving import QUICK, expected_of, own, served_engine, serving, site_of, started
 from vllm_cases import engine_of, policy_of
 
 from assay.engine.local import LocalEngine
 from assay.engine.remote import publish
 from assay.engine.remote.carriers import Carrier, Files, Network
+from assay.engine.remote.couriers import Patience
 from assay.engine.remote.inside_vllm.assay_group import ALIGNED, described, packed, places, unpacked
 from assay.engine.remote.own import AssaySite
 from assay.engine.remote.publish import Published
@@ -100,6 +101,36 @@ def test_a_server_that_does_not_join_is_named_in_time(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    "order", ["take", *(pytest.param(one, marks=pytest.mark.deep) for one in ("begin", "commit", "checksums", "score"))]
+)
+def test_a_server_that_is_stopped_while_it_takes_weights_is_named_within_the_runs_deadline(
+    order: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever it was told last: the orders themselves may take ten minutes."""
+    policy = policy_of()
+    save_policy(policy, tmp_path / "model")
+    learner = engine_of(policy)
+    with started(tmp_path / "model", "--precision", "fp32", "--engine", "torch") as (address, process):
+        patience = Patience(answer=60.0, silence=2.0)
+        remote = RemoteSampler([site_of(address)], expected_of(learner, learner.decode), run="r", patience=patience)
+        sampler = Published(remote, learner, Files(tmp_path / "weights"), tolerance=1e-3)
+        plain = getattr(AssaySite, order)
+
+        def stopping(self: AssaySite, *given: Any, **more: Any) -> Any:
+            os.kill(process.pid, signal.SIGSTOP)
+            return plain(self, *given, **more)
+
+        monkeypatch.setattr(AssaySite, order, stopping)
+        began = time.monotonic()
+        with pytest.raises(EndpointError, match=f"{address} did not answer within 2 s|no sampler is left"):
+            sampler.receive(learner.tensors(), 1)
+        assert time.monotonic() - began < 60
+        os.kill(process.pid, signal.SIGCONT)
+        sampler.close()
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
 def test_a_server_that_dies_or_falls_asleep_in_the_middle_of_a_bucket_is_named_and_the_other_goes_on(
     how: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -117,7 +148,7 @@ def test_a_server_that_dies_or_falls_asleep_in_the_middle_of_a_bucket_is_named_a
                 os.kill(process.pid, how)
             take(self, told, run, seconds=seconds)
 
-        sites = [AssaySite(hurt[0]), AssaySite(well[0])]
+        sites = [site_of(hurt[0]), site_of(well[0])]
         remote = RemoteSampler(sites, expected_of(learner, learner.decode), run="r", patience=QUICK)
         sampler = Published(remote, learner, Network("gloo", join=5.0), tolerance=1e-3)
         monkeypatch.setattr(AssaySite, "take", taking)

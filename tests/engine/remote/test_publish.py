@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from engine_cases import batch_of, model_of, requests_of, rows_of
-from serving import QUICK, decode, expected_of, served_engine, serving
+from serving import QUICK, decode, expected_of, served_engine, serving, site_of
 
 from assay.engine.interface import Want
 from assay.engine.local import LocalEngine
@@ -53,7 +53,7 @@ def step(engine: Any, rate: float = 1e-2) -> None:
 def test_servers_compute_with_what_was_published(tmp_path: Path, tied: bool, kind: type[LocalEngine], by: str) -> None:
     learner = learner_of(kind, tied=tied)
     with serving(served_engine(seed=4, tied=tied)) as one, serving(served_engine(seed=5, tied=tied)) as two:
-        sites = [AssaySite(one.address), AssaySite(two.address)]
+        sites = [site_of(one.address), site_of(two.address)]
         sampler = Published(
             RemoteSampler(sites, expected_of(learner), run="r", patience=QUICK),
             learner,
@@ -107,7 +107,7 @@ def test_one_old_tensor_of_each_kind_is_found_and_its_server_named(
             self._missing[tensor] = 0
 
     with serving(served_engine(tied=False)) as server:
-        site = AssaySite(server.address)
+        site = site_of(server.address)
         sampler = Published(
             RemoteSampler([site], expected_of(learner), run="r", patience=QUICK),
             learner,
@@ -137,7 +137,7 @@ def test_servers_compute_with_an_adapter_that_was_merged_for_them(tmp_path: Path
     """Servers know plain networks alone; on the core, their log-probs are the learner's bits all the same."""
     learner = adapted(kind)
     with serving(served_engine(seed=4)) as server:
-        sampler = published([AssaySite(server.address)], learner, tmp_path)
+        sampler = published([site_of(server.address)], learner, tmp_path)
         about = {"context": learner.context, "vocab": learner.vocab, "end_ids": learner.end_ids}
         engine = Paired(learner, lambda: [sampler], **about)
         for version in (1, 2):
@@ -167,7 +167,7 @@ def test_an_old_tensor_is_found_whether_an_adapter_or_its_base_has_it(
             self._missing[tensor] = 0
 
     with serving(served_engine()) as server:
-        sampler = published([AssaySite(server.address)], learner, tmp_path)
+        sampler = published([site_of(server.address)], learner, tmp_path)
         monkeypatch.setattr(Receiver, "take", take)
         monkeypatch.setattr(Receiver, "checksums", lambda self: {})
         with pytest.raises(StaleWeights, match="reports the new weights"):
@@ -180,7 +180,7 @@ def test_a_base_of_bf16_under_an_adapter_is_published_as_samplers_keep_it(tmp_pa
     model = attach(model_of("qwen3"), Lora(rank=2, alpha=8.0), key=Key("lora"))
     learner = TorchEngine(model, end_ids=frozenset({0}), decode=decode, precision="bf16")
     with serving(served_engine(seed=4)) as server:
-        remote = RemoteSampler([AssaySite(server.address)], expected_of(learner), run="r", patience=QUICK)
+        remote = RemoteSampler([site_of(server.address)], expected_of(learner), run="r", patience=QUICK)
         sampler = Published(remote, learner, Files(tmp_path), tolerance=0.1)
         sampler.receive(learner.tensors(merged=True), learner.version)
         assert 0 < sampler.gap < 0.1

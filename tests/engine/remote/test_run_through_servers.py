@@ -8,14 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from serving import QUICK, serving
+from serving import QUICK, serving, site_of
 from tiny import Letters, policy, recipe_of, register, run
 
 import assay.engine
 import assay.host
 from assay.engine.local import LocalEngine
 from assay.engine.remote.answering import Server
-from assay.engine.remote.own import AssaySite
 from assay.engine.remote.sampler import RemoteSampler
 from assay.engine.remote.site import Expected
 
@@ -54,7 +53,7 @@ def test_a_run_over_two_servers_has_the_bits_of_the_run_in_one_process(name: str
     wanted, _ = run(recipe, local)
     expected = Expected(5, local.context, local.end_ids, decode=Letters().decode)
     with serving(engine()) as first, serving(engine()) as second:
-        sites = [AssaySite(first.address), AssaySite(second.address)]
+        sites = [site_of(first.address), site_of(second.address)]
         with RemoteSampler(sites, expected, run="a run", patience=QUICK) as sampler:
             found, _ = run(recipe, through(learner, sampler, [first, second]))
     np.testing.assert_equal(found.stats, wanted.stats)

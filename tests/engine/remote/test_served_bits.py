@@ -12,13 +12,15 @@ from typing import Any
 import numpy as np
 import pytest
 from engine_cases import Default
-from serving import bits, own, sampling, served_engine, serving, varied
+from serving import SECRET, bits, own, sampling, served_engine, serving, varied
 
 from assay.engine.interface import Generation
+from assay.engine.remote.inside_vllm.assay_door import named
 from assay.engine.remote.messages import asking, packed, unpacked
 from assay.rng import Key
 
 KEY = Key(3)
+TOLD = {"Authorization": named(SECRET), "Content-Type": "application/json"}
 
 
 @pytest.mark.parametrize("kind", ["native", "fp32", pytest.param("adapter", marks=pytest.mark.slow)])
@@ -76,7 +78,7 @@ def test_single_requests_of_many_clients_are_gathered_and_keep_their_bits() -> N
         def ask(place: int) -> None:
             body = json.dumps(asking(requests[place], KEY)).encode()
             url = f"{server.address}/inference/v1/generate"
-            with urllib.request.urlopen(urllib.request.Request(url, body), timeout=30) as reply:
+            with urllib.request.urlopen(urllib.request.Request(url, body, TOLD), timeout=30) as reply:
                 found[place] = json.load(reply)
 
         threads = [threading.Thread(target=ask, args=(place,)) for place in range(len(requests))]

@@ -139,6 +139,8 @@ def test_an_answer_that_is_read_late_has_the_version_that_wrote_it() -> None:
     weights = dict(served.engine.tensors())
     served.load_weights(7, weights)
     (made,) = answers(served, call)
-    (span,) = messages.answer(made, request, plain=False)["choices"][0]["weight_versions"]
+    said = messages.answer(made, request, weights=call.weights, plain=False)
+    (span,) = said["choices"][0]["weight_versions"]
     assert served.label == "7" and span["version"] == "0"
+    assert said["assay"]["weights"] == "" != served.digest
     served.stop()

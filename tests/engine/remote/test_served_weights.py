@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 from engine_cases import engine_of
-from serving import bits, own, sampling, served_engine, serving, varied
+from serving import bits, own, sampling, served_engine, serving, varied, wire_to
 
 from assay.engine.interface import Generation, Span
 from assay.engine.local import LocalEngine
@@ -20,7 +20,7 @@ from assay.engine.remote import receiving
 from assay.engine.remote.answering import Server
 from assay.engine.remote.messages import asking
 from assay.engine.remote.receiving import Receiver, from_files
-from assay.engine.remote.wire import Refused, Wire
+from assay.engine.remote.wire import Refused
 from assay.errors import DataError
 from assay.policy.safetensors_folder import write_weights
 from assay.rng import Key
@@ -40,7 +40,7 @@ def written(engine: LocalEngine, folder: Path, *, shard: int = 10**9) -> Path:
 
 
 def tell(server: Server, path: str, **body: Any) -> Any:
-    return Wire(server.address).json("POST", path, {**RUN, **body}, seconds=20.0)
+    return wire_to(server.address).json("POST", path, {**RUN, **body}, seconds=20.0)
 
 
 @pytest.mark.parametrize("kind", ["native", "fp32"])
@@ -142,8 +142,11 @@ def test_orders_of_weights_out_of_turn_are_refused(tmp_path: Path) -> None:
             ("/inference/v1/generate", 400, {"requests": []}),
             ("/score", 400, {"spans": [{"context": [1]}]}),
         ):
+            server.served.lease.take("a run", 60.0)
+            own: Any = body.get("assay", {})
+            given = {**body, "assay": {**RUN["assay"], **own}}
             with pytest.raises(Refused) as refused:
-                Wire(server.address).json("POST", path, body, seconds=5.0)
+                wire_to(server.address).json("POST", path, given, seconds=5.0)
             assert refused.value.status == status and server.address in str(refused.value)
 
 
@@ -157,11 +160,15 @@ def test_an_update_that_is_broken_off_leaves_a_server_that_refuses_to_answer(tmp
         while server.served.lease.holder() and time.monotonic() < end:
             time.sleep(0.02)
         with pytest.raises(Refused, match=r"broken off.*parts of two versions"):
-            Wire(server.address).json("POST", "/inference/v1/generate", asking(varied(1)[0], KEY), seconds=5.0)
+            wire_to(server.address).json("POST", "/inference/v1/generate", asking(varied(1)[0], KEY), seconds=5.0)
+        with pytest.raises(Refused, match="from the run that has the lease"):
+            tell(server, "/start_weight_update")
+        server.served.lease.take("a run", 60.0)
         tell(server, "/start_weight_update")
         tell(server, "/update_weights", update_info={"folder": str(folder)})
         tell(server, "/finish_weight_update", weight_version="2")
-        said = Wire(server.address).json("POST", "/inference/v1/generate", asking(varied(1)[0], KEY), seconds=5.0)
+        server.served.lease.release("a run")
+        said = wire_to(server.address).json("POST", "/inference/v1/generate", asking(varied(1)[0], KEY), seconds=5.0)
         assert said["choices"][0]["weight_versions"][0]["version"] == "2"
 
 
@@ -176,7 +183,7 @@ def test_a_paused_server_finishes_its_call_and_lets_others_wait_or_gives_them_up
 
         def ask() -> None:
             try:
-                found["said"] = Wire(server.address).json("POST", "/inference/v1/generate", body, seconds=20.0)
+                found["said"] = wire_to(server.address).json("POST", "/inference/v1/generate", body, seconds=20.0)
             except Refused as refused:
                 found["said"] = refused
 
@@ -192,7 +199,7 @@ def test_a_paused_server_finishes_its_call_and_lets_others_wait_or_gives_them_up
         assert found["said"].status == 503 and "aborted before it began" in str(found["said"])
         tell(server, "/resume")
         assert bits(ticket.wait()) == wanted
-        assert Wire(server.address).json("GET", "/is_paused", seconds=5.0) == {"is_paused": False}
+        assert wire_to(server.address).json("GET", "/is_paused", seconds=5.0) == {"is_paused": False}
 
 
 def test_what_an_engine_raises_is_raised_where_the_ticket_is_waited_for() -> None:

@@ -15,17 +15,29 @@ from pathlib import Path
 
 import pytest
 from processes import alive, gone
-from serving import QUICK, bits, expected_of, own, sampling, served_engine, serving, started, varied
+from serving import (
+    QUICK,
+    SECRET,
+    bits,
+    expected_of,
+    own,
+    sampling,
+    served_engine,
+    serving,
+    site_of,
+    started,
+    varied,
+    wire_to,
+)
 from vllm_cases import engine_of, policy_of
 
 from assay.engine.interface import Generation
 from assay.engine.local import LocalEngine
 from assay.engine.native.engine import NativeEngine
 from assay.engine.remote.couriers import Patience
-from assay.engine.remote.own import AssaySite
 from assay.engine.remote.sampler import RemoteSampler
 from assay.engine.remote.starting import Started, start_own
-from assay.engine.remote.wire import Refused, Wire
+from assay.engine.remote.wire import Refused
 from assay.errors import ConfigError, EndpointError
 from assay.policy import load_policy, save_policy
 from assay.rng import Key
@@ -61,7 +73,7 @@ def test_a_server_that_is_killed_or_stopped_loses_its_requests_to_the_other_with
     wanted = bits(engine.generate(requests, KEY))
     again = bits(engine.generate(requests, Key(4)))
     with pair(folder) as servers:
-        sites = [AssaySite(address) for address, _ in servers]
+        sites = [site_of(address) for address, _ in servers]
         with RemoteSampler(sites, expected_of(engine, engine.decode), run="a run", patience=patience) as sampler:
             assert bits(sampler.generate(requests, KEY)) == wanted
             os.kill(servers[0][1].pid, signal.SIGSTOP)
@@ -71,7 +83,7 @@ def test_a_server_that_is_killed_or_stopped_loses_its_requests_to_the_other_with
                 time.sleep(0.05)
             assert set(sampler.lost) == {0} and f"{servers[0][0]} did not answer within 2 s" in sampler.lost[0]
             os.kill(servers[0][1].pid, signal.SIGCONT)
-            sampler.replace(0, AssaySite(servers[0][0]))
+            sampler.replace(0, site_of(servers[0][0]))
             waiting = sampler.submit(requests, KEY)
             time.sleep(1.5)  # longer than a courier without work lives
             assert not waiting.ready and waiting.left > 10, "it is not asked before it has the weights"
@@ -96,7 +108,7 @@ def test_two_runs_on_one_server_are_refused_by_name() -> None:
         with sampling(engine, *own(server)) as sampler:
             with pytest.raises(ConfigError, match=f"at {server.address} cannot be used: .*is used by the run a run"):
                 RemoteSampler(own(server), expected_of(engine), run="another run", patience=QUICK)
-            strange = Wire(server.address)
+            strange = wire_to(server.address)
             for path in ("/pause", "/resume", "/release", "/start_weight_update", "/end"):
                 with pytest.raises(Refused, match="used by the run a run") as refused:
                     strange.json("POST", path, {}, seconds=5.0)
@@ -116,7 +128,7 @@ def test_a_server_of_another_shape_is_refused() -> None:
             ({"digest": "another"}, "a model of digest 0, and this run needs another"),
         ):
             with pytest.raises(ConfigError, match=f"{server.address} has {words}"):
-                AssaySite(server.address).examine(dataclasses.replace(expected_of(engine), **changes))
+                site_of(server.address).examine(dataclasses.replace(expected_of(engine), **changes))
         with pytest.raises(ConfigError, match="each server is named once"):
             RemoteSampler(own(server, server), expected_of(engine), run="a run")
 
@@ -127,11 +139,11 @@ from pathlib import Path
 from assay.engine.remote.own import AssaySite
 from assay.engine.remote.starting import Started, start_own
 from assay.engine.remote.wire import Wire
-folder, log, given = sys.argv[1:]
-server = start_own(folder, log=Path(log), options={"precision": "fp32", "threads": 1})
-AssaySite(given, lease=1.0).claim("a run", seconds=5.0)
-Wire(given).json("POST", "/pause?run=a+run", {}, seconds=5.0)
-print(server.process.pid, AssaySite(server.address).facts()["pid"], flush=True)
+folder, log, given, SECRET = sys.argv[1:]
+server = start_own(folder, secret=SECRET, log=Path(log), options={"precision": "fp32", "threads": 1})
+AssaySite(given, SECRET, lease=1.0).claim("a run", seconds=5.0)
+Wire(given, SECRET).json("POST", "/pause?run=a+run", {}, seconds=5.0)
+print(server.process.pid, AssaySite(server.address, SECRET).facts()["pid"], flush=True)
 time.sleep(600)
 """
 
@@ -141,13 +153,13 @@ def test_after_a_client_is_killed_its_servers_are_gone_and_those_given_by_addres
     folder: Path, tmp_path: Path
 ) -> None:
     with serving(served_engine()) as given:
-        command = [sys.executable, "-c", CLIENT, str(folder), str(tmp_path / "log"), given.address]
+        command = [sys.executable, "-c", CLIENT, str(folder), str(tmp_path / "log"), given.address, SECRET]
         client = subprocess.Popen(command, stdout=subprocess.PIPE)
         try:
             assert client.stdout is not None
             pids = [int(pid) for pid in client.stdout.readline().split()]
             assert len(pids) == 2 and all(map(alive, pids))
-            link = Wire(given.address)
+            link = wire_to(given.address)
             assert link.json("GET", "/is_paused", seconds=5.0) == {"is_paused": True}
         finally:
             client.kill()
@@ -165,14 +177,16 @@ def test_after_a_client_is_killed_its_servers_are_gone_and_those_given_by_addres
 
 @pytest.mark.slow
 def test_a_server_that_we_started_ends_when_told_to_and_says_what_it_serves(folder: Path, tmp_path: Path) -> None:
-    with start_own(str(folder), log=tmp_path / "log", options={"precision": "fp32", "end-ids": "2,5"}) as server:
-        facts = AssaySite(server.address).facts()
+    with start_own(
+        str(folder), secret=SECRET, log=tmp_path / "log", options={"precision": "fp32", "end-ids": "2,5"}
+    ) as server:
+        facts = site_of(server.address).facts()
         assert (facts["vocab"], facts["context"], facts["end_ids"]) == (48, 256, [2, 5])
         assert facts["place"].startswith("cpu native") and facts["version"] == 0 and facts["precision"] == "fp32"
         printed = json.loads((tmp_path / "log").read_text().splitlines()[0])
         assert printed["address"] == server.address and printed["pid"] == facts["pid"]
         assert engine_of(load_policy(folder)).vocab == facts["vocab"]
-        Wire(server.address).json("POST", "/end", {}, seconds=5.0)
+        wire_to(server.address).json("POST", "/end", {}, seconds=5.0)
         assert isinstance(server, Started) and gone(facts["pid"]) and gone(server.process.pid)
     with pytest.raises(EndpointError, match=r"a sampler of Assay's engine ended[^$]*nowhere"):
-        start_own(str(tmp_path / "nowhere"), log=tmp_path / "other")
+        start_own(str(tmp_path / "nowhere"), secret=SECRET, log=tmp_path / "other")

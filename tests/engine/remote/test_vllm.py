@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from vllm_cases import KEY, asking, engine_of, expected_of, policy_of, replaying, requests
+from vllm_cases import KEY, SECRET, asking, engine_of, expected_of, policy_of, replaying, requests
 from vllm_place import PYTHON, require_vllm
 
 from assay.engine.interface import Generation, Span
 from assay.engine.local import LocalEngine
+from assay.engine.remote.inside_vllm.assay_door import VARIABLE, named
 from assay.engine.remote.site import Expected
 from assay.engine.remote.starting import Server, complaint, start
 from assay.engine.remote.vllm import INSIDE, Vllm, VllmSite, installed, require_tested, start_vllm
@@ -77,18 +78,19 @@ def test_a_server_that_cannot_serve_a_run_is_refused_by_name(
     name: str, changes: dict[str, Any], words: str, engine: LocalEngine
 ) -> None:
     with replaying(name) as address, pytest.raises(ConfigError, match=f"the sampler at {address} .*{words}"):
-        VllmSite(address).examine(expected_of(engine, **changes))
+        VllmSite(address, SECRET).examine(expected_of(engine, **changes))
 
 
 def test_a_server_of_another_model_is_refused_by_its_scores(engine: LocalEngine) -> None:
     probes = tuple((span, logp + np.float32(0.1)) for span, logp in expected_of(engine).probes)
     with replaying("sound") as address, pytest.raises(ConfigError, match=r"another model.*differ by up to 0\.1"):
-        VllmSite(address).examine(expected_of(engine, probes=probes))
+        VllmSite(address, SECRET).examine(expected_of(engine, probes=probes))
 
 
 def test_the_lease_of_a_vllm_server_is_one_runs_alone_and_ends_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     """The middleware that such a server imports, asked as an ASGI server asks it."""
     monkeypatch.syspath_prepend(str(INSIDE))
+    monkeypatch.setenv(VARIABLE, SECRET)
     from assay_lease import Lease  # pyright: ignore[reportMissingImports]
 
     passed, clock = [], [100.0]
@@ -99,7 +101,7 @@ def test_the_lease_of_a_vllm_server_is_one_runs_alone_and_ends_by_itself(monkeyp
 
     lease = Lease(app)
 
-    def ask(path: str, body: bytes, method: str = "POST") -> tuple[int, Any]:
+    def ask(path: str, body: bytes, method: str = "POST", **headers: str) -> tuple[int, Any]:
         parts = [body[:5], body[5:]]
         sent: list[dict[str, Any]] = []
 
@@ -109,7 +111,10 @@ def test_the_lease_of_a_vllm_server_is_one_runs_alone_and_ends_by_itself(monkeyp
         async def send(message: dict[str, Any]) -> None:
             sent.append(message)
 
-        asyncio.run(lease({"type": "http", "method": method, "path": path}, receive, send))
+        told = {"host": "10.0.0.6:8000", "authorization": named(SECRET), "content-type": "application/json", **headers}
+        scope = {"type": "http", "method": method, "path": path, "client": ("10.0.0.4", 40123)}
+        scope["headers"] = [(name.encode(), value.encode()) for name, value in told.items() if value]
+        asyncio.run(lease(scope, receive, send))
         return (sent[0]["status"], json.loads(sent[1]["body"])) if sent else (0, None)
 
     assert ask("/lease", b'{"run": "one", "seconds": 30}') == (200, {"run": "one"})
@@ -128,6 +133,24 @@ def test_the_lease_of_a_vllm_server_is_one_runs_alone_and_ends_by_itself(monkeyp
     assert passed == []
     assert ask("/lease", b"", method="GET") == (0, None) and ask("/pause", b"") == (0, None)
     assert passed == ["/lease", "/pause"]
+    del passed[:]
+    for status, headers in (
+        (401, {"authorization": ""}),
+        (401, {"authorization": named(SECRET[:-1] + "x")}),
+        (403, {"origin": "http://10.0.0.6:8000"}),
+        (400, {"host": "evil.example"}),
+        (400, {"host": ""}),
+        (415, {"content-type": "text/plain"}),
+    ):
+        for path in ("/pause", "/update_weights", "/lease", "/inference/v1/generate", "/health"):
+            assert ask(path, b"{}", **headers)[0] == status, (path, headers)
+    assert ask("/health", b"", method="GET", authorization="") == (0, None) and passed == ["/health"]
+    init = "/init_weight_transfer_engine"
+    status, said = ask(init, b'{"init_info": {"host": "10.0.0.9", "port": 1}}')
+    assert status == 400 and "asks from 10.0.0.4, not from '10.0.0.9'" in said["error"]["message"]
+    for body in (b'{"init_info": {"host": "10.0.0.4", "port": 1}}', b'{"init_info": {}}'):
+        assert ask(init, body) == (0, None)
+    assert passed == ["/health", init, init]
 
 
 @pytest.mark.parametrize("version", ["0.31.1", "0.33.0", "0.320", "1.0", "of no name"])
@@ -186,7 +209,7 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     require_vllm()
     folder = tmp_path_factory.mktemp("vllm")
     save_policy(policy_of(), folder / "model")
-    with start_vllm(Vllm(PYTHON, folder / "model", 256, "fp32", rows=16), log=folder / "log") as server:
+    with start_vllm(Vllm(PYTHON, folder / "model", 256, "fp32", rows=16, secret=SECRET), log=folder / "log") as server:
         yield server
 
 
@@ -205,7 +228,7 @@ def test_a_real_server_is_taken_and_agrees_with_the_learner(real: Server, engine
 def test_a_real_server_of_another_model_is_refused(real: Server) -> None:
     other = engine_of(policy_of(tied=False))
     with pytest.raises(ConfigError, match="another model"):
-        VllmSite(real.address).examine(expected_of(other))
+        VllmSite(real.address, SECRET).examine(expected_of(other))
 
 
 def test_what_is_recorded_says_nothing_of_the_machine() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from safetensors.torch import save_file
-from vllm_cases import KEY, expected_of, policy_of, requests
+from vllm_cases import KEY, SECRET, expected_of, policy_of, requests
 from vllm_place import PYTHON, require_vllm
 
 from assay.engine.interface import Span
@@ -51,7 +51,9 @@ def server(policy: Policy, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     save_policy(policy, folder / "model")
     more = tuple(part.replace('"assay"', '"stale"').replace("assay_weights", "stale_weights") for part in EXTENSIONS)
     environment = {"PYTHONPATH": os.pathsep.join((str(INSIDE), str(HERE))), "ASSAY_STALE": str(folder / "stale")}
-    how = Vllm(PYTHON, folder / "model", 256, "fp32", rows=16, cache_mb=64, more=more, environment=environment)
+    how = Vllm(
+        PYTHON, folder / "model", 256, "fp32", rows=16, cache_mb=64, secret=SECRET, more=more, environment=environment
+    )
     with start_vllm(how, log=folder / "log") as started:
         yield started, folder / "stale"
 
@@ -72,7 +74,7 @@ def published(server: Server, learner: LocalEngine, folder: Path | None) -> Publ
     """Weights go by a folder, or by a network where there is none."""
     patience = Patience(answer=120.0, silence=60.0)
     expected = expected_of(learner, probes=())
-    remote = RemoteSampler([VllmSite(server.address, at_once=16)], expected, run="a run", patience=patience)
+    remote = RemoteSampler([VllmSite(server.address, SECRET, at_once=16)], expected, run="a run", patience=patience)
     return Published(remote, learner, Network("gloo") if folder is None else Files(folder), tolerance=1e-3)
 
 
@@ -213,7 +215,7 @@ def test_all_processes_of_a_server_take_what_is_published(policy: Policy, tmp_pa
     """Two processes that share every matrix, as on two GPUs: each takes every bucket, from files and from a network."""
     require_vllm()
     save_policy(policy, tmp_path / "model")
-    how = Vllm(PYTHON, tmp_path / "model", 256, "fp32", rows=16, cache_mb=64, tensor=2)
+    how = Vllm(PYTHON, tmp_path / "model", 256, "fp32", rows=16, cache_mb=64, tensor=2, secret=SECRET)
     with start_vllm(how, log=tmp_path / "log") as spread:
         learner = learner_of(policy)
         for seed, folder in enumerate((None, tmp_path / "weights")):

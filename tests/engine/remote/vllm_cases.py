@@ -33,6 +33,7 @@ from assay.types import Problem, Request
 RECORDED = Path(__file__).parent / "recorded"
 ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789 +-*/=()"
 KEY = Key(5)
+SECRET = "a-secret-of-tests-0123456789"
 HOW: tuple[dict[str, Any], ...] = (
     {},
     {"temperature": 0.0},
@@ -88,7 +89,7 @@ def requests() -> list[Request]:
 @contextlib.contextmanager
 def asking(address: str, engine: LocalEngine, **changes: Any) -> Iterator[RemoteSampler]:
     patience = Patience(answer=120.0, silence=60.0)
-    site = VllmSite(address, at_once=8)
+    site = VllmSite(address, SECRET, at_once=8)
     with RemoteSampler([site], expected_of(engine, **changes), run="a run", patience=patience) as sampler:
         yield sampler
 
@@ -162,7 +163,7 @@ def record(python: str, name: str, folder: Path, engine: LocalEngine) -> None:
     import assay.engine.remote.vllm as module
 
     more, environment = SERVERS[name]
-    how = Vllm(python, folder, 256, precision="fp32", rows=16, more=tuple(more), environment=environment)
+    how = Vllm(python, folder, 256, secret=SECRET, precision="fp32", rows=16, more=tuple(more), environment=environment)
     _Recording.said = {}
     if name == "rigid":
         module.EXTENSIONS = ()

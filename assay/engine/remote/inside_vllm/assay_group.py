@@ -14,27 +14,28 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from torch._C._distributed_c10d import PrefixStore, Store, TCPStore
+from torch._C._distributed_c10d import PrefixStore, Store
 
 ALIGNED = 16  # bytes: each tensor of a bucket begins at a multiple
 
 
 @dataclass(frozen=True)
 class Joining:
-    """What a process must know to join: `Joining("gloo", "10.0.0.4", 40123, "server 0", size=2, seconds=60.0)`."""
+    """What a process must know to join: `Joining("gloo", "10.0.0.4", 40123, "server 0", 2, 60.0, secret)`."""
 
     backend: str  # gloo or nccl
     host: str  # of the learner
-    port: int  # at which its store listens
+    port: int  # of the gate of its store
     name: str  # of the group, in that store
     size: int  # processes of the group: the learner is the first
     seconds: float  # that joining, and then a bucket, may take
+    secret: str  # that the gate asks for
 
 
 class Group:
     """The learner is number 0, the processes of the server come after it.
 
-    group = Group(joining, 1, store_of(joining), torch.device("cpu"))
+    group = Group(joining, 1, store_behind(host, port, secret, seconds), torch.device("cpu"))
     weights = unpacked(told, group.receive(told))
     """
 
@@ -63,11 +64,6 @@ class Group:
         packed = torch.empty(places(told)[-1], dtype=torch.uint8, device=self.device)
         self.backend.broadcast([packed], self.how).wait(self.timeout)
         return packed
-
-
-def store_of(joining: Joining) -> Store:
-    """The learner's store, as the processes of a server see it."""
-    return TCPStore(joining.host, joining.port, is_master=False, timeout=timedelta(seconds=joining.seconds))
 
 
 def address_towards(host: str) -> str:

@@ -12,7 +12,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import torch
-from assay_group import Group, Joining, store_of, unpacked
+from assay_group import Group, Joining, unpacked
+from assay_store import store_behind
 from safetensors.torch import load_file
 from vllm.distributed.weight_transfer.base import (
     WeightTransferEngine,
@@ -34,6 +35,7 @@ class Begin(WeightTransferInitInfo):
     name: str = ""
     size: int = 0
     seconds: float = 0.0
+    secret: str = ""
 
 
 @dataclass
@@ -53,6 +55,7 @@ class Buckets(WeightTransferEngine):
 
     init_info_cls = Begin
     update_info_cls = Bucket
+    updates = 0  # that were begun
 
     def init_transfer_engine(self, init_info: Begin) -> None:
         self.sums: dict[str, str] = {}
@@ -61,9 +64,11 @@ class Buckets(WeightTransferEngine):
             joining, parallel = Joining(**asdict(init_info)), self.parallel_config
             number = 1 + parallel.data_parallel_index * parallel.world_size + parallel.rank
             device = self.device if joining.backend == "nccl" else torch.device("cpu")
-            self.group = Group(joining, number, store_of(joining), device)
+            store = store_behind(joining.host, joining.port, joining.secret, joining.seconds)
+            self.group = Group(joining, number, store, device)
 
     def start_weight_update(self) -> None:
+        self.updates += 1
         self.sums = {}
         initialize_layerwise_reload(self.model)
 
@@ -110,6 +115,11 @@ class Worker:
     def assay_checksums(self) -> dict[str, str]:
         """SHA-256 of the bytes of each tensor that came with the last update, by its name in checkpoints."""
         return self.weight_transfer_engine.sums
+
+    def assay_held(self) -> str:
+        """What is another after each update, also after one that puts the same weights back."""
+        told = "".join(f"{name} {value}\n" for name, value in sorted(self.weight_transfer_engine.sums.items()))
+        return f"{self.weight_transfer_engine.updates}:{hashlib.sha256(told.encode()).hexdigest()}"
 
 
 def checksum(tensor: torch.Tensor) -> str:
