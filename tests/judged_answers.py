@@ -17,6 +17,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 from hostile_texts import FAMILIES, TEXTS
 from tiny import episode
 
@@ -75,15 +76,19 @@ class Case:
         return posed(self.name, self.number, self.wording)
 
 
-def names() -> list[str]:
-    """Every task, and the rows of a user's files."""
-    return [*TASKS, *DATA]
+def externals_of() -> dict[str, tuple[str, ...]]:
+    """The foreign programs that each needs."""
+    needed = {name: task.externals for name, task in TASKS.items()}
+    return needed | {"rows": ("math-verify",), "tests": ("sandbox",)}
 
 
-def each() -> list[object]:
-    """The names as parameters of a test, with the externals that each needs."""
-    needed = {name: task.externals for name, task in TASKS.items()} | {"rows": ("math-verify",), "tests": ("sandbox",)}
-    return [pytest.param(name, marks=[pytest.mark.external(one) for one in needed[name]]) for name in names()]
+def each(*, foreign: bool = False) -> list[ParameterSet]:
+    """The names as parameters of a test, with the externals that each needs; `foreign`: those alone that need some."""
+    return [
+        pytest.param(name, marks=[pytest.mark.external(one) for one in needed])
+        for name, needed in externals_of().items()
+        if needed or not foreign
+    ]
 
 
 def of(name: str) -> Task:

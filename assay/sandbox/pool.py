@@ -36,7 +36,6 @@ class Sandbox:
         self._slots: dict[Slot, int] = {}  # those that wait or run, with how many programs they have run
         self._lock = threading.Lock()
         self._numbers = iter(range(1 << 62))
-        _OPEN.add(self)
 
     def __enter__(self) -> Self:
         return self
@@ -116,6 +115,7 @@ class Sandbox:
     def _start(self, limits: Limits) -> Slot:
         slot = Slot(self.level, number=next(self._numbers), limits=limits)
         self._slots[slot] = 0
+        _OPEN.add(self)
         return slot
 
     def _drop(self, slots: Sequence[Slot]) -> None:

@@ -298,6 +298,7 @@ def test_a_gold_on_which_the_verifier_hangs_is_named_before_training(tmp_path: P
     from assay.run.data_needs import answer_warnings
     from assay.source import Pool, Share
     from assay.tasks.data.task import data
+
     rows = [{"prompt": "a", "answer": "5"}, {"prompt": "b", "answer": r"\sum_{k=1}^{10^9} \frac{1}{k}"}]
     path = str(jsonl(tmp_path / "rows.jsonl", rows))
     pool = Pool((Share(data(path).name),), wording="natural")

@@ -12,7 +12,7 @@ import signal
 from collections.abc import Callable, Sequence
 
 import pytest
-from judged_answers import ENDLESS, Case, each, elsewhere, hostile, judged, ordinary, wrapped
+from judged_answers import ENDLESS, Case, each, elsewhere, externals_of, hostile, judged, ordinary, wrapped
 
 from assay.host import workers
 from assay.sandbox import pool
@@ -89,8 +89,17 @@ def test_a_verdict_depends_on_the_answer_alone_for_many_answers(name: str) -> No
     checked(name, cases)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", each())
-def test_another_process_comes_to_the_same_verdicts(name: str) -> None:
-    cases = [case for case in cases_of(name, count=1, every=200) if case.text.isprintable()]
+def same_elsewhere(chosen: Sequence[str]) -> None:
+    cases = [one for name in chosen for one in cases_of(name, count=1, every=200) if one.text.isprintable()]
     assert elsewhere(cases) == judged(cases)
+
+
+@pytest.mark.slow
+def test_another_process_comes_to_the_same_verdicts() -> None:
+    same_elsewhere([name for name, needed in externals_of().items() if not needed])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", each(foreign=True))
+def test_another_process_comes_to_the_same_verdicts_by_foreign_programs(name: str) -> None:
+    same_elsewhere([name])

@@ -128,7 +128,7 @@ class Said:
     def __init__(self, *outcomes: Outcome) -> None:
         self.outcomes = list(outcomes)
 
-    def map(self, jobs: list[Any]) -> list[Outcome]:
+    def map(self, jobs: list[Any], *, seconds: float | None = None) -> list[Outcome]:
         return [self.outcomes.pop(0) for _ in jobs]
 
 
