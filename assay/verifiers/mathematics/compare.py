@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Protocol
 
@@ -31,7 +31,7 @@ from assay.verifiers.mathematics.reading import (
     read,
 )
 from assay.verifiers.mathematics.relations import Region
-from assay.verifiers.mathematics.structure import bare, nested
+from assay.verifiers.mathematics.structure import bare, encloses, nested
 from assay.verifiers.mathematics.writing import LONGEST, balanced, clean, squeezed
 
 MOST_PARTS = 64  # of a list or matrix
@@ -204,6 +204,7 @@ class _Comparison:
             return Decision(False, "structure", f"a {given.kind}, where the gold is a {wanted.kind}")
         if wanted.kind == "ratio":
             return _proportion(wanted, given, self.budget)
+        wanted, given = _once(wanted), _once(given)
         if len(wanted.parts) != len(given.parts):
             return Decision(False, "structure", f"{len(given.parts)} parts, not {len(wanted.parts)}")
         if len(wanted.parts) > MOST_PARTS:
@@ -347,6 +348,14 @@ def legible(text: str) -> bool:
     double factorial, which it takes for two, and no bracket that does not close.
     """
     return not re.search(r"(?<![\d.^_])\d[\d.]*\s+\d|!\s*!", text) and nested(text)
+
+
+def _once(group: Group) -> Group:
+    """The group without parts that are written twice, where that says nothing: in sets, and in lists of tuples."""
+    points = group.kind == "list" and all(part.startswith("(") and encloses(part) for part in group.parts)
+    if group.kind != "set" and not points:
+        return group
+    return replace(group, parts=tuple({squeezed(part): part for part in group.parts}.values()))
 
 
 def _alone(found: Reading) -> bool:

@@ -27,15 +27,17 @@ _WORDY = re.compile(r"(?<![\\a-zA-Z])[a-zA-Z]{3,}")
 _UNCLOSED = re.compile(r"(?<![\d\\])\$(?!\s?[\d.])|(?<=\d)\s?\$(?=\w)|\\[()\[\]]")
 _TOKENS = re.compile(r"(?:<\|\w+\|>\s*(?:user|assistant|system)?\s*)+$")  # that end a turn of a chat
 
-_THEREFORE = r"therefore|thus|hence|consequently|donc|ainsi|daher|also|folglich|por lo tanto|quindi|portanto|поэтому|значит"
+_THEREFORE = (
+    "therefore|thus|hence|consequently|donc|ainsi|daher|folglich|por lo tanto|quindi|portanto|поэтому|значит"
+)
+_SO = r"so(?!\s+(?:that|far|many|much|on|to|long)\b)"
 _STATEMENT = re.compile(
-    r"\n+|[。！？।؟]|[.!?](?=[\s\"')\]*]|$)|;\s"
-    rf"|(?<![^\s,;:.!?（(])(?:{_THEREFORE}|(?<![^\s][ ])so(?!\s+(?:that|far|many|much|on|to|long)\b))(?=[\s,:])"
-    r"|(?<=[,;:])\s*so(?!\s+(?:that|far|many|much|on|to|long)\b)(?=[\s,:])|所以|因此|故此|于是|इसलिए|لذا",
-    re.IGNORECASE,
+    r"\n+|[。！？।؟]|[.!?](?=[\s\"')\]*]|$)|;\s|所以|因此|故此|于是|इसलिए|لذا"
+    rf"|\b(?i:{_THEREFORE})\b|(?<=[,;:])\s*{_SO}\b|\b{_SO.replace('s', 'S', 1)}\b"
 )
 _NUMBER = r"(?:\d+(?:[.,]\d+)*|\.\d+)"
 _RUN = re.compile(rf"[-+−(\[\s$€£¥=]*{_NUMBER}(?:[\s\d.,%()\[\]+\-−*/^=×÷·√π$€£¥]*[\d%)\]π$€£¥])?")
+_BARE = re.compile(r"(?<![\w}\])^_+\-*/=]\s)(?<![\w}\])^_+\-*/=])-?\\[dt]?frac\s*\{-?\d+\}\s*\{\d+\}(?![\s)\]]*[A-Za-z0-9{(\\^_+\-*/=])")
 _BEHIND = re.compile(r"\s?(?:[A-Za-z]+[²³]?|°)(?:\s(?:per|squared|cubed|[a-z]{2,}))*")
 _COPULA = re.compile(r"(?:\b(?:is|are|was|be|equals?|est|sont|es|ist|sind|gives?|get|è|é|равно)|(?:it|that)['’]s|[:：=是为為])\s*(?:\*\*)?$", re.IGNORECASE)
 _JOINT = re.compile(r"[\s,;*]*(?:\b(?:and|or|et|ou|und|oder|y|o)\b|和|或|与)?[\s,;*]*", re.IGNORECASE)
@@ -55,7 +57,7 @@ _WEAKENED = re.compile(
     r"|大约|约|約|至少|至多|少于|多于|超过|大于|小于|倍|分之|[百万萬亿億十]|千(?![克米瓦])",
     re.IGNORECASE,
 )
-_REFUSED_BEFORE = re.compile(r"\b(?:not|never|no)\b[\s\w]{0,12}$|n['’]t\b[\s\w]{0,12}$|(?:不是|不)\s*$", re.IGNORECASE)
+_REFUSED_BEFORE = re.compile(r"(?:\b(?:not|never|no)\b|n['’]t\b)[\sA-Za-z'’]{0,16}$|(?:不是|不)\s*$", re.IGNORECASE)
 
 
 class Unclear(Exception):
@@ -78,7 +80,7 @@ def concluded(text: str) -> tuple[str, ...]:
     concluded("We add. So there are 12 ways in all.")  # ("12",)
     concluded("It is 12 or 13.")  # ()
     """
-    text = _TOKENS.sub("", text)[-SEEN:]
+    text = _end_of(text)
     formulas: list[str] = []
 
     def protect(match: re.Match[str]) -> str:
@@ -104,6 +106,14 @@ def concluded(text: str) -> tuple[str, ...]:
     return ()
 
 
+def _end_of(text: str) -> str:
+    """The last characters of a text, without what ends a turn, from outside a formula on."""
+    text = _TOKENS.sub("", text)
+    kept = text[-SEEN:]
+    cut = text[: len(text) - len(kept)]
+    return kept.partition("$")[2] if cut.replace("$$", "").count("$") % 2 else kept
+
+
 def _values(statement: str, formulas: list[str]) -> tuple[str, ...] | None:
     """The values of one statement; None if it has none. Raises Unclear if it has some, and which is unclear."""
     given = list(_given(statement, formulas))
@@ -126,13 +136,15 @@ def _values(statement: str, formulas: list[str]) -> tuple[str, ...] | None:
 
 
 def _given(statement: str, formulas: list[str]) -> Iterator[_Given]:
-    for match in re.finditer(rf"{_PLACEHOLDER.pattern}|{_RUN.pattern}|\\[a-zA-Z]+", statement):
-        if match[0][0] == "\\":
+    for match in re.finditer(rf"{_PLACEHOLDER.pattern}|{_BARE.pattern}|{_RUN.pattern}|\\[a-zA-Z]+", statement):
+        if match[0][0] == "\\" and not _BARE.fullmatch(match[0]):
             raise Unclear  # mathematics outside a formula
         if _PLACEHOLDER.match(match[0]):
             text = formulas[ord(match[0]) - _FIRST_PLACEHOLDER]
             if text and not is_name(text):
                 yield _Given(text, *match.span(), _COPULA.search(statement[: match.start()]) is not None)
+        elif _BARE.fullmatch(match[0]):
+            yield _Given(match[0], *match.span(), _COPULA.search(statement[: match.start()].rstrip("( ")) is not None)
         else:
             yield _number(statement, match)
 
@@ -202,3 +214,29 @@ def _weakened(statement: str, one: _Given) -> bool:
     before = statement[: one.start].split()[-NEAR:]
     behind = statement[one.end :].split()[:NEAR]
     return _WEAKENED.search(" ".join(before)) is not None or _WEAKENED.search(" ".join(behind)) is not None
+
+
+# --- letters of a choice ------------------------------------------------------------------------------------
+
+_CLAUSE = re.compile(r"\n+|[,;。！？，、.!?](?=\s|$|[^\W\d_A-Za-z])|[。！？，]|\b(?:because|since|as|parce)\b")
+_AGAINST = re.compile(r"(?=\b(?:not|never|no|non|pas)\b|\b\w+n['’]t\b|\bcannot\b|不是|不|非)", re.IGNORECASE)
+_EITHER = re.compile(r"\b(?:or|and|either|ou|oder)\b|或|和", re.IGNORECASE)
+_EDGE = r"\w'’\\{}^_+=/<>|\-"  # what stands beside a letter in mathematics or within a word
+_LETTER = re.compile(
+    rf"(?<![{_EDGE}*])(?:\*\*)?\(?([A-J])\)?(?:\*\*)?(?![{_EDGE}*])(?!\s+[a-z])|^\s*([B-HJ])(?=不)"
+)
+
+
+def chosen(text: str) -> str | None:
+    """The one letter of a choice that a text states; None if it states none, or several.
+
+    chosen("It is not A, therefore I think it is B.")  # "B"
+    """
+    letters: set[str] = set()
+    for clause in _CLAUSE.split(_TOKENS.sub("", text)[-SEEN:]):
+        stated = _AGAINST.split(clause or "", maxsplit=1)[0]
+        found = {next(filter(None, match.groups())) for match in _LETTER.finditer(stated)}
+        if found and _EITHER.search(stated):
+            return None
+        letters |= found
+    return letters.pop() if len(letters) == 1 else None

@@ -48,7 +48,7 @@ class Number:
         return len(str(abs(int(self.value * (100 if self.percent else 1) / Fraction(10) ** self.place))))
 
 
-_DIGITS = r"(?:\d{1,3}(?:,\d{3})+(?!\d)|\d{1,3}(?:[ ]\d{3})+(?!\d)|\d+)"
+_DIGITS = r"(?:[1-9]\d{0,2}(?:,\d{3})+(?!\d)|[1-9]\d{0,2}(?:[ ]\d{3})+(?!\d)|\d+)"
 _DOTTED = r"\\dot\s*(?:\{\d\}|\d)"
 _CYCLE = rf"(?:\d*\.\d*(?:\\(?:overline|bar)\s*(?:\{{\d+\}}|\d)|{_DOTTED}(?:\d*{_DOTTED})?)|(?:0?\.\d*|\d+\.)\(\d+\))"
 _TOKEN = re.compile(

@@ -19,7 +19,9 @@ from assay.errors import ConfigError
 from assay.host.workers import Outcome, Workers
 from assay.types import Problem, Verdict
 from assay.verifiers.explained import Explained, bad_gold
+from assay.verifiers.mathematics import words
 from assay.verifiers.mathematics.compare import UNDECIDED, Decision, compare
+from assay.verifiers.mathematics.conclusions import chosen
 from assay.verifiers.mathematics.expressions import plain_number
 from assay.verifiers.mathematics.shares import Known, shared
 from assay.verifiers.mathematics.symbolic import GOLD_READ
@@ -77,6 +79,9 @@ def _exactly(gold: str | None, response: str) -> Explained:
     if not found.text.strip():
         return Explained(Verdict.fail("empty", "an empty answer"), wanted, "", found.mark, "extraction", "empty")
     decision, answer = _decided(wanted, found)
+    if not decision.equal and found.mark in ("anchor", "whole", "conclusion") and (letter := chosen(response)):
+        choice = compare(wanted, letter) if words.choice(clean(wanted)) else decision
+        decision, answer = (choice, letter) if choice.equal else (decision, answer)
     more = f"; the last of {found.different} different ones" if found.different > 1 else ""
     verdict = _verdict(decision, answer, more)
     return Explained(verdict, wanted, answer, found.mark, decision.layer, decision.why + more)
@@ -109,7 +114,7 @@ def gold_of(gold: str | None) -> tuple[str | None, str]:
     if not isinstance(gold, str) or not gold.strip():
         return None, "the row has no gold answer"
     found = find(gold[-GOLD_LONGEST:])
-    marks = ("box", "####", "answer-tag", *(("anchor",) if len(gold) > ONE_LINE else ()))
+    marks = ("box", "####", "answer-tag", *(("anchor",) if len(gold) > ONE_LINE or "\n" in gold.strip() else ()))
     wanted = found.text if found.text is not None and found.mark in marks else gold.strip()
     if not wanted.strip():
         return None, "the gold answer is empty"
@@ -120,7 +125,7 @@ def gold_of(gold: str | None) -> tuple[str | None, str]:
 
 def alike(gold: str, response: str) -> bool:
     """Whether a response is nothing but the gold as it stands in the data, though it may be a text of several lines."""
-    return len(gold) == len(response) and " ".join(gold.split()) == " ".join(response.split())
+    return " ".join(gold.split()) == " ".join(response.split())
 
 
 def _verdict(decision: Decision, answer: str, more: str = "") -> Verdict:

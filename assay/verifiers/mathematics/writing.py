@@ -18,7 +18,7 @@ ONE_LINE = 200  # a response that is one line of at most so many characters is a
 
 _BRACES = re.compile(r"\\+f?box(?:ed)?\s*\{|\\[\\{}]|[{}]")
 _LOOSE_BOX = re.compile(r"\\boxed\s+([^\s{}$\\]{1,40})")
-_ANCHOR = re.compile(r"(?:final answer|the answer|answer)(?: is|:| =)\**:?[ \t]*(?=\S)", re.IGNORECASE)
+_ANCHOR = re.compile(r"(?:final answer|the answer|answer)(?: is|:| =)\**:?\s*(?=\S)", re.IGNORECASE)
 _FINAL = re.compile(r"final answer is:?\s*\$([^$\n]{1,400})\$", re.IGNORECASE)  # said after the last box
 
 
