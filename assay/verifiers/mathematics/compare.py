@@ -31,7 +31,7 @@ from assay.verifiers.mathematics.reading import (
     read,
 )
 from assay.verifiers.mathematics.relations import Region
-from assay.verifiers.mathematics.structure import bare, encloses, nested
+from assay.verifiers.mathematics.structure import bare, encloses, nested, several
 from assay.verifiers.mathematics.writing import LONGEST, balanced, clean, squeezed
 
 MOST_PARTS = 64  # of a list or matrix
@@ -351,9 +351,9 @@ def legible(text: str) -> bool:
 
 
 def _once(group: Group) -> Group:
-    """The group without parts that are written twice, where that says nothing: in sets, and in lists of tuples."""
-    points = group.kind == "list" and all(part.startswith("(") and encloses(part) for part in group.parts)
-    if group.kind != "set" and not points:
+    """A list or set of tuples without those that are written twice. A number that is written twice may be a double root."""
+    tuples = all(part.startswith("(") and encloses(part) and several(part[1:-1]) for part in group.parts)
+    if group.ordered or not tuples:
         return group
     return replace(group, parts=tuple({squeezed(part): part for part in group.parts}.values()))
 

@@ -32,9 +32,11 @@ _THEREFORE = (
 )
 _SO = r"so(?!\s+(?:that|far|many|much|on|to|long)\b)"
 _STATEMENT = re.compile(
-    r"\n+|[。！？।؟]|[.!?](?=[\s\"')\]*]|$)|;\s|所以|因此|故此|于是|इसलिए|لذا"
+    r"\n+|[。！？।؟]|(?:[.?]|(?<!\d)!)(?=[\s\"')\]*]|$)|;\s|所以|因此|故此|于是|इसलिए|لذا"
     rf"|\b(?i:{_THEREFORE})\b|(?<=[,;:])\s*{_SO}\b|\b{_SO.replace('s', 'S', 1)}\b"
 )
+_WORD = re.compile(r"(?<!\\)\b[^\W\d_]{2,}\b|[\u0900-\u0dff\u3040-\u9fff]")
+_NAME = re.compile(r"(?<![\w\\^_}])[a-zA-Z](?:_\w+)?(?:\([a-z]\))?\s*$")  # before an equality sign
 _NUMBER = r"(?:\d+(?:[.,]\d+)*|\.\d+)"
 _RUN = re.compile(rf"[-+−(\[\s$€£¥=]*{_NUMBER}(?:[\s\d.,%()\[\]+\-−*/^=×÷·√π$€£¥]*[\d%)\]π$€£¥])?")
 _BARE = re.compile(r"(?<![\w}\])^_+\-*/=]\s)(?<![\w}\])^_+\-*/=])-?\\[dt]?frac\s*\{-?\d+\}\s*\{\d+\}(?![\s)\]]*[A-Za-z0-9{(\\^_+\-*/=])")
@@ -92,8 +94,8 @@ def concluded(text: str) -> tuple[str, ...]:
         return chr(_FIRST_PLACEHOLDER + len(formulas) - 1)
 
     plain = _FORMULA.sub(protect, _PLACEHOLDER.sub(" ", text))
-    if _UNCLOSED.search(plain[-SEEN // 4 :]):
-        return ()
+    if not _WORD.search(plain) or _UNCLOSED.search(plain[-SEEN // 4 :]):
+        return ()  # no sentence, or a formula that does not close
     for statement in reversed(_STATEMENT.split(plain)):
         try:
             found = _values(statement, formulas)
@@ -136,8 +138,8 @@ def _values(statement: str, formulas: list[str]) -> tuple[str, ...] | None:
 
 
 def _given(statement: str, formulas: list[str]) -> Iterator[_Given]:
-    for match in re.finditer(rf"{_PLACEHOLDER.pattern}|{_BARE.pattern}|{_RUN.pattern}|\\[a-zA-Z]+", statement):
-        if match[0][0] == "\\" and not _BARE.fullmatch(match[0]):
+    for match in re.finditer(rf"{_PLACEHOLDER.pattern}|{_BARE.pattern}|{_RUN.pattern}|\\|[{{}}]", statement):
+        if match[0] in ("\\", "{", "}"):
             raise Unclear  # mathematics outside a formula
         if _PLACEHOLDER.match(match[0]):
             text = formulas[ord(match[0]) - _FIRST_PLACEHOLDER]
@@ -160,7 +162,12 @@ def _number(statement: str, match: re.Match[str]) -> _Given:
     before = statement[:start].rstrip(" ")
     if re.match(r"[-+−]\s", text) or re.search(r"[A-Za-z_\\^]$", statement[:start]):
         raise Unclear
+    if "=" in lead[0]:
+        name = _NAME.search(statement[: match.start()])
+        text = f"{name[0].strip()} = {text}" if name else text
     stated = "=" in lead[0] or "=" in text or _COPULA.search(before) is not None
+    if statement[end : end + 1] in ("!", "^", "_"):
+        raise Unclear  # 5!
     behind = _BEHIND.match(statement, end)
     if behind is None:
         return _Given(text, start, end, stated)
@@ -177,7 +184,9 @@ def _number(statement: str, match: re.Match[str]) -> _Given:
 
 
 def _balanced(text: str) -> str:
-    """The text without brackets at its ends that have no other end."""
+    """The text without brackets at its ends that have no other end. Raises Unclear for `(1,2]`."""
+    if text.count("(") != text.count(")") and text.count("[") != text.count("]"):
+        raise Unclear
     for opened, closed in ("()", "[]"):
         while text.count(opened) > text.count(closed) and text.startswith(opened):
             text = text[1:].lstrip()
