@@ -293,15 +293,11 @@ def test_prompts_without_answers_pass_as_data_for_a_reward_function(
 
 
 @pytest.mark.slow
-def test_a_gold_on_which_the_verifier_hangs_is_named_before_training(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_gold_on_which_the_verifier_hangs_is_named_before_training(tmp_path: Path) -> None:
     from assay.run.data_needs import answer_warnings
     from assay.source import Pool, Share
     from assay.tasks.data.task import data
-    from assay.verifiers.mathematics import shares
 
-    monkeypatch.setattr(shares, "BUDGET", 0.0)
     rows = [{"prompt": "a", "answer": "5"}, {"prompt": "b", "answer": r"\sum_{k=1}^{10^9} \frac{1}{k}"}]
     path = str(jsonl(tmp_path / "rows.jsonl", rows))
     pool = Pool((Share(data(path).name),), wording="natural")

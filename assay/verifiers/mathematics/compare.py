@@ -345,9 +345,13 @@ def _comparable(wanted: Group, given: Group) -> bool:
 
 def legible(text: str) -> bool:
     """Whether the library reads the structure of a text as we do: no two numbers side by side, which it multiplies, no
-    double factorial, which it takes for two, and no bracket that does not close.
+    double factorial, which it takes for two, and no bracket that does not close. A number too big to be worked out, on
+    which it would hang, is not left to it either.
     """
-    return not re.search(r"(?<![\d.^_])\d[\d.]*\s+\d|!\s*!", text) and nested(text)
+    if re.search(r"(?<![\d.^_])\d[\d.]*\s+\d|!\s*!|\d\s*\^\s*\{?\s*\d+\s*\}?\s*(?:\^|!)", text) or not nested(text):
+        return False
+    powers = re.findall(r"(\d+)\s*\)?\s*\^\s*\{?\s*(\d+)", text)
+    return not any(len(base) * 4 * int(power[:9]) > arithmetic.MOST_BITS for base, power in powers)
 
 
 def _once(group: Group) -> Group:

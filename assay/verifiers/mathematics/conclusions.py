@@ -25,7 +25,7 @@ _FIRST_PLACEHOLDER = 0xE000  # characters for private use stand for formulas whi
 _PLACEHOLDER = re.compile("[\ue000-\uf8ff]")
 _WORDY = re.compile(r"(?<![\\a-zA-Z])[a-zA-Z]{3,}")
 _UNCLOSED = re.compile(r"(?<![\d\\])\$(?!\s?[\d.])|(?<=\d)\s?\$(?=\w)|\\[()\[\]]")
-_TOKENS = re.compile(r"(?:<\|\w+\|>\s*(?:user|assistant|system)?\s*)+$")  # that end a turn of a chat
+_TOKENS = re.compile(r"(?:<\|\w{1,40}\|>\s*(?:(?:user|assistant|system)\b\s*)?)+$")  # that end a turn of a chat
 
 _THEREFORE = (
     "therefore|thus|hence|consequently|donc|ainsi|daher|folglich|por lo tanto|quindi|portanto|поэтому|значит"
@@ -110,10 +110,10 @@ def concluded(text: str) -> tuple[str, ...]:
 
 def _end_of(text: str) -> str:
     """The last characters of a text, without what ends a turn, from outside a formula on."""
-    text = _TOKENS.sub("", text)
     kept = text[-SEEN:]
     cut = text[: len(text) - len(kept)]
-    return kept.partition("$")[2] if cut.replace("$$", "").count("$") % 2 else kept
+    kept = kept.partition("$")[2] if cut.replace("$$", "").count("$") % 2 else kept
+    return _TOKENS.sub("", kept)
 
 
 def _values(statement: str, formulas: list[str]) -> tuple[str, ...] | None:
@@ -242,7 +242,7 @@ def chosen(text: str) -> str | None:
     chosen("It is not A, therefore I think it is B.")  # "B"
     """
     letters: set[str] = set()
-    for clause in _CLAUSE.split(_TOKENS.sub("", text)[-SEEN:]):
+    for clause in _CLAUSE.split(_TOKENS.sub("", text[-SEEN:])):
         stated = _AGAINST.split(clause or "", maxsplit=1)[0]
         found = {next(filter(None, match.groups())) for match in _LETTER.finditer(stated)}
         if found and _EITHER.search(stated):

@@ -2,7 +2,7 @@
 harmless answer first, so that a gold on which the library hangs is not blamed on an answer.
 
 The libraries are imported and used once here. Parts of them are loaded at their first use, which takes longer than the
-time that a job gets at first; a verdict must not depend on whether its worker is new.
+time that a job gets; a verdict must not depend on whether its worker is new.
 """
 
 from __future__ import annotations
@@ -12,30 +12,46 @@ from typing import Any
 
 import math_verify.grader  # noqa: F401
 
-from assay.verifiers.mathematics import symbolic
+from assay.verifiers.mathematics import clocked, symbolic
 from assay.verifiers.mathematics.compare import Decision, Symbolic, compare
-from assay.verifiers.mathematics.symbolic import _Library
+from assay.verifiers.mathematics.symbolic import GOLD_READ, BadGold, _Library
 
+SECONDS = 0.5  # of the processor that every gold and every answer has, whatever is judged beside it
 HARMLESS = "7"  # an answer on which nothing hangs
 _sound: set[str] = set()  # the golds that have been compared with the harmless answer
 
 for gold, found in ((r"\int_0^1 x^3 dx", r"\frac{1}{4}"), (r"\sum_{k=1}^{3} \frac{k}{2}", "3")):
-    symbolic.answer({"gold": gold, "answer": found}, lambda reached: None)
+    symbolic.answer({"gold": gold, "answer": found})
 
 
 def answer(job: dict[str, str], tell: Callable[[str], None]) -> dict[str, Any]:
-    """The decision on a pair that exact arithmetic left undecided.
+    """The decision on a pair that exact arithmetic left undecided, `bad_gold` or `time`.
 
-    The worker tells its parent when the gold has been read. If it hangs before that, it hangs on the gold.
+    The gold and the answer have SECONDS each. The worker tells its parent when the gold has been read: if it has to be
+    killed before that, it hangs on the gold.
     """
-    if job["gold"] not in _sound:
-        try:
-            compare(job["gold"], job["answer"], symbolic=_Alone(_Library(lambda reached: None)))
-        except Exception as error:  # errors are reported below, by the real comparison; here only memory counts
-            if isinstance(error, MemoryError):
-                raise
-        _sound.add(job["gold"])
-    return symbolic.answer(job, tell)
+    try:
+        if job["gold"] not in _sound:
+            clocked.within(SECONDS, lambda: _alone(job))
+            _sound.add(job["gold"])
+    except clocked.OutOfTime:
+        return {"bad_gold": True}
+    tell(GOLD_READ)
+    try:
+        return clocked.within(SECONDS, lambda: symbolic.answer(job))
+    except clocked.OutOfTime:
+        return {"time": True}
+
+
+def _alone(job: dict[str, str]) -> None:
+    """Compares the gold with a harmless answer. Errors are reported by the real comparison; here only memory counts."""
+    try:
+        compare(job["gold"], job["answer"], symbolic=_Alone(_Library()))
+    except BadGold:
+        return
+    except Exception as error:
+        if isinstance(error, MemoryError):
+            raise
 
 
 class _Alone:

@@ -1,5 +1,5 @@
 """Verdicts on mathematics answers. Golds that our grammar cannot read go to a
-computer algebra system in child processes, which are killed at a deadline.
+computer algebra system in child processes, with a deadline that is the same for every pair.
 
 An answer on which the computer algebra system hangs is wrong (`time`). If such an answer were ignored, a policy could
 learn to hang the verifier instead of being wrong. A gold on which the system hangs, or that it cannot read, gives an
@@ -23,11 +23,11 @@ from assay.verifiers.mathematics import words
 from assay.verifiers.mathematics.compare import UNDECIDED, Decision, compare
 from assay.verifiers.mathematics.conclusions import chosen
 from assay.verifiers.mathematics.expressions import plain_number
-from assay.verifiers.mathematics.shares import Known, shared
 from assay.verifiers.mathematics.symbolic import GOLD_READ
 from assay.verifiers.mathematics.writing import ONE_LINE, Found, balanced, clean, find, squeezed
 
 GOLD_LONGEST = 200_000
+KILLED_AFTER = 5.0  # processor seconds of a worker process that cannot be interrupted
 REMEMBERED = 65_536  # results of the worker processes that are kept, because answers of a group are often the same
 WORKER = "assay.verifiers.mathematics.symbolic_worker:answer"
 
@@ -151,7 +151,7 @@ def canonical(answer: str) -> str:
 # --- pairs that exact arithmetic leaves undecided -----------------------------------------------------------
 
 _pool: list[Workers] = []
-_known: OrderedDict[tuple[str, str], Known] = OrderedDict()
+_known: OrderedDict[tuple[str, str], Outcome] = OrderedDict()
 
 
 def require() -> None:
@@ -179,13 +179,15 @@ def warm() -> None:
 
 
 def _symbolically(pairs: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Outcome]:
-    def run(missing: Sequence[tuple[str, str]], seconds: float) -> Sequence[Outcome]:
-        return pool().map([{"gold": gold, "answer": answer} for gold, answer in missing], seconds=seconds)
-
-    outcomes = shared(pairs, run, _known, pool().deadline) if pairs else []
+    """The outcome of each pair. Every pair has the same processor time, whatever others are judged beside it."""
+    missing = [pair for pair in pairs if pair not in _known]
+    jobs = [{"gold": gold, "answer": answer} for gold, answer in missing]
+    new = dict(zip(missing, pool().map(jobs, seconds=KILLED_AFTER) if jobs else (), strict=True))
+    found = {pair: new[pair] if pair in new else _known[pair] for pair in pairs}
+    _known.update((pair, outcome) for pair, outcome in new.items() if outcome.status != "lost")
     while len(_known) > REMEMBERED:
         _known.popitem(last=False)
-    return dict(zip(pairs, outcomes, strict=True))
+    return found
 
 
 def _settled(one: Explained, outcome: Outcome) -> Explained:
@@ -194,18 +196,20 @@ def _settled(one: Explained, outcome: Outcome) -> Explained:
     If the worker was stopped while it read the gold, the gold is to blame; after that, the answer is.
     """
     shown = one.verdict.answer
-    if outcome.status == "done" and not outcome.result.get("bad_gold"):
+    told = outcome.result if outcome.status == "done" else {}
+    if "equal" in told:
         decision = Decision(**outcome.result)
         verdict = _verdict(decision, one.answer or "")
     elif outcome.status == "lost":
         decision = Decision(None, "symbolic", outcome.detail)
         verdict = Verdict.invalid("worker_lost", outcome.detail)
-    elif outcome.status == "done" or outcome.reached != GOLD_READ:
+    elif "bad_gold" in told or outcome.reached != GOLD_READ:
         decision = Decision(None, "symbolic", "the gold cannot be read as mathematics")
         verdict = Verdict.invalid("bad_gold", f"{decision.why}: {(one.gold or '')[:80]}")
     else:
-        kind = {"time": "time", "memory": "memory"}.get(outcome.status, "wrong")
-        why = {"time": "past the deadline", "memory": "out of memory"}.get(outcome.status, f"raised {outcome.detail}")
+        ended = "time" if "time" in told else outcome.status
+        kind = ended if ended in ("time", "memory") else UNDECIDED
+        why = {"time": "past the deadline", "memory": "out of memory"}.get(ended, f"the library raised {outcome.detail}")
         decision = Decision(False, "symbolic", why)
         verdict = Verdict.fail(kind, f"symbolic: {why}", shown)
     return Explained(verdict, one.gold, one.answer, one.mark, decision.layer, decision.why)
