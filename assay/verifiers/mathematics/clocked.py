@@ -1,7 +1,7 @@
-"""A limit on the processor time of a piece of work in a worker process. The work is interrupted, and the process lives on.
+"""A limit on the processor time of a piece of work in a worker process, which survives it.
 
-A process that is killed takes seconds to be replaced, because the libraries are imported anew: a hundred endless answers
-would hold a step for minutes. The pool still kills a process that cannot be interrupted.
+A process that is killed takes seconds to be replaced, because the libraries are imported anew: a hundred endless
+answers would hold a step for minutes. The pool still kills a process that cannot be interrupted.
 """
 
 from __future__ import annotations

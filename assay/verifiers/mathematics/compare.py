@@ -1,8 +1,8 @@
 """Whether an answer equals the gold answer: both are read, and compared exactly or to many digits.
 
 The gold's type decides how they are compared: words, a choice, a number or expression, an unordered list or set, an
-ordered tuple or interval, a matrix, a relation, a family of solutions. Only expressions that our grammar cannot read are
-left to a `Symbolic`, and only where both sides are one expression: what has parts is taken apart here. Without a
+ordered tuple or interval, a matrix, a relation, a family of solutions. Only expressions that our grammar cannot read
+are left to a `Symbolic`, and only where both sides are one expression: what has parts is taken apart here. Without a
 `Symbolic`, such a pair stays undecided. A pair that can be read but not be decided counts as not equal.
 """
 
@@ -143,7 +143,7 @@ class _Comparison:
     # --- what our grammar does not have ---------------------------------------------------------------------
 
     def _opaque(self, gold: str, answer: str, given: Reading) -> Decision:
-        """Leaves one expression beside one expression to the library, if both have the structure that the library sees."""
+        """Leaves two expressions to the library, if both have the structure that the library sees."""
         if isinstance(given, Words):
             return Decision(False, "form", "no mathematics that could be read")
         if not isinstance(given, Opaque | Value):
@@ -355,7 +355,7 @@ def legible(text: str) -> bool:
 
 
 def _once(group: Group) -> Group:
-    """A list or set of tuples without those that are written twice. A number that is written twice may be a double root."""
+    """A list or set of tuples without those that are written twice. A number written twice may be a double root."""
     tuples = all(part.startswith("(") and encloses(part) and several(part[1:-1]) for part in group.parts)
     if group.ordered or not tuples:
         return group

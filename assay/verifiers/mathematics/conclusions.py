@@ -1,7 +1,7 @@
 """What a text concludes that marks no answer: the value that its last statement gives.
 
-The rule does not know the gold, and never chooses between values. A statement that gives several values, denies its value
-or weakens it ("not 5", "at least 5") concludes nothing, so that nothing is won by naming more than one.
+The rule does not know the gold, and never chooses between values. A statement that gives several values, denies its
+value or weakens it ("not 5", "at least 5") concludes nothing, so that nothing is won by naming more than one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ MOST_VALUES = 8  # of one statement
 NEAR = 3  # words beside a value that may weaken it
 
 _FORMULA = re.compile(
-    r"\$\$(?P<shown>.+?)\$\$|\\\[(?P<set>.+?)\\\]|(?<!\\)\$(?P<inline>[^$\n]+?)(?<!\\)\$|\\\((?P<round>[^\n]+?)\\\)", re.DOTALL
+    r"\$\$(?P<shown>.+?)\$\$|\\\[(?P<set>.+?)\\\]|(?<!\\)\$(?P<inline>[^$\n]+?)(?<!\\)\$|\\\((?P<round>[^\n]+?)\\\)",
+    re.DOTALL,
 )
 _FIRST_PLACEHOLDER = 0xE000  # characters for private use stand for formulas while a text is cut into statements
 _PLACEHOLDER = re.compile("[\ue000-\uf8ff]")
@@ -27,9 +28,7 @@ _WORDY = re.compile(r"(?<![\\a-zA-Z])[a-zA-Z]{3,}")
 _UNCLOSED = re.compile(r"(?<![\d\\])\$(?!\s?[\d.])|(?<=\d)\s?\$(?=\w)|\\[()\[\]]")
 _TOKENS = re.compile(r"(?:<\|\w{1,40}\|>\s*(?:(?:user|assistant|system)\b\s*)?)+$")  # that end a turn of a chat
 
-_THEREFORE = (
-    "therefore|thus|hence|consequently|donc|ainsi|daher|folglich|por lo tanto|quindi|portanto|поэтому|значит"
-)
+_THEREFORE = "therefore|thus|hence|consequently|donc|ainsi|daher|folglich|por lo tanto|quindi|portanto|поэтому|значит"
 _SO = r"so(?!\s+(?:that|far|many|much|on|to|long)\b)"
 _STATEMENT = re.compile(
     r"\n+|[。！？।؟]|(?:[.?]|(?<!\d)!)(?=[\s\"')\]*]|$)|;\s|所以|因此|故此|于是|इसलिए|لذا"
@@ -39,9 +38,14 @@ _WORD = re.compile(r"(?<!\\)\b[^\W\d_]{2,}\b|[\u0900-\u0dff\u3040-\u9fff]")
 _NAME = re.compile(r"(?<![\w\\^_}])[a-zA-Z](?:_\w+)?(?:\([a-z]\))?\s*$")  # before an equality sign
 _NUMBER = r"(?:\d+(?:[.,]\d+)*|\.\d+)"
 _RUN = re.compile(rf"[-+−(\[\s$€£¥=]*{_NUMBER}(?:[\s\d.,%()\[\]+\-−*/^=×÷·√π$€£¥]*[\d%)\]π$€£¥])?")
-_BARE = re.compile(r"(?<![\w}\])^_+\-*/=]\s)(?<![\w}\])^_+\-*/=])-?\\[dt]?frac\s*\{-?\d+\}\s*\{\d+\}(?![\s)\]]*[A-Za-z0-9{(\\^_+\-*/=])")
+_BARE = re.compile(
+    r"(?<![\w}\])^_+\-*/=]\s)(?<![\w}\])^_+\-*/=])-?\\[dt]?frac\s*\{-?\d+\}\s*\{\d+\}(?![\s)\]]*[A-Za-z0-9{(\\^_+\-*/=])"
+)
 _BEHIND = re.compile(r"\s?(?:[A-Za-z]+[²³]?|°)(?:\s(?:per|squared|cubed|[a-z]{2,}))*")
-_COPULA = re.compile(r"(?:\b(?:is|are|was|be|equals?|est|sont|es|ist|sind|gives?|get|è|é|равно)|(?:it|that)['’]s|[:：=是为為])\s*(?:\*\*)?$", re.IGNORECASE)
+_COPULA = re.compile(
+    r"(?:\b(?:is|are|was|be|equals?|est|sont|es|ist|sind|gives?|get|è|é|равно)|(?:it|that)['’]s|[:：=是为為])\s*(?:\*\*)?$",
+    re.IGNORECASE,
+)
 _JOINT = re.compile(r"[\s,;*]*(?:\b(?:and|or|et|ou|und|oder|y|o)\b|和|或|与)?[\s,;*]*", re.IGNORECASE)
 _BOLD = re.compile(r"\*\*(?:(?!\*\*).)+\*\*")
 
@@ -176,6 +180,8 @@ def _number(statement: str, match: re.Match[str]) -> _Given:
     for count in range(min(4, len(words)), 0, -1):
         some = " ".join(words[:count])
         known = unit(some.replace("²", "^2").replace("³", "^3"))
+        if some.casefold() == "in" and count < len(words):
+            continue  # "5 in all" are no inches
         if known is not None or (count == 1 and words[0].casefold() in {*MULTIPLES, "percent", "°"}):
             return _Given(f"{text} {some}", start, end + behind[0].index(some) + len(some), stated)
     if close or (len(words[0]) == 1 and words[0] not in "aAI"):
@@ -231,9 +237,7 @@ _CLAUSE = re.compile(r"\n+|[,;。！？，、.!?](?=\s|$|[^\W\d_A-Za-z])|[。！
 _AGAINST = re.compile(r"(?=\b(?:not|never|no|non|pas)\b|\b\w+n['’]t\b|\bcannot\b|不是|不|非)", re.IGNORECASE)
 _EITHER = re.compile(r"\b(?:or|and|either|ou|oder)\b|或|和", re.IGNORECASE)
 _EDGE = r"\w'’\\{}^_+=/<>|\-"  # what stands beside a letter in mathematics or within a word
-_LETTER = re.compile(
-    rf"(?<![{_EDGE}*])(?:\*\*)?\(?([A-J])\)?(?:\*\*)?(?![{_EDGE}*])(?!\s+[a-z])|^\s*([B-HJ])(?=不)"
-)
+_LETTER = re.compile(rf"(?<![{_EDGE}*])(?:\*\*)?\(?([A-J])\)?(?:\*\*)?(?![{_EDGE}*])(?!\s+[a-z])|^\s*([B-HJ])(?=不)")
 
 
 def chosen(text: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Sums and products of matrices that an answer leaves to be worked out: `\frac{1}{2}\begin{pmatrix} 2 \\ 4 \end{pmatrix}`."""
+"""Sums and products of matrices that an answer leaves to be worked out, such as one half of a matrix."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def rows_of(body: str) -> Rows:
 
 
 def worked_out(text: str) -> Rows | None:
-    """The entries of a sum of products of matrices, each perhaps with a number before it; None if the text is no such sum."""
+    """The entries of a sum of products of matrices, each perhaps with a number before it; None for other texts."""
     if _PLACEHOLDER.search(text):
         return None
     matrices: list[Rows] = []
@@ -71,7 +71,8 @@ def _product(term: str, matrices: list[Rows]) -> Rows | None:
             return None
         columns = list(zip(*right, strict=True))
         total = tuple(
-            tuple("+".join(f"({a})({b})" for a, b in zip(row, column, strict=True)) for column in columns) for row in total
+            tuple("+".join(f"({a})({b})" for a, b in zip(row, column, strict=True)) for column in columns)
+            for row in total
         )
     scalar = scalar.strip()
     return tuple(tuple(f"({scalar})({cell})" for cell in row) for row in total) if scalar else total

@@ -1,9 +1,9 @@
 """Reads an answer into a typed value: a number or expression, a list, set, tuple or interval, a matrix, a relation, a
 choice, or words.
 
-An answer is split, outside all brackets, at the marks that bind least (`structure`). Its parts stay texts, and are read
-when they are compared. A gold is trusted more than an answer: any words behind its number are taken for its unit. This module does
-not decide whether two answers are equal.
+An answer is split, outside all brackets, at the marks that bind least (`structure`). Its parts stay texts, and are
+read when they are compared. A gold is trusted more than an answer: any words behind its number are taken for its unit.
+This module does not decide whether two answers are equal.
 """
 
 from __future__ import annotations

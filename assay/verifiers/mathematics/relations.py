@@ -70,8 +70,10 @@ def stated(found: Reading, text: str = "") -> Stated | None:
             worked += 1
     if not names and len(sides) == 2 and is_name(sides[1]):
         names.append(sides.pop())
-    if not names and not worked and (
-        len(set(sides)) < len(sides) or any(tree is None or symbols(tree) for tree in map(tree_of, sides))
+    if (
+        not names
+        and not worked
+        and (len(set(sides)) < len(sides) or any(tree is None or symbols(tree) for tree in map(tree_of, sides)))
     ):
         return None
     name = name_of(names[-1]) if names else ("", "")
@@ -84,7 +86,7 @@ _WORK = re.compile(
 
 
 def _to_be_worked_out(side: str) -> bool:
-    """Whether one side of a chain is a calculation that our grammar does not have: a limit, an integral, a determinant."""
+    """Whether a side is a calculation that our grammar does not have: a limit, an integral, a determinant."""
     found = read(side)
     opaque = isinstance(found, Opaque) or (isinstance(found, Grid) and found.kind == "determinant")
     return opaque and _WORK.search(side) is not None and r"\text" not in side

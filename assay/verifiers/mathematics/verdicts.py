@@ -69,7 +69,14 @@ def _exactly(gold: str | None, response: str) -> Explained:
     if wanted is None:
         return bad_gold(trouble)
     if alike(gold or "", response):
-        return Explained(Verdict("ok", "", "text: the gold itself", canonical(wanted)), wanted, wanted, "whole", "text", "the gold itself")
+        return Explained(
+            Verdict("ok", "", "text: the gold itself", canonical(wanted)),
+            wanted,
+            wanted,
+            "whole",
+            "text",
+            "the gold itself",
+        )
     found = find(response)
     if found.text is None:
         kind = "empty" if not response.strip() else "format"
@@ -88,7 +95,7 @@ def _exactly(gold: str | None, response: str) -> Explained:
 
 
 def _decided(wanted: str, found: Found) -> tuple[Decision, str]:
-    """(the decision, the text that it is about): on the answer as it stands, or on the values that the sentence gives."""
+    """(the decision, the text that it is about): on the answer as it stands, or on what the sentence says."""
     assert found.text is not None
     if found.mark == "conclusion" or not found.values:
         whole = None
@@ -209,7 +216,9 @@ def _settled(one: Explained, outcome: Outcome) -> Explained:
     else:
         ended = "time" if "time" in told else outcome.status
         kind = ended if ended in ("time", "memory") else UNDECIDED
-        why = {"time": "past the deadline", "memory": "out of memory"}.get(ended, f"the library raised {outcome.detail}")
+        why = {"time": "past the deadline", "memory": "out of memory"}.get(
+            ended, f"the library raised {outcome.detail}"
+        )
         decision = Decision(False, "symbolic", why)
         verdict = Verdict.fail(kind, f"symbolic: {why}", shown)
     return Explained(verdict, one.gold, one.answer, one.mark, decision.layer, decision.why)

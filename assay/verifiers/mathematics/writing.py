@@ -19,6 +19,7 @@ ONE_LINE = 200  # a response that is one line of at most so many characters is a
 _BRACES = re.compile(r"\\+f?box(?:ed)?\s*\{|\\[\\{}]|[{}]")
 _LOOSE_BOX = re.compile(r"\\boxed\s+([^\s{}$\\]{1,40})")
 _ANCHOR = re.compile(r"(?:final answer|the answer|answer)(?: is|:| =)\**:?\s*(?=\S)", re.IGNORECASE)
+_SHOWN = re.compile(r"\$\$(.+?)\$\$|\\\[(.+?)\\\]", re.DOTALL)  # a formula on lines of its own
 _FINAL = re.compile(r"final answer is:?\s*\$([^$\n]{1,400})\$", re.IGNORECASE)  # said after the last box
 
 
@@ -32,7 +33,7 @@ class Found:
     """
 
     text: str | None  # None: no answer was found
-    mark: str  # box, ####, answer-tag, anchor, whole, conclusion; or why there is none: unclosed, unfinished-thought, none
+    mark: str  # box, ####, answer-tag, anchor, whole, conclusion; if none: unclosed, unfinished-thought, none
     different: int = 1  # how many different answers were marked in this way
     values: tuple[str, ...] = ()  # what the sentence says, if the answer is a sentence: all of them must be right
 
@@ -40,10 +41,10 @@ class Found:
 def find(response: str) -> Found:
     """The answer of a response, after any reasoning section. The first of these that the response has is the answer:
 
-    the last `\\boxed{}` that is in no other box, together with boxes joined to it by "and", "or" or a comma, unless some
-    box is not closed; the line after the last `####`; the last `<answer>`; the sentence after "the answer is"; a response
-    that is a single line, or the only formula in that line; what the last statement concludes (`conclusions`). Of a
-    sentence, what it concludes is found too.
+    the last `\\boxed{}` that is in no other box, together with boxes joined to it by "and", "or" or a comma, unless
+    some box is not closed; the line after the last `####`; the last `<answer>`; the sentence after "the answer is"; a
+    response that is a single line, or the only formula in that line; what the last statement concludes (`conclusions`).
+    Of a sentence, what it concludes is found too.
     """
     text = response[response.rfind("</think>") + len("</think>") :] if "</think>" in response else response
     if "<think>" in text:
@@ -62,8 +63,10 @@ def find(response: str) -> Found:
     if start >= 0:
         return Found(text[start + len("<answer>") : end].strip(), "answer-tag")
     anchors = list(_ANCHOR.finditer(text[-LONGEST:]))
-    if anchors and (after := text[-LONGEST:][anchors[-1].end() :].splitlines()[0].strip()):
-        return Found(_sentence(after), "anchor", values=concluded(_sentence(after)))
+    if anchors and (after := text[-LONGEST:][anchors[-1].end() :].strip()):
+        shown = _SHOWN.match(after)
+        sentence = (shown[1] or shown[2]).strip() if shown else _sentence(after.splitlines()[0].strip())
+        return Found(sentence, "anchor", values=concluded(sentence))
     whole = text.strip()
     if whole and "\n" not in whole and (len(whole) <= ONE_LINE or " " not in whole):
         return Found(_only_formula(whole), "whole", values=concluded(whole))
