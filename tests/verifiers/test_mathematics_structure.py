@@ -236,6 +236,7 @@ def test_an_answer_with_parts_is_no_expression(gold: str, answer: str) -> None:
 def test_a_double_factorial_is_a_product_of_every_other_number() -> None:
     assert decided("7!!", "105") is True and decided("8!!", "384") is True  # 7*5*3, 8*6*4*2
     assert decided("3!!", "720") is False and decided("3!!!", "3") is not True
+    assert decided("3", "3!!") is not True  # a mere exclamation
 
 
 @pytest.mark.parametrize(

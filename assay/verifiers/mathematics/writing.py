@@ -57,7 +57,7 @@ def find(response: str) -> Found:
         later = _FINAL.search(text, boxes[-1].end)
         return Found(later[1].strip(), "anchor") if later else _boxed(text, boxes)
     if "####" in text and (after := text[text.rfind("####") + 4 :].strip()):
-        return Found(after.splitlines()[0].strip(), "####")
+        return Found(_line(after), "####")
     end = text.rfind("</answer>")
     start = text.rfind("<answer>", 0, max(end, 0))
     if start >= 0:
@@ -65,7 +65,7 @@ def find(response: str) -> Found:
     anchors = list(_ANCHOR.finditer(text[-LONGEST:]))
     if anchors and (after := text[-LONGEST:][anchors[-1].end() :].strip()):
         shown = _SHOWN.match(after)
-        sentence = (shown[1] or shown[2]).strip() if shown else _sentence(after.splitlines()[0].strip())
+        sentence = (shown[1] or shown[2]).strip() if shown else _sentence(_line(after))
         return Found(sentence, "anchor", values=concluded(sentence))
     whole = text.strip()
     if whole and "\n" not in whole and (len(whole) <= ONE_LINE or " " not in whole):
@@ -144,6 +144,14 @@ def _unboxed(content: str) -> str:
     return (
         inner[0].content if len(inner) == 1 and re.fullmatch(r"\s*\\f?box.*", content, re.DOTALL) else content.strip()
     )
+
+
+def _line(text: str) -> str:
+    """The first line of a text, with those after it that belong to a matrix which it begins."""
+    first, *rest = text.splitlines()
+    while rest and len(first) < LONGEST and first.count(r"\begin") > first.count(r"\end"):
+        first += " " + rest.pop(0)
+    return first.strip()
 
 
 def _sentence(text: str) -> str:
