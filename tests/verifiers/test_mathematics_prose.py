@@ -29,7 +29,7 @@ STATED = [
     "It is not 70001, it is {}.",
     "We add.\n\\[ {} \\]\nThank you! <|im_end|>",
     "因此，一共有{}个。",
-    "La somme est donc {}.",
+    "La réponse est donc {}.",
     "Choosing 3 of the 70001 points, the number is {}.",
 ]
 HEDGED = [

@@ -81,7 +81,7 @@ def stated(found: Reading, text: str = "") -> Stated | None:
 
 
 _WORK = re.compile(
-    r"\\(?:lim|int|iint|oint|sum|prod|det|gcd|max|min|bmod|pmod|mod)(?![a-zA-Z])|\\begin\s*\{(?:vmatrix|array)\}"
+    r"\\(?:lim|int|iint|iiint|sum|prod|det|gcd|max|min|bmod|pmod|mod)(?![a-zA-Z])|\\begin\s*\{(?:vmatrix|array)\}"
 )
 
 
