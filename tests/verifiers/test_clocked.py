@@ -67,3 +67,27 @@ def test_the_verdict_on_an_answer_does_not_depend_on_those_beside_it() -> None:
 def test_numbers_too_big_to_be_worked_out_are_not_left_to_the_library(answer: str) -> None:
     (one,) = explain([(SOUND, rf"\boxed{{{answer}}}")])
     assert (one.verdict.status, one.verdict.kind) == ("fail", "undecided")
+
+
+@pytest.mark.slow
+def test_an_answer_that_takes_all_the_time_is_not_blamed_on_its_gold(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Our own comparison of an answer may be slow while the gold is looked at; only the library's work is the gold's."""
+    from assay.verifiers.mathematics import symbolic, symbolic_worker
+
+    def slow(gold: str, answer: str, *, symbolic: object) -> None:
+        endless()
+
+    def slow_gold(gold: str, answer: str, *, symbolic: symbolic_worker._Alone) -> None:
+        symbolic.asking = True
+        endless()
+
+    monkeypatch.setattr(symbolic_worker, "SECONDS", 0.02)
+    monkeypatch.setattr(symbolic, "compare", slow)
+    for comparison, told, reached in (
+        (slow, {"time": True}, [symbolic.GOLD_READ]),
+        (slow_gold, {"bad_gold": True}, []),
+    ):
+        monkeypatch.setattr(symbolic_worker, "compare", comparison)
+        reports: list[str] = []
+        assert symbolic_worker.answer({"gold": r"\int_0^1 3x dx", "answer": "1"}, reports.append) == told
+        assert reports == reached
