@@ -71,7 +71,7 @@ def test_numbers_too_big_to_be_worked_out_are_not_left_to_the_library(answer: st
 
 @pytest.mark.slow
 def test_an_answer_that_takes_all_the_time_is_not_blamed_on_its_gold(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Our own comparison of an answer may be slow while the gold is looked at; only the library's work is the gold's."""
+    """Our comparison of an answer may be slow while the gold is looked at; only the library's work is the gold's."""
     from assay.verifiers.mathematics import symbolic, symbolic_worker
 
     def slow(gold: str, answer: str, *, symbolic: object) -> None:

@@ -97,12 +97,10 @@ def _exactly(gold: str | None, response: str) -> Explained:
 def _decided(wanted: str, found: Found) -> tuple[Decision, str]:
     """(the decision, the text that it is about): on the answer as it stands, or on what the sentence says."""
     assert found.text is not None
-    if found.mark == "conclusion" or not found.values:
-        whole = None
-    elif (whole := compare(wanted, found.text)).equal or found.values == (found.text,):
-        return whole, found.text
-    if not found.values:
-        return compare(wanted, found.text), found.text
+    if found.mark != "conclusion":
+        whole = compare(wanted, found.text)
+        if whole.equal or found.values in ((), (found.text,)):
+            return whole, found.text
     decisions = [compare(wanted, value) for value in found.values]
     if len(decisions) == 1:
         return decisions[0], found.values[0]
