@@ -143,6 +143,8 @@ def render(result: dict[str, Any]) -> str:
         "",
         "`python -m bench.verifier FOLDER`: pairs of a gold and an answer from the tests of public graders. Pairs",
         "whose label does not hold under our rules are counted apart, by reason.",
+        f"Measured {result['measured']} on {result['machine']['cores']} cores of {result['machine']['processor']}, "
+        "without a GPU.",
         "",
         "| suite | right | refused: ours | Math-Verify | wrong | accepted: ours | Math-Verify | apart |",
         "|" + "---|" * 8,

@@ -55,15 +55,20 @@ FUNCTIONS = [
 LISTS = [
     (r"2, 5, 9", {2, 5, 9}), (r"\{1, 4, 6\}", {1, 4, 6}), (r"-3, \frac{1}{2}", {-3, 0.5}),
     (r"\sqrt{2}, 7", {2**0.5, 7}), (r"\{-2, 3\}", {-2, 3}), (r"1, 2, 3, 5", {1, 2, 3, 5}),
-    (r"\frac{1}{3}, \frac{5}{3}, 8", {1 / 3, 5 / 3, 8}),
+    (r"\frac{1}{3}, \frac{5}{3}, 8", {1 / 3, 5 / 3, 8}), ("3,14", {3, 14}), ("12; 5", {12, 5}), ("25,75", {25, 75}),
 ]  # fmt: skip
 TUPLES = [
     ("(3, -2)", (3, -2)), (r"\left(\frac{1}{2}, 4\right)", (0.5, 4)), ("(1, 2, 6)", (1, 2, 6)),
     (r"(2, \sqrt{5})", (2, 5**0.5)), ("(-1, 7, 0.5)", (-1, 7, 0.5)), ("(0, 9)", (0, 9)),
+    ("(4; 7)", (4, 7)), ("(2;5;9)", (2, 5, 9)), (r"(\frac{1}{3}; 6)", (1 / 3, 6)),
 ]  # fmt: skip
 INTERVALS = [
     ("[2, 5)", "[2,5)"), (r"(-\infty, 3]", "(-oo,3]"), (r"\left[-\frac{1}{2}, 4\right]", "[-.5,4]"),
     ("(1, 8]", "(1,8]"), (r"[0, \infty)", "[0,oo)"), (r"(-\infty, -2)\cup[6, \infty)", "(-oo,-2)u[6,oo)"),
+]  # fmt: skip
+FAMILIES = [
+    (r"2k\pi, k \in \mathbb{Z}", ("2k pi", "Z")), (r"x = \frac{\pi}{6}+3n\pi, n \in Z", ("pi/6+3n pi", "Z")),
+    (r"5m+2, m \in \mathbb{N}", ("5m+2", "N")), (r"\frac{k\pi}{4}, k \in \mathbb{Z}^+", ("k pi/4", "Z+")),
 ]  # fmt: skip
 MEASURES = [
     ("cm", "5"), ("m", "12"), ("km", "3"), ("feet", "20"), ("inches", "7"), ("hours", "4"), ("minutes", "35"),
@@ -79,6 +84,7 @@ RELATIONS = ["x > 5", r"x \leq -2", r"1 < x \leq 6", r"x \geq \frac{3}{4}", "y =
 
 def golds() -> list[Gold]:
     kinds = {"number": NUMBERS, "function": FUNCTIONS, "list": LISTS, "tuple": TUPLES, "interval": INTERVALS}
+    kinds["family"] = FAMILIES
     found = [Gold(text, value, kind) for kind, rows in kinds.items() for text, value in rows]
     found += [Gold(rf"{count}\text{{ {name}}}", (count, name), "measure") for name, count in MEASURES]
     found += [Gold(f"{digits}_{{{base}}}", (digits, base), "base") for digits, base in BASES]
@@ -179,19 +185,50 @@ def _fenced(text: str) -> tuple[str, str, str]:
 def _dropped(gold: Gold, draw: random.Random) -> str:
     """One item fewer."""
     opened, inner, closed = _fenced(gold.text)
-    items = inner.split(",")
+    mark = _mark(inner)
+    items = inner.split(mark)
     items.pop(draw.randrange(len(items)))
-    return opened + ",".join(items) + closed
+    return opened + mark.join(items) + closed
 
 
 def _added(gold: Gold, draw: random.Random) -> str:
-    return re.sub(r"(\\\}|\\right\)|\)|)$", lambda m: f", {draw.randint(20, 99)}{m[0]}", gold.text, count=1)
+    mark = _mark(gold.text)
+    return re.sub(r"(\\\}|\\right\)|\)|)$", lambda m: f"{mark} {draw.randint(20, 99)}{m[0]}", gold.text, count=1)
 
 
 def _turned(gold: Gold, _: random.Random) -> str:
     """The order of a tuple."""
     opened, inner, closed = _fenced(gold.text)
-    return opened + ",".join(inner.split(",")[::-1]) + closed
+    return opened + _mark(inner).join(inner.split(_mark(inner))[::-1]) + closed
+
+
+def _mark(inner: str) -> str:
+    """What separates the items."""
+    return ";" if ";" in inner else ","
+
+
+def _otherwise_fenced(gold: Gold, draw: random.Random) -> str | None:
+    """A set in the brackets of a tuple or an interval, a tuple in those of a set. A list without brackets stays."""
+    opened, inner, _ = _fenced(gold.text)
+    if not opened:
+        return None
+    return rf"\{{{inner}\}}" if "(" in opened else draw.choice(["({})", "[{})", "({}]"]).format(inner)
+
+
+def _one_number(gold: Gold, draw: random.Random) -> str | None:
+    """Two numbers as one: with a point between them, or with nothing."""
+    opened, inner, _ = _fenced(gold.text)
+    parts = re.fullmatch(r"(\d+)[,;]\s?(\d+)", inner)
+    return f"{parts[1]}{draw.choice(['.', ''])}{parts[2]}" if parts and not opened else None
+
+
+def _range(gold: Gold, draw: random.Random) -> str:
+    """Another range of the letter."""
+    body, _, letter = gold.text.rpartition(", ")
+    assert isinstance(gold.value, tuple)
+    named = {"Z": r"\mathbb{Z}", "N": r"\mathbb{N}", "Z+": r"\mathbb{Z}^+", "Q": r"\mathbb{Q}", "R": r"\mathbb{R}"}
+    other = draw.choice([text for name, text in named.items() if name != gold.value[1]])
+    return rf"{body}, {letter[0]} \in {other}"
 
 
 def _related(gold: Gold, draw: random.Random) -> str:
@@ -208,8 +245,21 @@ _VALUE: dict[str, Change] = {
 CHANGES: dict[str, dict[str, Change]] = {
     "number": {"digit": _digit, "another digit": _longer, "case": _cased, **_VALUE},
     "function": {"digit": _digit, "swapped": _swapped, "case": _cased, **_VALUE},
-    "list": {"digit": _digit, "dropped": _dropped, "added": _added},
-    "tuple": {"digit": _digit, "dropped": _dropped, "added": _added, "turned": _turned},
+    "list": {
+        "digit": _digit,
+        "dropped": _dropped,
+        "added": _added,
+        "other brackets": _otherwise_fenced,
+        "one number": _one_number,
+    },
+    "tuple": {
+        "digit": _digit,
+        "dropped": _dropped,
+        "added": _added,
+        "turned": _turned,
+        "other brackets": _otherwise_fenced,
+    },
+    "family": {"digit": _digit, "range": _range},
     "interval": {"bracket": _bracket, "digit": _digit},
     "measure": {"unit": _unit, "digit": _digit},
     "base": {"base": _base},

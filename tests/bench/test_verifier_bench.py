@@ -62,6 +62,7 @@ def test_the_table_adds_up(folder: Path, capsys: pytest.CaptureFixture[str]) -> 
     said = capsys.readouterr().out
     assert "| open/mine | 2 | 1 | 2 | 2 | 1 | 0 | decimals 1 |" in said
     assert "| **all** | 3 | 1 | 3 | 2 | 1 | 0 | decimals 1 |" in said
+    assert "Measured " in said and " cores of " in said
     assert verifier.APART["decimals"] in said and "of 10 wrong answers" in said
 
 

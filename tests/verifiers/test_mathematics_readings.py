@@ -90,10 +90,13 @@ def test_words_that_are_no_number(words: str) -> None:
     assert decided("12", words) is False
 
 
-def test_a_decimal_comma_is_read_where_the_other_is_a_decimal() -> None:
-    assert decided("1000.99", "1000,99") is True
-    assert decided("1,22", "1.22") is True and decided("1,22", "1.23") is False
-    assert decided("1000.99", "1000, 99") is False and decided("7", "2,5") is False
+@pytest.mark.parametrize(
+    ("gold", "answer"),
+    [("1,3", "1.3"), ("1.3", "1,3"), ("12,14", "12.14"), ("300,7000", "300.7"), ("0,2", r"\frac15"), ("0,111", "111"),
+     ("1000.99", "1000,99"), ("7", "2,5"), ("1000.99", "1000, 99")],
+)  # fmt: skip
+def test_a_comma_separates_two_numbers_and_marks_no_decimal(gold: str, answer: str) -> None:
+    assert decided(gold, answer) is False
 
 
 # --- names, relations, regions ------------------------------------------------------------------------------

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from assay.host.workers import Outcome
 from assay.verifiers.mathematics import verdicts
+from assay.verifiers.mathematics.symbolic import GOLD_ASKED, GOLD_READ
 from assay.verifiers.mathematics.verdicts import explain
 
 ENDLESS = [r"\sum_{k=1}^{10^9} \frac{1}{k}", r"\prod_{k=1}^{100000} (1+\frac1{k^2})"]
@@ -34,3 +38,28 @@ def test_the_seconds_of_an_answer_do_not_depend_on_its_company(monkeypatch: pyte
     found = explain([(SOUND, text) for text in [*hanging[:6], slow, *hanging[6:]]])
     assert [one.verdict.kind for one in found] == ["time"] * 6 + [alone.verdict.kind] + ["time"] * 6
     assert alone.verdict.status == "ok"
+
+
+@pytest.mark.parametrize("answer", [r"\int_0^1 9^{9^{9}} dx", r"\int_0^1 2^{10^{9}} dx", r"\int_0^1 10^{9}! dx"])
+def test_numbers_too_big_to_be_worked_out_are_not_left_to_the_library(answer: str) -> None:
+    (one,) = explain([(SOUND, rf"\boxed{{{answer}}}")])
+    assert (one.verdict.status, one.verdict.kind) == ("fail", "undecided")
+
+
+@pytest.mark.parametrize(
+    ("reached", "status", "kind"),
+    [("", "fail", "time"), (GOLD_ASKED, "invalid", "bad_gold"), (GOLD_READ, "fail", "time")],
+)
+def test_only_what_the_library_does_with_the_gold_alone_is_blamed_on_the_gold(
+    monkeypatch: pytest.MonkeyPatch, reached: str, status: str, kind: str
+) -> None:
+    """Our comparison of an answer may be slow, before the library is asked and after."""
+
+    class Late:
+        def map(self, jobs: list[Any]) -> list[Outcome]:
+            return [Outcome("time", reached=reached) for _ in jobs]
+
+    monkeypatch.setattr(verdicts, "_pool", [Late()])
+    monkeypatch.setattr(verdicts, "_known", type(verdicts._known)())
+    (one,) = explain([(SOUND, r"\boxed{\sqrt{5}}")])
+    assert (one.verdict.status, one.verdict.kind) == (status, kind)

@@ -11,8 +11,6 @@ from small_runs import Shell
 
 import assay
 from assay.errors import AssayError
-from assay.known import RECIPES
-from assay.run.own_rewards import scored_by
 from assay.verifiers.functions.naming import load, parse
 from assay.verifiers.functions.scorer import Scorer
 

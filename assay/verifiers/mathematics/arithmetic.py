@@ -90,8 +90,8 @@ def _factorial(value: Fraction) -> Fraction | None:
 
 
 def _double_factorial(value: Fraction) -> Fraction | None:
-    """n (n - 2) (n - 4) ..., down to 2 or 1."""
-    if value.denominator != 1 or value < 0:
+    """n (n - 2) (n - 4) ..., down to 2 or 1. None up to 3, where the signs may be a mere exclamation."""
+    if value.denominator != 1 or value <= 3:
         return None
     if value > MOST_FACTORIAL:
         raise TooBig

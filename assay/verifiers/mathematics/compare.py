@@ -1,8 +1,8 @@
 """Whether an answer equals the gold answer: both are read, and compared exactly or to many digits.
 
 The gold's type decides how they are compared: words, a choice, a number or expression, an unordered list or set, an
-ordered tuple or interval, a matrix, a relation, a family of solutions. Only expressions that our grammar cannot read are
-left to a `Symbolic`, and only where both sides are one expression: what has parts is taken apart here. Without a
+ordered tuple or interval, a matrix, a relation, a family of solutions. Only expressions that our grammar cannot read
+are left to a `Symbolic`, and only where both sides are one expression: what has parts is taken apart here. Without a
 `Symbolic`, such a pair stays undecided. A pair that can be read but not be decided counts as not equal.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Protocol
 
@@ -31,7 +31,7 @@ from assay.verifiers.mathematics.reading import (
     read,
 )
 from assay.verifiers.mathematics.relations import Region
-from assay.verifiers.mathematics.structure import bare, nested
+from assay.verifiers.mathematics.structure import bare, encloses, nested, several
 from assay.verifiers.mathematics.writing import LONGEST, balanced, clean, squeezed
 
 MOST_PARTS = 64  # of a list or matrix
@@ -143,7 +143,7 @@ class _Comparison:
     # --- what our grammar does not have ---------------------------------------------------------------------
 
     def _opaque(self, gold: str, answer: str, given: Reading) -> Decision:
-        """Leaves one expression beside one expression to the library, if both have the structure that the library sees."""
+        """Leaves two expressions to the library, if both have the structure that the library sees."""
         if isinstance(given, Words):
             return Decision(False, "form", "no mathematics that could be read")
         if not isinstance(given, Opaque | Value):
@@ -204,6 +204,7 @@ class _Comparison:
             return Decision(False, "structure", f"a {given.kind}, where the gold is a {wanted.kind}")
         if wanted.kind == "ratio":
             return _proportion(wanted, given, self.budget)
+        wanted, given = _once(wanted), _once(given)
         if len(wanted.parts) != len(given.parts):
             return Decision(False, "structure", f"{len(given.parts)} parts, not {len(wanted.parts)}")
         if len(wanted.parts) > MOST_PARTS:
@@ -344,9 +345,21 @@ def _comparable(wanted: Group, given: Group) -> bool:
 
 def legible(text: str) -> bool:
     """Whether the library reads the structure of a text as we do: no two numbers side by side, which it multiplies, no
-    double factorial, which it takes for two, and no bracket that does not close.
+    double factorial, which it takes for two, and no bracket that does not close. A number too big to be worked out, on
+    which it would hang, is not left to it either.
     """
-    return not re.search(r"(?<![\d.^_])\d[\d.]*\s+\d|!\s*!", text) and nested(text)
+    if re.search(r"(?<![\d.^_])\d[\d.]*\s+\d|!\s*!|\d\s*\^\s*\{?\s*\d+\s*\}?\s*(?:\^|!)", text) or not nested(text):
+        return False
+    powers = re.findall(r"(\d+)\s*\)?\s*\^\s*\{?\s*(\d+)", text)
+    return not any(len(base) * 4 * int(power[:9]) > arithmetic.MOST_BITS for base, power in powers)
+
+
+def _once(group: Group) -> Group:
+    """A list or set of tuples without those that are written twice. A number written twice may be a double root."""
+    tuples = all(part.startswith("(") and encloses(part) and several(part[1:-1]) for part in group.parts)
+    if group.ordered or not tuples:
+        return group
+    return replace(group, parts=tuple({squeezed(part): part for part in group.parts}.values()))
 
 
 def _alone(found: Reading) -> bool:

@@ -1,7 +1,7 @@
 """What a text concludes that marks no answer: the value that its last statement gives.
 
-The rule does not know the gold, and never chooses between values. A statement that gives several values, denies its value
-or weakens it ("not 5", "at least 5") concludes nothing, so that nothing is won by naming more than one.
+The rule does not know the gold, and never chooses between values. A statement that gives several values, denies its
+value or weakens it ("not 5", "at least 5") concludes nothing, so that nothing is won by naming more than one.
 """
 
 from __future__ import annotations
@@ -26,19 +26,21 @@ _FIRST_PLACEHOLDER = 0xE000  # characters for private use stand for formulas whi
 _PLACEHOLDER = re.compile("[\ue000-\uf8ff]")
 _WORDY = re.compile(r"(?<![\\a-zA-Z])[a-zA-Z]{3,}")
 _UNCLOSED = re.compile(r"(?<![\d\\])\$(?!\s?[\d.])|(?<=\d)\s?\$(?=\w)|\\[()\[\]]")
-_TOKENS = re.compile(r"(?:<\|\w+\|>\s*(?:user|assistant|system)?\s*)+$")  # that end a turn of a chat
+_TOKENS = re.compile(r"(?:<\|\w{1,40}\|>\s*(?:(?:user|assistant|system)\b\s*)?)+$")  # that end a turn of a chat
 
-_THEREFORE = (
-    r"therefore|thus|hence|consequently|donc|ainsi|daher|also|folglich|por lo tanto|quindi|portanto|поэтому|значит"
-)
+_THEREFORE = "therefore|thus|hence|consequently|donc|ainsi|daher|folglich|por lo tanto|quindi|portanto|поэтому|значит"
+_SO = r"so(?!\s+(?:that|far|many|much|on|to|long)\b)"
 _STATEMENT = re.compile(
-    r"\n+|[。！？।؟]|[.!?](?=[\s\"')\]*]|$)|;\s"
-    rf"|(?<![^\s,;:.!?（(])(?:{_THEREFORE}|(?<![^\s][ ])so(?!\s+(?:that|far|many|much|on|to|long)\b))(?=[\s,:])"
-    r"|(?<=[,;:])\s*so(?!\s+(?:that|far|many|much|on|to|long)\b)(?=[\s,:])|所以|因此|故此|于是|इसलिए|لذا",
-    re.IGNORECASE,
+    r"\n+|[。！？।؟]|(?:[.?]|(?<!\d)!)(?=[\s\"')\]*]|$)|;\s|所以|因此|故此|于是|इसलिए|لذا"
+    rf"|\b(?i:{_THEREFORE})\b|(?<=[,;:])\s*{_SO}\b|\b{_SO.replace('s', 'S', 1)}\b"
 )
+_WORD = re.compile(r"(?<!\\)\b[^\W\d_]{2,}\b|[\u0900-\u0dff\u3040-\u9fff]")
+_NAME = re.compile(r"(?<![\w\\^_}])[a-zA-Z](?:_\w+)?(?:\([a-z]\))?\s*$")  # before an equality sign
 _NUMBER = r"(?:\d+(?:[.,]\d+)*|\.\d+)"
 _RUN = re.compile(rf"[-+−(\[\s$€£¥=]*{_NUMBER}(?:[\s\d.,%()\[\]+\-−*/^=×÷·√π$€£¥]*[\d%)\]π$€£¥])?")
+_BARE = re.compile(
+    r"(?<![\w}\])^_+\-*/=]\s)(?<![\w}\])^_+\-*/=])-?\\[dt]?frac\s*\{-?\d+\}\s*\{\d+\}(?![\s)\]]*[A-Za-z0-9{(\\^_+\-*/=])"
+)
 _BEHIND = re.compile(r"\s?(?:[A-Za-z]+[²³]?|°)(?:\s(?:per|squared|cubed|[a-z]{2,}))*")
 _COPULA = re.compile(
     r"(?:\b(?:is|are|was|be|equals?|est|sont|es|ist|sind|gives?|get|è|é|равно)|(?:it|that)['’]s|[:：=是为為])\s*(?:\*\*)?$",
@@ -61,7 +63,7 @@ _WEAKENED = re.compile(
     r"|大约|约|約|至少|至多|少于|多于|超过|大于|小于|倍|分之|[百万萬亿億十]|千(?![克米瓦])",
     re.IGNORECASE,
 )
-_REFUSED_BEFORE = re.compile(r"\b(?:not|never|no)\b[\s\w]{0,12}$|n['’]t\b[\s\w]{0,12}$|(?:不是|不)\s*$", re.IGNORECASE)
+_REFUSED_BEFORE = re.compile(r"(?:\b(?:not|never|no)\b|n['’]t\b)[\sA-Za-z'’]{0,16}$|(?:不是|不)\s*$", re.IGNORECASE)
 
 
 class Unclear(Exception):
@@ -84,7 +86,7 @@ def concluded(text: str) -> tuple[str, ...]:
     concluded("We add. So there are 12 ways in all.")  # ("12",)
     concluded("It is 12 or 13.")  # ()
     """
-    text = _TOKENS.sub("", text)[-SEEN:]
+    text = _end_of(text)
     formulas: list[str] = []
 
     def protect(match: re.Match[str]) -> str:
@@ -96,8 +98,8 @@ def concluded(text: str) -> tuple[str, ...]:
         return chr(_FIRST_PLACEHOLDER + len(formulas) - 1)
 
     plain = _FORMULA.sub(protect, _PLACEHOLDER.sub(" ", text))
-    if _UNCLOSED.search(plain[-SEEN // 4 :]):
-        return ()
+    if not _WORD.search(plain) or _UNCLOSED.search(plain[-SEEN // 4 :]):
+        return ()  # no sentence, or a formula that does not close
     for statement in reversed(_STATEMENT.split(plain)):
         try:
             found = _values(statement, formulas)
@@ -108,6 +110,14 @@ def concluded(text: str) -> tuple[str, ...]:
         if _DENIED.search(statement):
             return ()
     return ()
+
+
+def _end_of(text: str) -> str:
+    """The last characters of a text, without what ends a turn, from outside a formula on."""
+    kept = text[-SEEN:]
+    cut = text[: len(text) - len(kept)]
+    kept = kept.partition("$")[2] if cut.replace("$$", "").count("$") % 2 else kept
+    return _TOKENS.sub("", kept)
 
 
 def _values(statement: str, formulas: list[str]) -> tuple[str, ...] | None:
@@ -132,13 +142,15 @@ def _values(statement: str, formulas: list[str]) -> tuple[str, ...] | None:
 
 
 def _given(statement: str, formulas: list[str]) -> Iterator[_Given]:
-    for match in re.finditer(rf"{_PLACEHOLDER.pattern}|{_RUN.pattern}|\\[a-zA-Z]+", statement):
-        if match[0][0] == "\\":
+    for match in re.finditer(rf"{_PLACEHOLDER.pattern}|{_BARE.pattern}|{_RUN.pattern}|\\|[{{}}]", statement):
+        if match[0] in ("\\", "{", "}"):
             raise Unclear  # mathematics outside a formula
         if _PLACEHOLDER.match(match[0]):
             text = formulas[ord(match[0]) - _FIRST_PLACEHOLDER]
             if text and not is_name(text):
                 yield _Given(text, *match.span(), _COPULA.search(statement[: match.start()]) is not None)
+        elif _BARE.fullmatch(match[0]):
+            yield _Given(match[0], *match.span(), _COPULA.search(statement[: match.start()].rstrip("( ")) is not None)
         else:
             yield _number(statement, match)
 
@@ -154,7 +166,12 @@ def _number(statement: str, match: re.Match[str]) -> _Given:
     before = statement[:start].rstrip(" ")
     if re.match(r"[-+−]\s", text) or re.search(r"[A-Za-z_\\^]$", statement[:start]):
         raise Unclear
+    if "=" in lead[0]:
+        name = _NAME.search(statement[: match.start()])
+        text = f"{name[0].strip()} = {text}" if name else text
     stated = "=" in lead[0] or "=" in text or _COPULA.search(before) is not None
+    if statement[end : end + 1] in ("!", "^", "_"):
+        raise Unclear  # 5!
     behind = _BEHIND.match(statement, end)
     if behind is None:
         return _Given(text, start, end, stated)
@@ -163,6 +180,8 @@ def _number(statement: str, match: re.Match[str]) -> _Given:
     for count in range(min(4, len(words)), 0, -1):
         some = " ".join(words[:count])
         known = unit(some.replace("²", "^2").replace("³", "^3"))
+        if some.casefold() == "in" and count < len(words):
+            continue  # "5 in all" are no inches
         if known is not None or (count == 1 and words[0].casefold() in {*MULTIPLES, "percent", "°"}):
             return _Given(f"{text} {some}", start, end + behind[0].index(some) + len(some), stated)
     if close or (len(words[0]) == 1 and words[0] not in "aAI"):
@@ -171,7 +190,9 @@ def _number(statement: str, match: re.Match[str]) -> _Given:
 
 
 def _balanced(text: str) -> str:
-    """The text without brackets at its ends that have no other end."""
+    """The text without brackets at its ends that have no other end. Raises Unclear for `(1,2]`."""
+    if text.count("(") != text.count(")") and text.count("[") != text.count("]"):
+        raise Unclear
     for opened, closed in ("()", "[]"):
         while text.count(opened) > text.count(closed) and text.startswith(opened):
             text = text[1:].lstrip()
@@ -208,3 +229,27 @@ def _weakened(statement: str, one: _Given) -> bool:
     before = statement[: one.start].split()[-NEAR:]
     behind = statement[one.end :].split()[:NEAR]
     return _WEAKENED.search(" ".join(before)) is not None or _WEAKENED.search(" ".join(behind)) is not None
+
+
+# --- letters of a choice ------------------------------------------------------------------------------------
+
+_CLAUSE = re.compile(r"\n+|[,;。！？，、.!?](?=\s|$|[^\W\d_A-Za-z])|[。！？，]|\b(?:because|since|as|parce)\b")
+_AGAINST = re.compile(r"(?=\b(?:not|never|no|non|pas)\b|\b\w+n['’]t\b|\bcannot\b|不是|不|非)", re.IGNORECASE)
+_EITHER = re.compile(r"\b(?:or|and|either|ou|oder)\b|或|和", re.IGNORECASE)
+_EDGE = r"\w'’\\{}^_+=/<>|\-"  # what stands beside a letter in mathematics or within a word
+_LETTER = re.compile(rf"(?<![{_EDGE}*])(?:\*\*)?\(?([A-J])\)?(?:\*\*)?(?![{_EDGE}*])(?!\s+[a-z])|^\s*([B-HJ])(?=不)")
+
+
+def chosen(text: str) -> str | None:
+    """The one letter of a choice that a text states; None if it states none, or several.
+
+    chosen("It is not A, therefore I think it is B.")  # "B"
+    """
+    letters: set[str] = set()
+    for clause in _CLAUSE.split(_TOKENS.sub("", text[-SEEN:])):
+        stated = _AGAINST.split(clause or "", maxsplit=1)[0]
+        found = {next(filter(None, match.groups())) for match in _LETTER.finditer(stated)}
+        if found and _EITHER.search(stated):
+            return None
+        letters |= found
+    return letters.pop() if len(letters) == 1 else None

@@ -48,7 +48,7 @@ class Number:
         return len(str(abs(int(self.value * (100 if self.percent else 1) / Fraction(10) ** self.place))))
 
 
-_DIGITS = r"(?:\d{1,3}(?:,\d{3})+(?!\d)|\d{1,3}(?:[ ]\d{3})+(?!\d)|\d+)"
+_DIGITS = r"(?:[1-9]\d{0,2}(?:,\d{3})+(?!\d)|[1-9]\d{0,2}(?:[ ]\d{3})+(?!\d)|\d+)"
 _DOTTED = r"\\dot\s*(?:\{\d\}|\d)"
 _CYCLE = rf"(?:\d*\.\d*(?:\\(?:overline|bar)\s*(?:\{{\d+\}}|\d)|{_DOTTED}(?:\d*{_DOTTED})?)|(?:0?\.\d*|\d+\.)\(\d+\))"
 _TOKEN = re.compile(
@@ -213,9 +213,12 @@ class _Reader:
             tree = self._beside(tree, depth)
         return tree
 
-    def power(self, depth: int) -> Tree:
+    def power(self, depth: int, *, raised: bool = False) -> Tree:
+        """Reads a power, with signs such as "!" behind its base. Behind an exponent they may be meant for all of it."""
         base = self.atom(depth + 1)
         while self.peek()[1] in ("!", "%"):
+            if raised:
+                raise Unreadable  # x^2!
             sign = self.take()[1]
             if sign == self.peek()[1] == "!":  # n!! is not (n!)!
                 self.take()
@@ -237,9 +240,9 @@ class _Reader:
             raise Unreadable
         if self.peek()[1] in ("-", "+"):
             sign = self.take()[1]
-            tree = self.power(depth)
+            tree = self.power(depth, raised=True)
             return _negative(tree) if sign == "-" else tree
-        return self.power(depth)
+        return self.power(depth, raised=True)
 
     def atom(self, depth: int) -> Tree:
         if depth > DEEPEST:

@@ -1,8 +1,8 @@
 """Families of solutions: an expression with a letter that stands for every number of a range, as in
 `2k\\pi, k \\in \\mathbb{Z}`.
 
-The range is part of the answer: the whole numbers are not the positive ones. The letter is not: it is bound, and may have
-any other name.
+The range is part of the answer: the whole numbers are not the positive ones. The letter is not: it is bound, and may
+have any other name.
 """
 
 from __future__ import annotations
@@ -84,8 +84,8 @@ def _of_count(match: re.Match[str]) -> tuple[tuple[str, str], ...] | None:
 
 
 def matched(gold: Family | str, answer: Family | str) -> Iterator[tuple[str, str]]:
-    """Pairs of expressions, one of which must be equal for two families to be equal: the gold's, and the answer's in the
-    letters of the gold. A side without a range is a text, and its letters have the range that is usual for them.
+    """Pairs of expressions, one of which must be equal for two families to be equal: the gold's, and the answer's in
+    the letters of the gold. A side without a range is a text, and its letters have the range that is usual for them.
     """
     wanted, given = _letters(gold, answer), _letters(answer, gold)
     bodies = [side.body if isinstance(side, Family) else side for side in (gold, answer)]

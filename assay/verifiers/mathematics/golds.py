@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from assay.verifiers.mathematics.compare import UNDECIDED
 from assay.verifiers.mathematics.verdicts import Explained, explain, gold_of
 
 TOGETHER = 16  # golds that are judged in one call: few enough that each gets enough time even if all of them hang
@@ -38,7 +39,7 @@ def troubles(golds: Sequence[str]) -> list[str | None]:
 def _trouble(gold: str, itself: Explained, another: Explained) -> str | None:
     if itself.verdict.status != "ok":
         return itself.verdict.detail or itself.verdict.kind
-    if another.verdict.status == "invalid":
+    if another.verdict.status == "invalid" or another.verdict.kind == UNDECIDED:
         return another.verdict.detail or another.verdict.kind
     words = len(re.findall(r"[^\W\d_]{2,}", _COMMAND.sub(" ", gold)))
     return f"a text of {words} words, to which only the same words are equal" if words > PROSE else None

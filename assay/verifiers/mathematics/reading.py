@@ -1,9 +1,9 @@
 """Reads an answer into a typed value: a number or expression, a list, set, tuple or interval, a matrix, a relation, a
 choice, or words.
 
-An answer is split, outside all brackets, at the marks that bind least (`structure`). Its parts stay texts, and are read
-when they are compared. A gold is trusted more than an answer: any words behind its number are taken for its unit. This module does
-not decide whether two answers are equal.
+An answer is split, outside all brackets, at the marks that bind least (`structure`). Its parts stay texts, and are
+read when they are compared. A gold is trusted more than an answer: any words behind its number are taken for its unit.
+This module does not decide whether two answers are equal.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from itertools import product
 from assay.verifiers.mathematics import words
 from assay.verifiers.mathematics.expressions import plain_number
 from assay.verifiers.mathematics.families import Family, family
+from assay.verifiers.mathematics.matrices import rows_of, worked_out
 from assay.verifiers.mathematics.names import is_name
 from assay.verifiers.mathematics.quantities import Quantity, quantity
 from assay.verifiers.mathematics.structure import bare, enclosed, encloses, listed, several, split
@@ -133,7 +134,7 @@ def read(text: str, *, trusted: bool = False) -> Reading:
 
 def _structure(text: str) -> Reading | None:
     """The value of a text that has parts: a list, a relation, a set, a matrix and so on. None if it has none."""
-    for step in (_told, _ranged, _signs, _listed, _relation, _grid, _sets, _bracketed, _ratio):
+    for step in (_told, _ranged, _signs, _listed, _relation, _grid, _calculated, _sets, _bracketed, _ratio):
         if (found := step(text)) is not None:
             return found
     return None
@@ -224,14 +225,20 @@ def _grid(text: str) -> Reading | None:
     match = _MATRIX.match(text)
     if not match or match["body"].count(r"\begin"):
         return None
-    rows = [row for row in re.split(r"\\\\(?:\[[^\]]*\])?|\\cr(?![a-zA-Z])", match["body"]) if row.strip()]
+    cells = rows_of(match["body"])
     kind = {"v": "determinant", "V": "norm", "c": "cases"}.get(match["kind"][0], "matrix")
     kind = "determinant" if fence == "|" else kind
-    cells = tuple(tuple(cell.strip().rstrip(",") for cell in row.split("&")) for row in rows)
     system = kind == "cases" or match["kind"] in ("aligned", "gathered")
+    rows = tuple("".join(row) for row in cells)
     if system and all("=" in row and r"\text" not in row for row in rows):
-        return Group("list", tuple(row.replace("&", "").strip().rstrip(",") for row in rows))
+        return Group("list", rows)
     return Grid(kind, cells)
+
+
+def _calculated(text: str) -> Reading | None:
+    """A matrix that is left to be worked out from others."""
+    rows = worked_out(text) if r"\begin" in text else None
+    return Grid("matrix", rows) if rows else None
 
 
 _UNION = re.compile(r"\\cup(?![a-zA-Z])")

@@ -81,12 +81,12 @@ def stated(found: Reading, text: str = "") -> Stated | None:
 
 
 _WORK = re.compile(
-    r"\\(?:lim|int|iint|oint|sum|prod|det|gcd|max|min|bmod|pmod|mod)(?![a-zA-Z])|\\begin\s*\{(?:vmatrix|array)\}"
+    r"\\(?:lim|int|iint|iiint|sum|prod|det|gcd|max|min|bmod|pmod|mod)(?![a-zA-Z])|\\begin\s*\{(?:vmatrix|array)\}"
 )
 
 
 def _to_be_worked_out(side: str) -> bool:
-    """Whether one side of a chain is a calculation that our grammar does not have: a limit, an integral, a determinant."""
+    """Whether a side is a calculation that our grammar does not have: a limit, an integral, a determinant."""
     found = read(side)
     opaque = isinstance(found, Opaque) or (isinstance(found, Grid) and found.kind == "determinant")
     return opaque and _WORK.search(side) is not None and r"\text" not in side

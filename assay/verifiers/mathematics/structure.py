@@ -25,7 +25,7 @@ _SEMICOLON = re.compile(";")
 _COMMA = re.compile(",")
 _EITHER = re.compile("[,;]")
 _AND = re.compile(r"\s*(?:\\text\s*\{\s*,?\s*(?:and|or)\s*,?\s*\}|(?<![a-zA-Z\\])(?:and|or)(?![a-z]))\s*")
-_GROUPED = "|".join(rf"(?<=(?<![\d.])\d{{{n}}},)|(?<=,\d\d\d,)" for n in (1, 2, 3))
+_GROUPED = "|".join([*(rf"(?<=(?<![\d.])[1-9]\d{{{n}}},)" for n in (0, 1, 2)), r"(?<=,\d\d\d,)"])
 _APART = re.compile(rf",(?!(?:{_GROUPED})\d{{3}}(?!\d))")  # a comma, unless it groups thousands
 
 

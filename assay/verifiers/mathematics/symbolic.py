@@ -1,5 +1,5 @@
 """Comparison by the library Math-Verify, for pairs that our own layers leave undecided.
-It runs in a worker process that is killed at a deadline, never in the trainer.
+It runs in a worker process with a deadline, never in the trainer.
 
 Decimals are rewritten as fractions first, because the library rounds floats to six decimals: 1.6e-19 would become 0.
 """
@@ -13,7 +13,7 @@ from typing import Any
 
 from assay.verifiers.mathematics.compare import Decision, compare
 
-GOLD_READ = "gold read"
+GOLD_ASKED, GOLD_READ = "gold asked", "gold read"
 
 
 class BadGold(Exception):

@@ -14,7 +14,7 @@ import math_verify.grader  # noqa: F401
 
 from assay.verifiers.mathematics import symbolic
 from assay.verifiers.mathematics.compare import Decision, Symbolic, compare
-from assay.verifiers.mathematics.symbolic import GOLD_READ, Library
+from assay.verifiers.mathematics.symbolic import GOLD_ASKED, GOLD_READ, Library
 
 HARMLESS = "7"  # an answer on which nothing hangs
 
@@ -25,10 +25,11 @@ for gold, found in ((r"\int_0^1 x^3 dx", r"\frac{1}{4}"), (r"\sum_{k=1}^{3} \fra
 def answer(job: dict[str, str], tell: Callable[[str], None]) -> dict[str, Any]:
     """The decision on a pair that exact arithmetic left undecided.
 
-    The worker tells its parent when the gold has been read. If it hangs before that, it hangs on the gold.
+    The worker tells its parent when the library is asked about the gold alone, and when that is done. If it hangs
+    between the two, it hangs on the gold.
     """
     try:
-        compare(job["gold"], job["answer"], symbolic=_Alone(Library()))
+        compare(job["gold"], job["answer"], symbolic=_Alone(Library(), tell))
     except Exception as error:  # errors are reported below, by the real comparison; here only memory counts
         if isinstance(error, MemoryError):
             raise
@@ -39,9 +40,11 @@ def answer(job: dict[str, str], tell: Callable[[str], None]) -> dict[str, Any]:
 class _Alone:
     """Compares each part of a gold with the harmless answer in place of the real one, and calls every pair equal."""
 
-    def __init__(self, library: Symbolic) -> None:
-        self.library = library
+    def __init__(self, library: Symbolic, tell: Callable[[str], None]) -> None:
+        self.library, self.tell = library, tell
 
     def same(self, gold: str, answer: str) -> Decision:
+        self.tell(GOLD_ASKED)
         self.library.same(gold, HARMLESS)
+        self.tell("")
         return Decision(True, "symbolic", "the gold by itself")

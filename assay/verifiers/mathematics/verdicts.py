@@ -1,5 +1,5 @@
 """Verdicts on mathematics answers. Golds that our grammar cannot read go to a
-computer algebra system in child processes, which are killed at a deadline.
+computer algebra system in child processes, with a deadline that is the same for every pair.
 
 An answer on which the computer algebra system hangs is wrong (`time`). If such an answer were ignored, a policy could
 learn to hang the verifier instead of being wrong. A gold on which the system hangs, or that it cannot read, gives an
@@ -20,14 +20,16 @@ from assay.host.worker import Preparation
 from assay.host.workers import Outcome, Workers
 from assay.types import Problem, Verdict
 from assay.verifiers.explained import Explained, bad_gold
+from assay.verifiers.mathematics import words
 from assay.verifiers.mathematics.compare import UNDECIDED, Decision, compare
+from assay.verifiers.mathematics.conclusions import chosen
 from assay.verifiers.mathematics.expressions import plain_number
 from assay.verifiers.mathematics.symbolic import GOLD_READ
 from assay.verifiers.mathematics.writing import ONE_LINE, Found, balanced, clean, find, squeezed
 
 GOLD_LONGEST = 200_000
 SECONDS = 0.5  # of the processor, for what exact arithmetic leaves undecided about an answer
-GOLD_SECONDS = 5.0  # and before it for the gold alone, which is no work of the answer's
+GOLD_SECONDS = 1.0  # and before it for the gold alone, which is no work of the answer's
 REMEMBERED = 65_536  # results of the worker processes that are kept, because answers of a group are often the same
 WORKER = "assay.verifiers.mathematics.symbolic_worker:answer"
 
@@ -86,20 +88,21 @@ def _exactly(gold: str | None, response: str) -> Explained:
     if not found.text.strip():
         return Explained(Verdict.fail("empty", "an empty answer"), wanted, "", found.mark, "extraction", "empty")
     decision, answer = _decided(wanted, found)
+    if not decision.equal and found.mark in ("anchor", "whole", "conclusion") and (letter := chosen(response)):
+        choice = compare(wanted, letter) if words.choice(clean(wanted)) else decision
+        decision, answer = (choice, letter) if choice.equal else (decision, answer)
     more = f"; the last of {found.different} different ones" if found.different > 1 else ""
     verdict = _verdict(decision, answer, more)
     return Explained(verdict, wanted, answer, found.mark, decision.layer, decision.why + more)
 
 
 def _decided(wanted: str, found: Found) -> tuple[Decision, str]:
-    """(the decision, the text that it is about): on the answer as it stands, or on the values that the sentence gives."""
+    """(the decision, the text that it is about): on the answer as it stands, or on what the sentence says."""
     assert found.text is not None
-    if found.mark == "conclusion" or not found.values:
-        whole = None
-    elif (whole := compare(wanted, found.text)).equal or found.values == (found.text,):
-        return whole, found.text
-    if not found.values:
-        return compare(wanted, found.text), found.text
+    if found.mark != "conclusion":
+        whole = compare(wanted, found.text)
+        if whole.equal or found.values in ((), (found.text,)):
+            return whole, found.text
     decisions = [compare(wanted, value) for value in found.values]
     if len(decisions) == 1:
         return decisions[0], found.values[0]
@@ -118,7 +121,7 @@ def gold_of(gold: str | None) -> tuple[str | None, str]:
     if not isinstance(gold, str) or not gold.strip():
         return None, "the row has no gold answer"
     found = find(gold[-GOLD_LONGEST:])
-    marks = ("box", "####", "answer-tag", *(("anchor",) if len(gold) > ONE_LINE else ()))
+    marks = ("box", "####", "answer-tag", *(("anchor",) if len(gold) > ONE_LINE or "\n" in gold.strip() else ()))
     wanted = found.text if found.text is not None and found.mark in marks else gold.strip()
     if not wanted.strip():
         return None, "the gold answer is empty"
@@ -129,7 +132,7 @@ def gold_of(gold: str | None) -> tuple[str | None, str]:
 
 def alike(gold: str, response: str) -> bool:
     """Whether a response is nothing but the gold as it stands in the data, though it may be a text of several lines."""
-    return len(gold) == len(response) and " ".join(gold.split()) == " ".join(response.split())
+    return " ".join(gold.split()) == " ".join(response.split())
 
 
 def _verdict(decision: Decision, answer: str, more: str = "") -> Verdict:
@@ -197,7 +200,7 @@ def _symbolically(pairs: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Out
 def _settled(one: Explained, outcome: Outcome) -> Explained:
     """The verdict for an undecided pair, given the outcome of its worker process.
 
-    If the worker was stopped while it read the gold, the gold is to blame; after that, the answer is.
+    If the worker was stopped while the library was at work on the gold alone, the gold is to blame; else the answer.
     """
     if outcome.status == "done" and not outcome.result.get("bad_gold"):
         decision = Decision(**outcome.result)
@@ -205,7 +208,7 @@ def _settled(one: Explained, outcome: Outcome) -> Explained:
     elif outcome.status == "lost":
         decision = Decision(None, "symbolic", outcome.detail)
         verdict = Verdict.invalid("worker_lost", outcome.detail)
-    elif outcome.status == "done" or outcome.reached != GOLD_READ:
+    elif "bad_gold" in told or outcome.reached != GOLD_READ:
         decision = Decision(None, "symbolic", "the gold cannot be read as mathematics")
         verdict = Verdict.invalid("bad_gold", f"{decision.why}: {(one.gold or '')[:80]}")
     else:

@@ -11,6 +11,7 @@ _CHOICE = re.compile(
     r"[\s:.\\]*(.*)$",
     re.DOTALL,
 )
+_NAMED = re.compile(r"^([B-HJ])\s+([A-Z][a-z]+(?:\s[\w ]*)?)$")  # C Cecile; A may be an article, and I a pronoun
 _LEAD = re.compile(
     r"^(?P<lead>[a-zA-Z][a-zA-Z ,'’]*?)(?:(?:\s(?:is|are|equals|be)(?:\s+(?:equal to|just|simply))?\s*:?"
     r"|\s*:)|(?<=[Aa]nswer))\s+(?P<said>\S.*)$",
@@ -30,6 +31,8 @@ def denied(text: str) -> bool:
 
 def choice(text: str) -> tuple[str, str] | None:
     """(the letter of a multiple choice, the text behind the letter); None if the text is no choice."""
+    if named := _NAMED.match(text):
+        return named[1], named[2]
     if not (match := _CHOICE.match(text)):
         return None
     letter, behind = next(group for group in match.groups()[:4] if group), match[5].strip()

@@ -21,7 +21,8 @@ ONE_LINE = 200  # a response that is one line of at most so many characters is a
 _BRACES = re.compile(r"\\+f?box(?:ed)?\s*\{|\\[\\{}]|[{}]")
 _BOX_FIRST = re.compile(r"\s*\\f?box")
 _LOOSE_BOX = re.compile(r"\\boxed\s+([^\s{}$\\]{1,40})")
-_ANCHOR = re.compile(r"(?:final answer|the answer|answer)(?: is|:| =)\**:?[ \t]*(?=\S)", re.IGNORECASE)
+_ANCHOR = re.compile(r"(?:final answer|the answer|answer)(?: is|:| =)\**:?\s*(?=\S)", re.IGNORECASE)
+_SHOWN = re.compile(r"\$\$(.+?)\$\$|\\\[(.+?)\\\]", re.DOTALL)  # a formula on lines of its own
 _FINAL = re.compile(r"final answer is:?\s*\$([^$\n]{1,400})\$", re.IGNORECASE)  # said after the last box
 
 
@@ -35,7 +36,7 @@ class Found:
     """
 
     text: str | None  # None: no answer was found
-    mark: str  # box, ####, answer-tag, anchor, whole, conclusion; or why there is none: unclosed, unfinished-thought, none
+    mark: str  # box, ####, answer-tag, anchor, whole, conclusion; if none: unclosed, unfinished-thought, none
     different: int = 1  # how many different answers were marked in this way
     values: tuple[str, ...] = ()  # what the sentence says, if the answer is a sentence: all of them must be right
 
@@ -43,10 +44,10 @@ class Found:
 def find(response: str) -> Found:
     """The answer of a response, after any reasoning section. The first of these that the response has is the answer:
 
-    the last `\\boxed{}` that is in no other box, together with boxes joined to it by "and", "or" or a comma, unless some
-    box is not closed; the line after the last `####`; the last `<answer>`; the sentence after "the answer is"; a response
-    that is a single line, or the only formula in that line; what the last statement concludes (`conclusions`). Of a
-    sentence, what it concludes is found too.
+    the last `\\boxed{}` that is in no other box, together with boxes joined to it by "and", "or" or a comma, unless
+    some box is not closed; the line after the last `####`; the last `<answer>`; the sentence after "the answer is"; a
+    response that is a single line, or the only formula in that line; what the last statement concludes (`conclusions`).
+    Of a sentence, what it concludes is found too.
     """
     text = response[response.rfind("</think>") + len("</think>") :] if "</think>" in response else response
     if "<think>" in text:
@@ -59,14 +60,16 @@ def find(response: str) -> Found:
         later = _FINAL.search(text, boxes[-1].end)
         return Found(later[1].strip(), "anchor") if later else _boxed(text, boxes)
     if "####" in text and (after := text[text.rfind("####") + 4 :].strip()):
-        return Found(after.splitlines()[0].strip(), "####")
+        return Found(_line(after), "####")
     end = text.rfind("</answer>")
     start = text.rfind("<answer>", 0, max(end, 0))
     if start >= 0:
         return Found(text[start + len("<answer>") : end].strip(), "answer-tag")
     anchors = list(_ANCHOR.finditer(text[-LONGEST:]))
-    if anchors and (after := text[-LONGEST:][anchors[-1].end() :].splitlines()[0].strip()):
-        return Found(_sentence(after), "anchor", values=concluded(_sentence(after)))
+    if anchors and (after := text[-LONGEST:][anchors[-1].end() :].strip()):
+        shown = _SHOWN.match(after)
+        sentence = (shown[1] or shown[2]).strip() if shown else _sentence(_line(after))
+        return Found(sentence, "anchor", values=concluded(sentence))
     whole = text.strip()
     if whole and "\n" not in whole and (len(whole) <= ONE_LINE or " " not in whole):
         return Found(_only_formula(whole), "whole", values=concluded(whole))
@@ -158,6 +161,14 @@ def _unboxed(text: str, box: _Braced) -> str:
     content = text[box.inner : box.last].strip()
     loose = _loose(content) if not box.within and _BOX_FIRST.match(content) else []
     return loose[0].content if len(loose) == 1 else content
+
+
+def _line(text: str) -> str:
+    """The first line of a text, with those after it that belong to a matrix which it begins."""
+    first, *rest = text.splitlines()
+    while rest and len(first) < LONGEST and first.count(r"\begin") > first.count(r"\end"):
+        first += " " + rest.pop(0)
+    return first.strip()
 
 
 def _sentence(text: str) -> str:
