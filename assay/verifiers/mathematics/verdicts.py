@@ -24,7 +24,7 @@ from assay.verifiers.mathematics import words
 from assay.verifiers.mathematics.compare import UNDECIDED, Decision, compare
 from assay.verifiers.mathematics.conclusions import chosen
 from assay.verifiers.mathematics.expressions import plain_number
-from assay.verifiers.mathematics.symbolic import GOLD_READ
+from assay.verifiers.mathematics.symbolic import GOLD_ASKED, GOLD_READ
 from assay.verifiers.mathematics.writing import ONE_LINE, Found, balanced, clean, find, squeezed
 
 GOLD_LONGEST = 200_000
@@ -208,7 +208,7 @@ def _settled(one: Explained, outcome: Outcome) -> Explained:
     elif outcome.status == "lost":
         decision = Decision(None, "symbolic", outcome.detail)
         verdict = Verdict.invalid("worker_lost", outcome.detail)
-    elif "bad_gold" in told or outcome.reached != GOLD_READ:
+    elif outcome.status == "done" or outcome.reached == GOLD_ASKED:
         decision = Decision(None, "symbolic", "the gold cannot be read as mathematics")
         verdict = Verdict.invalid("bad_gold", f"{decision.why}: {(one.gold or '')[:80]}")
     else:
