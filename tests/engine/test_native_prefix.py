@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from engine_cases import FAMILIES, contexts_of, model_of, problem_of
+from missing_core import variants
 from test_native import bits
 from typed import present
 
@@ -20,9 +21,8 @@ from assay.types import Origin, Request, Segment
 
 KEY = Key(3)
 ANSWERS = {1: 3, 16: 1, 17: 2, 40: 7, 47: 8, 64: 11, 130: 21}  # tokens of a prompt, and answers to it
-VARIANTS = sorted(build.runnable(), key=lambda v: (v.emulated, v.format != "fp32"))
 every_variant = pytest.mark.parametrize(
-    "variant", [pytest.param(v, id=v.name, marks=[pytest.mark.slow] if i else []) for i, v in enumerate(VARIANTS)]
+    "variant", variants(fast=1)
 )  # the first is the one that most tests run on; another must be compiled
 
 

@@ -16,12 +16,15 @@ from engine_cases import (
     FAMILIES,
     assert_same,
     batch_of,
+    exact_scores,
     learn,
     model_of,
     naive,
     naive_log_probs,
     requests_of,
+    require_sampled,
     rows_of,
+    spans_of,
 )
 from safetensors.torch import load_file
 from small_runs import Shell, came_to, copy_of, make_model, train_line
@@ -105,12 +108,9 @@ def test_no_matrix_of_a_weights_size_is_made_for_gradients(monkeypatch: pytest.M
 def test_sampler_scores_and_learner_are_the_adapted_network(family: str) -> None:
     learner = engine(family, precision="fp32")
     requests = requests_of(max_new=9, temperature=0.8)
-    for request, got in zip(requests, learner.generate(requests, Key(7))):
-        segment = got.segment
-        logp = naive_log_probs(learner.model, request.context, segment.ids, 0.8).detach().numpy()
-        np.testing.assert_allclose(present(segment.old), logp[np.arange(len(segment)), segment.ids], atol=1e-5)
-        (score,) = learner.score([Span(request.context, segment.ids, 0.8)])
-        np.testing.assert_allclose(score.logp, present(segment.old), atol=1e-5)
+    made = learner.generate(requests, Key(7))
+    exact = require_sampled(learner, requests, made)
+    exact.require(logp=np.concatenate([score.logp for score in learner.score(spans_of(requests, made))]))
 
 
 def test_an_adapter_begins_as_nothing_and_its_start_is_a_function_of_the_key() -> None:
@@ -118,8 +118,8 @@ def test_an_adapter_begins_as_nothing_and_its_start_is_a_function_of_the_key() -
     fresh = TorchEngine(attach(model_of(), LORA, key=KEY), end_ids=frozenset({0}), precision="fp32")
     contexts, answers = rows_of([5, 3])
     spans = [Span(c, a) for c, a in zip(contexts, answers)]
-    for one, two in zip(plain.score(spans), fresh.score(spans)):
-        np.testing.assert_allclose(one.logp, two.logp, atol=1e-6)
+    found = np.concatenate([score.logp for score in fresh.score(spans)])
+    exact_scores(plain.model, spans).require(logp=found)
     again, other = attach(model_of(), LORA, key=KEY), attach(model_of(), LORA, key=Key("other"))
     first = own(fresh.model)
     assert all(torch.equal(p, own(again)[name]) for name, p in first.items())

@@ -13,6 +13,7 @@ from fake_judge import Act, blocks, endpoint, serving
 from hypothesis import given
 from hypothesis import strategies as st
 from judged import NAME, POOL, RULED, Signs, answer, asked, judgement, taught
+from learning_draws import shown
 from tiny import episode, recipe_of, require_resumable, run
 
 from assay.known import RECIPES
@@ -177,6 +178,7 @@ def test_the_judge_is_asked_in_the_second_stage_and_never_trains() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.learning
 @pytest.mark.usefixtures("ruled")
 def test_what_a_judge_that_knows_marks_highest_is_learnt() -> None:
     """The judge learns to mark before, and is right nearly always; then no verdict rewards the policy."""
@@ -185,7 +187,7 @@ def test_what_a_judge_that_knows_marks_highest_is_learnt() -> None:
     recipe = dataclasses.replace(recipe, stages=(dataclasses.replace(recipe.stages[1], share=1.0),))
     notes, _ = run(recipe, engine, pool=POOL, codec=Signs())
     right = [[e.right for e in step if e.request.role == "policy"] for step in notes.episodes]
-    assert sum(map(sum, right[-6:])) > 1.1 * sum(map(sum, right[:6]))
+    shown("right answers, last to first quarter", sum(map(sum, right[-6:])) / sum(map(sum, right[:6])), above=1.1)
 
 
 @pytest.mark.slow
