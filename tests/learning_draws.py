@@ -8,6 +8,7 @@ bound. `tests/seeds_of_learning.py` does that on every variant.
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import ClassVar
 
@@ -50,7 +51,7 @@ class Draws:
 
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> None:
         if self.file and call.when == "call" and item.get_closest_marker("learning"):
-            name = item.nodeid.removesuffix("]").rpartition("seed-")[0].rstrip("-[") or item.nodeid
+            name = re.sub(r"\[seed-\d+\]|-seed-\d+|seed-\d+-", "", item.nodeid)
             line = {"test": name, "seed": Draw.seed, "held": call.excinfo is None, "measured": Draw.measured}
             with Path(self.file).open("a") as file:
                 file.write(json.dumps(line) + "\n")

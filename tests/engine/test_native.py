@@ -168,15 +168,15 @@ def test_the_first_ratio_is_one() -> None:
 
 @pytest.mark.parametrize(
     "variant",
-    variants("fp32", fast=1),  # of the others: test_native_bf16.py
+    variants("fp32", fast=1),  # of bf16: test_native_bf16.py
 )  # the first is the one that all other tests run on; another must be compiled
 @every_family
 def test_every_variant_of_this_processor_gives_the_gradient(
     variant: build.Variant, family: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(build.CHOICE, variant)
+    monkeypatch.setenv(build.CHOICE, variant.name)
     engine = core(family)
-    assert engine.place == f"cpu native {variant}"
+    assert engine.place == f"cpu native {variant.name}"
     batch = batch_of(*rows_of([*LENGTHS, 50], groups=3), temperature=0.7)
     assert_same(learn(engine, batch), naive(engine, batch))
     requests = requests_of(3, 5, max_new=30)
