@@ -419,6 +419,7 @@ def test_passes_are_used_again_and_many_may_be_open() -> None:
 # With and without a compiler
 
 
+@pytest.mark.core
 def test_the_core_is_chosen_where_it_runs_and_refused_where_it_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
     assert engine_for("auto", "cpu", "fp32").engine is NativeEngine
     assert engine_for("torch", "cpu", "fp32").engine is TorchEngine
@@ -525,6 +526,7 @@ def test_lanes_are_those_of_the_variant() -> None:
         assert library.load(build.library(variant)).assay_lanes() == lanes[variant.name.partition("-")[0]]
 
 
+@pytest.mark.core
 @pytest.mark.slow
 def test_a_forked_child_may_drop_the_engine_of_its_parent() -> None:
     line = (

@@ -21,7 +21,7 @@ from engine_cases import (
     rows_of,
     tokens_of,
 )
-from missing_core import variants
+from missing_core import need, variants
 from rounding import Exact
 from torch import Tensor
 from typed import present
@@ -71,6 +71,7 @@ def adapted(family: str = "grouped", lora: Lora = ADAPTERS["every"], **changes: 
 
 
 def core(model: Transformer, precision: Precision = "fp32") -> NativeEngine:
+    need("bf16" if precision == "bf16" else "fp32")
     return NativeEngine(model, end_ids=frozenset({0}), precision=precision)
 
 
@@ -165,6 +166,7 @@ def test_a_frozen_copy_shares_the_base_and_stays_behind() -> None:
     assert before.logp.tobytes() == after.logp.tobytes() and np.abs(moved.logp - after.logp).max() > 1e-4
 
 
+@pytest.mark.core
 def test_steps_teach_an_adapter_what_they_teach_one_on_torch() -> None:
     engines = [kind(adapted(), end_ids=frozenset({0}), precision="fp32") for kind in (NativeEngine, TorchEngine)]
     batch, scores = batch_of(*rows_of(LENGTHS)), []
@@ -184,6 +186,7 @@ def test_steps_teach_an_adapter_what_they_teach_one_on_torch() -> None:
     np.testing.assert_allclose(ours, theirs, rtol=1e-3)  # a step of AdamW of a gradient near nothing turns on its sign
 
 
+@pytest.mark.core
 def test_a_critic_has_an_adapter_and_a_head() -> None:
     batch = batch_of(*rows_of(LENGTHS))
 
@@ -203,5 +206,6 @@ def test_a_critic_has_an_adapter_and_a_head() -> None:
     assert_same(learnt(critic), Exact(adapted(), compute, tokens=tokens_of(batch)))
 
 
+@pytest.mark.core
 def test_the_core_is_chosen_for_a_network_with_an_adapter() -> None:
     assert engine_of(adapted(), "auto", "cpu", "fp32").engine is NativeEngine

@@ -130,6 +130,8 @@ def test_one_old_tensor_of_each_kind_is_found_and_its_server_named(
 
 def adapted(kind: type[LocalEngine]) -> LocalEngine:
     """A learner of an adapter whose B is not zero any more."""
+    if kind is NativeEngine:
+        need()
     model = attach(model_of("qwen3"), Lora(rank=2, alpha=8.0), key=Key("lora"))
     learner = kind(model, end_ids=frozenset({0}), decode=decode, precision="fp32")
     step(learner, 0.05)

@@ -200,8 +200,8 @@ def test_what_a_judge_that_knows_marks_highest_is_learnt() -> None:
         notes, _ = run(recipe, engine, flipped=flipped, reference=judge, pool=POOL, codec=Signs())
         own = [e for step in notes.episodes[-8:] for e in step if e.request.role == "policy"]
         kept.append(float(np.mean([RULED.rules(e.request.problem.spec, e.text) for e in own])))
-    shown("rules kept in the last quarter", kept[0], above=0.7)
-    shown("rules kept, less those with the sign turned", kept[0] - kept[1], above=0.2)
+    shown("rules kept in the last quarter", kept[0], above=0.65)
+    shown("rules kept, less those with the sign turned", kept[0] - kept[1], above=0.1)
 
 
 def knowing(engine: LocalEngine) -> LocalEngine:
