@@ -41,7 +41,7 @@ class Draws:
     """Repeats learning tests with other seeds, and writes down what they measured."""
 
     def __init__(self, config: pytest.Config) -> None:
-        self.count: int = config.getoption("--learning-seeds")
+        self.count = int(config.getoption("--learning-seeds") or 1)
         self.file: str | None = config.getoption("--learning-to")
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:

@@ -10,7 +10,7 @@ import ctypes
 import dataclasses
 import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +86,7 @@ def core(family: str = "qwen2", **changes: Any) -> NativeEngine:
     return NativeEngine(model, end_ids=frozenset({0}), precision="bf16", optimiser=AdamW())
 
 
-def flat(grads: dict[str, Tensor]) -> Tensor:
+def flat(grads: Mapping[str, Tensor]) -> Tensor:
     return torch.cat([grads[name].flatten().double() for name in sorted(grads)])
 
 

@@ -91,7 +91,7 @@ def naive(made: AdapterEngine, batch: Batch) -> Exact:
 
 def every_logp(model: Foreign, context: np.ndarray, ids: np.ndarray, vocab: int) -> torch.Tensor:
     """Log-probs [T, tokens] at the positions that predict `ids`."""
-    tokens, pictures = np.concatenate([context, ids]).astype(np.int64), model.pictures
+    tokens, pictures = np.concatenate([context, ids]).astype(np.int64), present(model.pictures)
     shown = [pictures.pixels(name) for name in context[context < 0].reshape(-1, PATCHES)]
     read = torch.from_numpy(np.where(tokens < 0, pictures.token, tokens))[None]
     kind = next(model.parameters()).dtype

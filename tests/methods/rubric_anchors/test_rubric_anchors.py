@@ -211,8 +211,9 @@ def knowing(engine: LocalEngine) -> LocalEngine:
         said = [request.problem.spec for request in requests]
         texts = [f"{spec['marks'][r.problem.wording]}#{spec['score']}" for r, spec in zip(requests, said, strict=True)]
         made = [Generation(segment([*Signs().encode(text).tolist(), END]), "stop") for text in texts]
-        for place, one in enumerate(made) if done else ():
-            done(place, one)
+        if done is not None:
+            for place, one in enumerate(made):
+                done(place, one)
         return made
 
     engine.generate = generate  # type: ignore[method-assign]
