@@ -19,7 +19,7 @@ class Draw:
     """The seed of the learning test that runs, and what it measured."""
 
     seed = 0
-    measured: ClassVar[list[tuple[str, float, float]]] = []  # what, by how much it is beyond its bound, the bound
+    measured: ClassVar[list[tuple[str, float, float]]] = []  # what, the number, its bound
 
     @classmethod
     def begin(cls, seed: int) -> None:
@@ -32,7 +32,7 @@ def shown(what: str, value: float, *, above: float | None = None, below: float |
     assert (above is None) != (below is None), "one bound"
     bound = below if above is None else above
     assert bound is not None
-    Draw.measured.append((what, float(value), float(bound)))
+    Draw.measured.append((what, round(float(value), 4), float(bound)))
     held = value > bound if below is None else value < bound
     assert held, f"{what} is {value:.4g}, expected {'above' if below is None else 'below'} {bound:.4g}"
 

@@ -54,6 +54,10 @@ def ran(name: str, tests: list[str], seeds: int) -> dict[str, list[dict[str, Any
     return found
 
 
+def known_runs() -> Found:
+    return json.loads(KEPT.read_text()) if KEPT.exists() else {}
+
+
 def named(tests: list[str]) -> list[str]:
     """The learning tests in these files and folders."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--collect-only", "-m", "learning"]
@@ -90,14 +94,16 @@ def main() -> int:
     reads.add_argument("--again", action="store_true", help="also what the file knows already")
     reads.add_argument("--table", action="store_true", help="prints what the file knows, and runs nothing")
     asked = reads.parse_args()
-    found: Found = json.loads(KEPT.read_text()) if KEPT.exists() else {}
+    found = known_runs()
     for file in [] if asked.table else named(asked.tests):
         for name in kernels():
             known = {t: runs for t, runs in found.get(name, {}).items() if t.startswith(file)}
             if known and not asked.again and all(len(runs) >= asked.seeds for runs in known.values()):
                 continue
-            found.setdefault(name, {}).update(ran(name, [file], asked.seeds))
-            KEPT.write_text(json.dumps(found, indent=1) + "\n")
+            made = ran(name, [file], asked.seeds)
+            found = known_runs()  # another process may have added to it
+            found.setdefault(name, {}).update(made)
+            KEPT.write_text(json.dumps(found, sort_keys=True, indent=1) + "\n")
     print("\n".join(table(found)))
     return 0 if all(one["held"] for tests in found.values() for runs in tests.values() for one in runs) else 1
 
