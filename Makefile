@@ -53,6 +53,9 @@ test-scale: $(STAMP) $(VENV)-vllm/bin/python  ## real Ray clusters and a real vL
 test-versions: $(STAMP)  ## all tests on Python 3.12 and 3.13, where they are installed
 	$(PY) tests/versions.py
 
+test-variants: $(STAMP)  ## engines, policies, methods and learning on every variant of the core and of torch's kernels, and without a compiler
+	PYTHONDONTWRITEBYTECODE= $(PY) tests/variants.py
+
 mutants: $(STAMP)  ## do the tests notice wrong formulas? 120 mutants of what decides what is trained or reported, two hours
 	$(PY) tests/mutants.py
 
@@ -80,4 +83,4 @@ wheel: $(STAMP)  ## a wheel with the compiled core in it, into dist/
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/ ##/' | awk -F' ## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
-.PHONY: install externals demo test test-fast test-deep test-scale test-versions mutants parity check docs bench gpu wheel help
+.PHONY: install externals demo test test-fast test-deep test-scale test-versions test-variants mutants parity check docs bench gpu wheel help

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from drawn import Drawing
 from hypothesis import Phase, settings
+from learning_draws import Draw, Draws
+from missing_core import MissingCore, need
 from missing_externals import MissingExternals
 from record_runs import IDENTITY
 from suite_time import SuiteTime
@@ -23,6 +25,8 @@ settings.load_profile("assay")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--all-recipes", action="store_true", help="suites over all recipes leave none out (drawn.py)")
+    parser.addoption("--learning-seeds", type=int, default=1, help="runs each learning test with so many seeds")
+    parser.addoption("--learning-to", metavar="FILE", help="appends what each learning test measured, a line each")
     parser.addoption("--drawn-by", metavar="WORD", help="what draws recipes in place of the commit: another run's word")
 
 
@@ -30,6 +34,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Drawing(config), "drawing")
     config.pluginmanager.register(SuiteTime(config))
     config.pluginmanager.register(MissingExternals())
+    config.pluginmanager.register(MissingCore())
+    config.pluginmanager.register(Draws(config), "draws")
     if find_spec("torch") is None:
         config.pluginmanager.register(TorchAbsent(config))
 
@@ -66,8 +72,18 @@ def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
     """Runs a test on each kind of engine."""
     from engine_cases import Default  # not above: there are tests that need no torch
 
+    if request.param == "native":
+        need()
     monkeypatch.setattr(Default, "kind", request.param)
     return request.param
+
+
+@pytest.fixture(autouse=True)
+def learning_seed(request: pytest.FixtureRequest) -> Iterator[None]:
+    """The draw of a learning test: its own one, or with `--learning-seeds` each of so many in turn."""
+    Draw.begin(getattr(request, "param", 0))
+    yield
+    Draw.begin(0)
 
 
 @pytest.fixture

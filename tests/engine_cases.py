@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import copy
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
+from missing_core import need
+from rounding import Exact
 from torch import Tensor
+from typed import present
 
 from assay.engine import footprint
-from assay.engine.interface import Want
+from assay.engine.interface import Generation, Span, Want
 from assay.engine.local import LocalEngine
 from assay.engine.native.engine import NativeEngine
 from assay.engine.optimiser import AdamW
@@ -83,6 +86,8 @@ def engine_of(family: str = "qwen2", *, precision: str = "fp32", end: int | None
     if Default.kind == "adapter" and precision != "native":
         foreign = foreign_of(model_of(family, **changes))
         return AdapterEngine(foreign, end_ids=ends, **options)
+    if native:
+        need()
     engine = NativeEngine if native else TorchEngine
     return engine(model_of(family, **changes), end_ids=ends, **options)
 
@@ -195,9 +200,48 @@ def collected(engine: LocalEngine) -> dict[str, Tensor]:
     return grads
 
 
-def naive(engine: LocalEngine, batch: Batch, *, spread: float = 0.3) -> dict[str, Tensor]:
+def exact_scores(model: Transformer | Foreign, spans: Sequence[Span]) -> Exact:
+    """`logp` and `entropy` of the tokens of these spans, end to end."""
+
+    def compute(model: Transformer | Foreign) -> dict[str, Tensor]:
+        every = [naive_log_probs(model, span.context, span.ids, span.temperature) for span in spans]
+        picked = [torch.from_numpy(span.ids.astype(np.int64)) for span in spans]
+        return {
+            "logp": torch.cat([lp.gather(-1, ids[:, None])[:, 0] for lp, ids in zip(every, picked, strict=True)]),
+            "entropy": torch.cat([-(lp.exp() * lp).sum(-1) for lp in every]),
+        }
+
+    return Exact(model, compute, tokens=max(len(span.context) + len(span.ids) for span in spans))
+
+
+def spans_of(requests: Sequence[Request], made: Sequence[Generation]) -> list[Span]:
+    """What was written, as something to score."""
+    return [
+        Span(np.concatenate([r.context, *(s.ids for s in r.prefix)]), g.segment.ids, r.temperature or 1.0)
+        for r, g in zip(requests, made, strict=True)
+    ]
+
+
+def require_sampled(engine: LocalEngine, requests: Sequence[Request], made: Sequence[Generation]) -> Exact:
+    """That `old` and `entropy` of what was sampled are those of the network, but for rounding."""
+    exact = exact_scores(engine.model, spans_of(requests, made))
+    exact.require(
+        logp=np.concatenate([present(g.segment.old) for g in made]),
+        entropy=np.concatenate([present(g.segment.entropy) for g in made]),
+    )
+    return exact
+
+
+def naive(engine: LocalEngine, batch: Batch, *, spread: float = 0.3) -> Exact:
     """The same from autograd in fp64 over one row at a time."""
-    model = copy.deepcopy(engine.model).double()
+    return Exact(engine.model, lambda model: naive_of(model, batch, spread=spread), tokens=tokens_of(batch))
+
+
+def tokens_of(batch: Batch) -> int:
+    return len(batch.ids) + len(batch.context)
+
+
+def naive_of(model: Transformer | Foreign, batch: Batch, *, spread: float = 0.3) -> dict[str, Tensor]:
     model.zero_grad()
     for b in range(len(batch)):
         context = batch.context[batch.context_at[b] : batch.context_at[b + 1]]
@@ -213,11 +257,9 @@ def naive(engine: LocalEngine, batch: Batch, *, spread: float = 0.3) -> dict[str
     return {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
 
 
-def assert_same(got: dict[str, Tensor], want: dict[str, Tensor]) -> None:
+def assert_same(got: dict[str, Tensor], want: Exact) -> None:
     """Within the rounding of the format that the gradients are in."""
-    assert got.keys() == want.keys()
-    for name, value in want.items():
-        exact = got[name].dtype == torch.float64 and Default.kind != "adapter"  # its norms and angles are in fp32
-        tolerance = 1e-10 if exact else 1e-5
-        bound = tolerance * max(1.0, float(value.abs().max()))
-        torch.testing.assert_close(got[name].double(), value.double(), atol=bound, rtol=0)
+    assert got.keys() == want.values.keys()
+    for name, value in got.items():
+        exact = value.dtype == torch.float64 and Default.kind != "adapter"  # its norms and angles are in fp32
+        want.require_all({name: value}, format="fp64" if exact else "fp32")

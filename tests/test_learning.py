@@ -8,6 +8,7 @@ import functools
 import numpy as np
 import pytest
 import torch
+from learning_draws import shown
 from tiny import ALONE, POOL, Letters, policy, recipe_of, register, run, with_rounds
 from typed import as_torch
 
@@ -17,7 +18,7 @@ from assay.known import GROUPS, METHOD_OF, RECIPES
 from assay.recipe import Recipe
 from assay.rng import Key
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.learning]
 STEPS = 24
 STAGED = (
     "r3-staged",
@@ -99,7 +100,8 @@ def test_reward_rises(name: str) -> None:
     notes, memory = run(small(name), beginner())
     rise, error = gain(notes.accuracy())
     # hpt imitates at once what nobody solves, so that its first quarter is half-way already
-    assert rise > 3 * error and rise > (0.2 if name == "hpt" else 0.3)
+    shown("rise", rise, above=0.2 if name == "hpt" else 0.3)
+    shown("rise less three standard errors", rise - 3 * error, above=0)
     assert memory.step == STEPS
 
 
@@ -110,7 +112,8 @@ def test_reward_falls_with_the_sign_turned(name: str) -> None:
     engine.load({**skill(), "version": 0})
     notes, _ = run(small(name, learning_rate=0.004 if name in FALLS_AT_ONCE else 0.01), engine, flipped=True)
     rise, error = gain(notes.accuracy())
-    assert rise < -3 * error and rise < -0.2
+    shown("rise with the sign turned", rise, below=-0.2)
+    shown("that and three standard errors", rise + 3 * error, below=0)
 
 
 @pytest.mark.over_recipes
@@ -119,7 +122,7 @@ def test_what_is_rewarded_without_labels_rises(name: str) -> None:
     notes, memory = run(small(name), beginner())
     rewards = [[e.reward for e in step if e.reward is not None] for step in notes.episodes]
     rise, error = gain(np.array([np.mean(step) for step in rewards]))
-    assert rise > 3 * error
+    shown("rise of the reward less three standard errors", rise - 3 * error, above=0)
     assert memory.step == STEPS
 
 
@@ -133,7 +136,12 @@ def test_the_solver_learns_in_stages_and_beside_another_player(name: str, flippe
     notes, memory = run(small(name, learning_rate=0.01 if flipped else 0.014), engine, flipped=flipped)
     answers = [[e for e in step if e.request.role == "policy"] for step in notes.episodes]
     rise, error = gain(np.array([np.mean([e.right for e in step]) for step in answers if step]))
-    assert (rise < -3 * error and rise < -0.2) if flipped else (rise > 3 * error and rise > 0.3)
+    if flipped:
+        shown("rise with the sign turned", rise, below=-0.2)
+        shown("that and three standard errors", rise + 3 * error, below=0)
+    else:
+        shown("rise", rise, above=0.3)
+        shown("rise less three standard errors", rise - 3 * error, above=0)
     assert memory.step == STEPS and memory.stage == len(RECIPES[name].stages) - 1
 
 
@@ -149,7 +157,8 @@ def test_likelihood_of_solutions_rises_and_falls_with_the_sign_turned(name: str,
 
     before = likelihood()
     notes, memory = run(small(name), engine, flipped=flipped)
-    assert likelihood() < before - 1 if flipped else likelihood() > before + 1
+    bound = {"below": -1.0} if flipped else {"above": 1.0}
+    shown("rise of the log-probability", likelihood() - before, **bound)
     assert memory.budget.generated_tokens == 0
     assert (notes.accuracy() == 1.0).all()  # worked solutions are right
 
@@ -165,4 +174,4 @@ def test_imitation_prepares_for_the_reward(name: str, flipped: bool) -> None:
     own = [step for step in notes.episodes if step[0].provenance == "fresh"]
     assert 0 < len(own) < STEPS / 4 and memory.stage == 1
     share = np.mean([episode.right for step in own for episode in step])
-    assert share < 0.1 if flipped else share > 0.6
+    shown("right answers at last", float(share), **({"below": 0.1} if flipped else {"above": 0.6}))

@@ -16,6 +16,7 @@ import pytest
 import safetensors.numpy
 import torch
 from engine_cases import engine_of
+from learning_draws import Draw
 from torch import Tensor
 
 import assay.tasks
@@ -123,6 +124,7 @@ def policy(precision: str = "fp64", *, vocab: int = 5, seed: int = 0, **changes:
         "context": 32,
         "decode": Letters().decode,
     }
+    seed += 100 * Draw.seed
     return engine_of("qwen2", precision=precision, end=END, seed=seed, **{**shape, "init_std": 0.5, **changes})
 
 
@@ -427,7 +429,7 @@ def run(
     if flipped:
         stages = [dataclasses.replace(stage, credit=_flipped(stage.credit)) for stage in stages]
     notes = Notes()
-    memory = train(stages, models_for(recipe, engine, reference), memory or Memory(seed), notes)
+    memory = train(stages, models_for(recipe, engine, reference), memory or Memory(seed + Draw.seed), notes)
     return notes, memory
 
 

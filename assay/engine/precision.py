@@ -8,6 +8,8 @@ from typing import Literal
 
 import torch
 
+from assay.engine.native import build
+
 Precision = Literal["auto", "fp32", "bf16", "fp64"]
 FORMATS: dict[Precision, torch.dtype] = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp64": torch.float64}
 
@@ -20,6 +22,8 @@ def native_bf16(device: torch.device) -> tuple[bool, str]:
         return False, "the GPU has no bf16 matrix units"
     if device.type != "cpu":
         return False, f"bf16 is not known to be fast on {device.type}"
+    if build.named_format() == "fp32":
+        return False, f"{build.CHOICE} names a variant of the core that computes in fp32"
     info = Path("/proc/cpuinfo")
     flags = info.read_text() if info.exists() else ""
     if "amx_bf16" in flags or "avx512_bf16" in flags:

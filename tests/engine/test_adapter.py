@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import shutil
 import warnings
@@ -12,10 +11,21 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from engine_cases import assert_same, batch_of, learn, naive_log_probs, requests_of, rows_of
+from engine_cases import (
+    assert_same,
+    batch_of,
+    exact_scores,
+    learn,
+    naive,
+    naive_log_probs,
+    requests_of,
+    require_sampled,
+    rows_of,
+)
 from foreign_models import FAMILIES, TOKENIZER, folder_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rounding import Exact
 from small_runs import Shell, came_to, copy_of, train_line
 from typed import as_foreign, present
 
@@ -53,20 +63,6 @@ def engine(folder: Path, precision: str = "fp32", **changes: Any) -> AdapterEngi
     return AdapterEngine(policy.transformer, **values)
 
 
-def naive(learner: AdapterEngine, batch: Any) -> dict[str, torch.Tensor]:
-    """Gradients from autograd over one unpadded row at a time."""
-    model = copy.deepcopy(learner.model)
-    model.zero_grad()
-    for b in range(len(batch)):
-        context = batch.context[batch.context_at[b] : batch.context_at[b + 1]]
-        ids = batch.ids[batch.at[b] : batch.at[b + 1]]
-        a = torch.from_numpy(batch.advantage[batch.at[b] : batch.at[b + 1]].astype(np.float64))
-        lp = naive_log_probs(model, context, ids, float(batch.temperature[b]))
-        logp = lp[torch.arange(len(ids)), torch.from_numpy(ids.astype(np.int64))]
-        ((a * logp).sum() + 0.3 * (a.square() * -(lp.exp() * lp).sum(-1)).sum()).backward()
-    return {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
-
-
 @pytest.mark.slow
 def test_what_is_none_of_our_families_is_run_by_transformers(family: str, folders: dict[str, Path]) -> None:
     policy = load_policy(folders[family])
@@ -98,12 +94,9 @@ def test_tokens_are_those_that_their_numbers_pick(family: str, folders: dict[str
         logp = naive_log_probs(sampler.model, request.context, ids, 0.9).detach()
         cdf = logp.exp().cumsum(-1).numpy()
         assert ids.tolist() == [int((row <= u * row[-1]).sum()) for row, u in zip(cdf, noise)]
-        old, picked = present(got.segment.old), logp[torch.arange(len(ids)), torch.from_numpy(ids).long()]
-        np.testing.assert_allclose(old, picked, rtol=1e-5, atol=1e-5)
         assert got.finish == ("stop" if ids[-1] == 2 else "length") and (2 not in ids[:-1])
         (score,) = sampler.score([Span(request.context, ids, 0.9)], entropy=True)
-        np.testing.assert_allclose(score.logp, old, rtol=1e-5, atol=1e-5)
-        np.testing.assert_allclose(present(score.entropy), -(logp.exp() * logp).sum(-1), atol=1e-5)
+        require_sampled(sampler, [request], [got]).require(logp=score.logp, entropy=present(score.entropy))
 
 
 def step(of: AdapterEngine) -> None:
@@ -159,8 +152,9 @@ def test_adapters_of_low_rank_on_any_model(kind: str, folders: dict[str, Path], 
     spans = [Span(contexts[0], answers[0])]
     np.testing.assert_array_equal(again.score(spans)[0].logp, learner.score(spans)[0].logp)
     save_policy(policy, tmp_path / "merged", merge=True)
-    merged = engine(tmp_path / "merged", "fp32")
-    np.testing.assert_allclose(merged.score(spans)[0].logp, learner.score(spans)[0].logp, atol=1e-4)
+    exact = exact_scores(learner.model, spans)
+    for one in (learner, engine(tmp_path / "merged", "fp32")):
+        exact.require(logp=one.score(spans)[0].logp)
 
 
 @pytest.mark.slow
@@ -177,7 +171,7 @@ def test_peft_loads_the_adapter_of_another_family(folders: dict[str, Path], tmp_
         base = AutoModelForCausalLM.from_pretrained(folders["mistral"])
         theirs: Any = PeftModel.from_pretrained(base, tmp_path)
     ids = torch.tensor([[1, 5, 6, 7, 8, 3]])
-    torch.testing.assert_close(theirs(ids).logits, learner.model.inner(ids).logits, atol=1e-5, rtol=0)
+    Exact(learner.model, lambda model: {"logits": model.inner(ids).logits}, tokens=6).require(logits=theirs(ids).logits)
 
 
 @settings(max_examples=50, deadline=None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,14 +14,19 @@ from engine_cases import (
     contexts_of,
     embedding_of,
     engine_of,
+    exact_scores,
     model_of,
     naive_log_probs,
     problem_of,
     requests_of,
+    require_sampled,
     row_bytes,
+    spans_of,
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rounding import Exact
+from torch import Tensor
 from typed import as_torch, present
 
 from assay.engine.filtering import kept
@@ -74,19 +80,16 @@ def replayed(engine: LocalEngine, request: Request, count: int) -> list[int]:
 def test_log_probs_are_those_of_the_plain_network(family: str) -> None:
     engine = engine_of(family)
     requests = requests_of(max_new=12, temperature=0.8)
-    spans = []
-    for request, got in zip(requests, engine.generate(requests, KEY)):
-        segment = got.segment
-        logp = naive_log_probs(engine.model, request.context, segment.ids, 0.8).detach().numpy()
-        np.testing.assert_allclose(present(segment.old), logp[np.arange(len(segment)), segment.ids], atol=1e-5)
-        np.testing.assert_allclose(present(segment.entropy), -(np.exp(logp) * logp).sum(-1), atol=1e-5)
+    made = engine.generate(requests, KEY)
+    exact = require_sampled(engine, requests, made)
+    for segment in (one.segment for one in made):
         np.testing.assert_array_equal(segment.mu, segment.old)
         assert (segment.origin == Origin.POLICY).all()
-        spans.append((segment, Span(request.context, segment.ids, 0.8)))
-    for (segment, _), score in zip(spans, engine.score([span for _, span in spans], entropy=True), strict=True):
-        np.testing.assert_allclose(score.logp, segment.old, atol=1e-5)
-        assert score.entropy is not None
-        np.testing.assert_allclose(score.entropy, segment.entropy, atol=1e-5)
+    scores = engine.score(spans_of(requests, made), entropy=True)
+    exact.require(
+        logp=np.concatenate([score.logp for score in scores]),
+        entropy=np.concatenate([present(score.entropy) for score in scores]),
+    )
 
 
 @torch_alone
@@ -136,12 +139,16 @@ def test_rows_with_different_settings_share_a_batch() -> None:
 def test_mu_is_the_probability_really_sampled_with() -> None:
     engine = engine_of(end=None)
     requests = requests_of(2, 3, max_new=5, temperature=0.9, top_k=4)
-    for request, got in zip(requests, engine.generate(requests, KEY)):
-        logp = naive_log_probs(engine.model, request.context, got.segment.ids, 0.9).detach().numpy()
-        mass = np.sort(np.exp(logp), -1)[:, -4:].sum(-1)
-        picked = logp[np.arange(5), got.segment.ids]
-        np.testing.assert_allclose(present(got.segment.mu), picked - np.log(mass), atol=1e-5)
-        np.testing.assert_allclose(present(got.segment.old), picked, atol=1e-5)
+    made = engine.generate(requests, KEY)
+    require_sampled(engine, requests, made)
+
+    def compute(model: Any) -> dict[str, Tensor]:
+        every = [naive_log_probs(model, r.context, g.segment.ids, 0.9) for r, g in zip(requests, made)]
+        of_four = torch.cat([lp.topk(4).values.logsumexp(-1) for lp in every])
+        picked = torch.cat([lp[torch.arange(5), torch.from_numpy(g.segment.ids).long()] for lp, g in zip(every, made)])
+        return {"mu": picked - of_four}
+
+    Exact(engine.model, compute, tokens=12).require(mu=np.concatenate([present(g.segment.mu) for g in made]))
 
 
 @pytest.mark.slow
@@ -219,10 +226,9 @@ def test_a_prefix_is_continued_with_the_numbers_of_its_own_places() -> None:
     given = np.array([3, 1, 4], np.int32)
     prefix = (Segment(given[:1], np.zeros(1, np.int8)), Segment(given[1:], np.ones(2, np.int8)))
     request = dataclasses.replace(start, prefix=prefix)
-    got = engine.generate([request, start], KEY)[0].segment
-    assert got.ids.tolist() == replayed(engine, request, 4)
-    logp = naive_log_probs(engine.model, np.concatenate([start.context, given]), got.ids).detach().numpy()
-    np.testing.assert_allclose(present(got.old), logp[np.arange(4), got.ids], atol=1e-5)
+    made = engine.generate([request, start], KEY)
+    assert made[0].segment.ids.tolist() == replayed(engine, request, 4)
+    require_sampled(engine, [request, start], made)
 
 
 def test_end_tokens_and_lengths() -> None:
@@ -364,8 +370,9 @@ def test_forks_are_what_they_are_alone() -> None:
         if engine.exact:
             assert present(alone.segment.old).tolist() == present(got.segment.old).tolist()
         whole = np.concatenate([*(s.ids for s in request.prefix), got.segment.ids])
-        scores = engine.score([Span(request.context, whole)])[0].logp[-len(got.segment) :]
-        np.testing.assert_allclose(present(got.segment.old), scores, atol=1e-5)
+        spans = [Span(request.context, whole)]
+        exact_scores(engine.model, spans).require(logp=engine.score(spans)[0].logp)
+    require_sampled(engine, requests, together)
 
 
 @torch_alone

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 from engine_cases import batch_of, engine_of, rows_of
+from rounding import units
 from small_runs import Shell, make_model, steps_of, train_line
 from test_engine_learner import learn_again
 
@@ -72,7 +73,9 @@ def test_steps_are_those_of_adamw_within_what_codes_can_say() -> None:
             square[name] = b2 * square[name] + (1 - b2) * g.square()
             m, v = mean[name] / (1 - b1**step), square[name] / (1 - b2**step)
             p.mul_(1 - lr * (0.1 if p.ndim == 2 else 0.0)).sub_(lr * m / (v.sqrt() + 1e-6))
-    torch.testing.assert_close(named["norm"].detach().double(), exact["norm"], atol=1e-6, rtol=0)
+    torch.testing.assert_close(
+        named["norm"].detach().double(), exact["norm"], atol=units(6 * 4, exact["norm"]), rtol=0
+    )  # six steps
     off = (named["matrix"].detach().double() - exact["matrix"]).abs()
     assert 1e-6 < float(off.mean()) < 0.05 * 6 * lr
     state = optimiser.view()

@@ -228,8 +228,13 @@ def held_by_the_plan(asked: dict[str, Any]) -> int:
     return peak
 
 
+engines = pytest.mark.parametrize(
+    "native", [pytest.param(False, id="torch"), pytest.param(True, id="native", marks=pytest.mark.core)]
+)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("native", [False, True], ids=["torch", "native"])
+@engines
 @pytest.mark.parametrize("name", CASES)
 def test_the_plan_is_what_a_process_takes(name: str, native: bool) -> None:
     settings = {"micro_tokens": 1024, "cache_bytes": 512 << 20, "native": native, "threads": 1}
@@ -237,7 +242,7 @@ def test_the_plan_is_what_a_process_takes(name: str, native: bool) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("native", [False, True], ids=["torch", "native"])
+@engines
 def test_the_plan_is_what_adapters_take(native: bool) -> None:
     settings = {"micro_tokens": 1024, "cache_bytes": 512 << 20, "native": native, "threads": 1, "lora": 8}
     held_by_the_plan({**CASES["words"], **settings})

@@ -16,16 +16,30 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from engine_cases import FAMILIES, batch_of, collected, engine_of, model_of, problem_of, requests_of, rows_of
+from engine_cases import (
+    FAMILIES,
+    batch_of,
+    collected,
+    engine_of,
+    exact_scores,
+    model_of,
+    problem_of,
+    requests_of,
+    rows_of,
+    tokens_of,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from missing_core import variants
+from rounding import Exact
 from small_runs import ROOT
 from test_engine_learner import LENGTHS, assert_same, learn, learn_again, naive
 from typed import present
 
-from assay.engine import footprint
+from assay.engine import footprint, precision
 from assay.engine.choose import engine_for, processor_of
 from assay.engine.interface import Generation, Span, Want
+from assay.engine.local import LocalEngine
 from assay.engine.native import build, library
 from assay.engine.native import engine as native
 from assay.engine.native.engine import NativeEngine
@@ -39,7 +53,6 @@ from assay.types import Request
 
 KEY = Key(3)
 every_family = pytest.mark.parametrize("family", FAMILIES)
-VARIANTS = [v.name for v in build.runnable() if v.format == "fp32"]  # of the others: test_native_bf16.py
 
 
 @pytest.fixture
@@ -155,15 +168,15 @@ def test_the_first_ratio_is_one() -> None:
 
 @pytest.mark.parametrize(
     "variant",
-    [pytest.param(name, marks=[pytest.mark.slow] if i else []) for i, name in enumerate(VARIANTS)],
+    variants("fp32", fast=1),  # of bf16: test_native_bf16.py
 )  # the first is the one that all other tests run on; another must be compiled
 @every_family
 def test_every_variant_of_this_processor_gives_the_gradient(
-    variant: str, family: str, monkeypatch: pytest.MonkeyPatch
+    variant: build.Variant, family: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(build.CHOICE, variant)
+    monkeypatch.setenv(build.CHOICE, variant.name)
     engine = core(family)
-    assert engine.place == f"cpu native {variant}"
+    assert engine.place == f"cpu native {variant.name}"
     batch = batch_of(*rows_of([*LENGTHS, 50], groups=3), temperature=0.7)
     assert_same(learn(engine, batch), naive(engine, batch))
     requests = requests_of(3, 5, max_new=30)
@@ -200,14 +213,14 @@ def test_shapes_of_every_kind(data: st.DataObject) -> None:
     prompts = [random.integers(0, shape["vocab"], random.integers(1, 18)).astype(np.int32) for _ in range(groups)]
     answers = [random.integers(0, shape["vocab"], n).astype(np.int32) for n in lengths]
     batch = batch_of([prompts[i % groups] for i in range(len(lengths))], answers, temperature=0.9)
-    ours, theirs = (
-        core(family, **shape),
-        TorchEngine(model_of(family, **shape), end_ids=frozenset(), precision="fp64", optimiser=AdamW()),
-    )
+    ours = core(family, **shape)
     tokens = data.draw(st.sampled_from([1, 40, 10_000]))
-    got = torch.cat([g.flatten() for g in learn(ours, batch, tokens=tokens).values()]).double()
-    want = torch.cat([g.flatten() for g in learn(theirs, batch).values()])  # type: ignore[arg-type]
-    assert (got - want).norm() <= 1e-4 * want.norm()
+
+    def compute(model: Any) -> dict[str, torch.Tensor]:
+        theirs = TorchEngine(model, end_ids=frozenset(), precision="fp64", optimiser=AdamW())
+        return learn(theirs, batch)
+
+    Exact(ours.model, compute, tokens=tokens_of(batch)).require_all(learn(ours, batch, tokens=tokens))
 
 
 def test_rows_that_all_end_at_once_and_rows_that_end_with_their_first_token() -> None:
@@ -226,10 +239,9 @@ def test_positions_of_every_rope() -> None:
         Rope("yarn", factor=4.0, original_context=32),
     ):
         ours = core(rope=rope)
-        theirs = TorchEngine(model_of(rope=rope), end_ids=frozenset(), precision="fp64", optimiser=None)
         spans = [Span(c, a) for c, a in zip(*rows_of([120, 3]))]
-        for a, b in zip(ours.score(spans), theirs.score(spans)):
-            np.testing.assert_allclose(a.logp, b.logp, atol=5e-5)
+        found = np.concatenate([score.logp for score in ours.score(spans)])
+        exact_scores(ours.model, spans).require(logp=found)
 
 
 @pytest.mark.slow
@@ -239,24 +251,24 @@ def test_a_large_vocabulary_goes_in_parts() -> None:
     So is the mean of their log-probs.
     """
     shape: dict[str, Any] = {"vocab": 60_000, "layers": 1}
-    ours, theirs = (
-        core(**shape),
-        TorchEngine(model_of(**shape), end_ids=frozenset(), precision="fp32", optimiser=AdamW()),
-    )
+    engine = core(**shape)
     top = np.random.default_rng(0).integers(0, 60_000, (400, 2)).astype(np.int32)
     batch = batch_of(*rows_of([200, 200], vocab=60_000), top_ids=top)
-    grads, means = [], []
-    for engine in (ours, theirs):
+
+    def learnt(engine: LocalEngine) -> dict[str, torch.Tensor]:
+        means = []
         for chunk in engine.chunks(batch, tokens=10_000):
             out = engine.forward(chunk, Want(entropy=True, top_ids=True, mean_logp=True))
             assert out.top_logp is not None and out.entropy is not None and out.mean_logp is not None
             means.append(out.mean_logp)
             (out.logp.sum() + 0.1 * out.entropy.sum() + (out.top_logp * torch.tensor([1.0, -0.5])).sum()).backward()
             engine.backward(chunk, out)
-        engine.hand_out()
-        grads.append(torch.cat([p.grad.flatten() for p in engine.model.parameters() if p.grad is not None]))
-    assert (grads[0] - grads[1]).norm() <= 1e-5 * grads[1].norm()
-    torch.testing.assert_close(means[0], means[1], rtol=1e-6, atol=0)
+        return {"mean_logp": torch.cat(means), **collected(engine)}
+
+    def compute(model: Any) -> dict[str, torch.Tensor]:
+        return learnt(TorchEngine(model, end_ids=frozenset(), precision="fp64", optimiser=AdamW()))
+
+    Exact(engine.model, compute, tokens=tokens_of(batch)).require_all(learnt(engine))
 
 
 def test_coefficients_that_are_zero_cost_nothing_and_change_nothing() -> None:
@@ -407,6 +419,7 @@ def test_passes_are_used_again_and_many_may_be_open() -> None:
 # With and without a compiler
 
 
+@pytest.mark.core
 def test_the_core_is_chosen_where_it_runs_and_refused_where_it_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
     assert engine_for("auto", "cpu", "fp32").engine is NativeEngine
     assert engine_for("torch", "cpu", "fp32").engine is TorchEngine
@@ -432,7 +445,8 @@ def test_while_the_core_works_torch_keeps_to_one_thread(threads: None) -> None:
 def test_without_a_compiler_torch_computes_and_says_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("ASSAY_CACHE", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.delenv(build.COMPILER, raising=False)
+    for name in (build.COMPILER, build.CHOICE):
+        monkeypatch.delenv(name, raising=False)
     choice = engine_for("auto", "cpu", "fp32")
     assert choice.engine is TorchEngine
     assert "no C++ compiler" in choice.reason and "g++" in choice.reason
@@ -448,12 +462,14 @@ def test_a_compiler_that_fails_leaves_nothing_behind_and_is_quoted(
     broken.chmod(0o755)
     monkeypatch.setenv("ASSAY_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv(build.COMPILER, str(broken))
+    monkeypatch.delenv(build.CHOICE, raising=False)
     assert "no room for vectors" in engine_for("auto", "cpu", "fp32").reason
     assert list((tmp_path / "cache" / "core").iterdir()) == []
     monkeypatch.setenv(build.COMPILER, "not-there")
     assert "CXX=not-there" in engine_for("auto", "cpu", "fp32").reason
 
 
+@pytest.mark.core
 def test_a_cache_that_cannot_be_written_or_loaded_is_said_aloud(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -467,11 +483,29 @@ def test_a_cache_that_cannot_be_written_or_loaded_is_said_aloud(
 def test_a_variant_that_does_not_run_here_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(build.CHOICE, "abacus")
     reason = engine_for("auto", "cpu", "fp32").reason
-    assert "ASSAY_CORE=abacus" in reason and build.runnable()[0].name in reason
+    assert "ASSAY_CORE=abacus" in reason and build.runnable()[0].name in reason and "none" in reason
+
+
+def test_the_core_is_turned_off_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(build.CHOICE, "none")
+    choice = engine_for("auto", "cpu", "fp32")
+    assert choice.engine is TorchEngine and choice.reason == "ASSAY_CORE=none turns the core off"
+
+
+@pytest.mark.parametrize("variant", variants())
+def test_a_variant_that_is_named_is_the_processor_that_has_no_more(
+    variant: build.Variant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where it has no bf16, `auto` is fp32, also on a processor with bf16 products, so that the core can be used."""
+    monkeypatch.setenv(build.CHOICE, variant.name)
+    compute, reason = precision.choose("auto", torch.device("cpu"))
+    if variant.format == "fp32":
+        assert compute == torch.float32 and "ASSAY_CORE" in reason
+        assert engine_for("auto", "cpu", "auto").engine is NativeEngine
 
 
 def test_a_build_is_named_by_all_that_decides_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    compiler = build._compiler()
+    compiler = build.compiler()
     plain = build._digest(compiler, build.COMMON)
     assert plain == build._digest(compiler, build.COMMON)
     assert plain != build._digest(compiler, (*build.COMMON, "-g"))
@@ -492,6 +526,7 @@ def test_lanes_are_those_of_the_variant() -> None:
         assert library.load(build.library(variant)).assay_lanes() == lanes[variant.name.partition("-")[0]]
 
 
+@pytest.mark.core
 @pytest.mark.slow
 def test_a_forked_child_may_drop_the_engine_of_its_parent() -> None:
     line = (

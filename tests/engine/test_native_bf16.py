@@ -10,7 +10,7 @@ import ctypes
 import dataclasses
 import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 import torch
 from engine_cases import FAMILIES, batch_of, model_of, naive_log_probs, requests_of, rows_of
+from missing_core import variants
 from test_engine_learner import LENGTHS, learn, naive
 from test_native import bits, mixed
 from torch import Tensor, nn
@@ -37,7 +38,6 @@ from assay.rng import Key
 
 pytestmark = pytest.mark.slow  # builds what this processor may not have of its own
 KEY = Key(3)
-VARIANTS = [v for v in build.runnable() if v.format == "bf16"]
 MIDDLE = {"hidden": 64, "head_dim": 16, "ffn": 160, "layers": 3, "init_std": 0.125}
 every_family = pytest.mark.parametrize("family", FAMILIES)
 
@@ -75,9 +75,7 @@ void outer(int rows, int width, int tokens, const float* a, const float* b, floa
 """
 
 
-@pytest.fixture(
-    params=[pytest.param(v, id=v.name, marks=[pytest.mark.slow] if i else []) for i, v in enumerate(VARIANTS)]
-)
+@pytest.fixture(params=variants("bf16", fast=1))
 def variant(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> build.Variant:
     monkeypatch.setenv(build.CHOICE, request.param.name)
     return request.param
@@ -88,7 +86,7 @@ def core(family: str = "qwen2", **changes: Any) -> NativeEngine:
     return NativeEngine(model, end_ids=frozenset({0}), precision="bf16", optimiser=AdamW())
 
 
-def flat(grads: dict[str, Tensor]) -> Tensor:
+def flat(grads: Mapping[str, Tensor]) -> Tensor:
     return torch.cat([grads[name].flatten().double() for name in sorted(grads)])
 
 
@@ -104,7 +102,7 @@ class Products:
         if not made.exists():
             source.write_text(PRODUCTS)
             flags = [*build.COMMON, *variant.flags, *os.environ.get(build.FLAGS, "").split(), f"-I{build.SOURCE}"]
-            subprocess.run([build._compiler(), *flags, str(source), "-o", str(made)], check=True)
+            subprocess.run([build.compiler(), *flags, str(source), "-o", str(made)], check=True)
         self.library = ctypes.CDLL(str(made))
 
     def _call(self, name: str, *arguments: int | np.ndarray | None) -> None:
@@ -263,7 +261,7 @@ def test_the_gradient_points_where_the_exact_one_does(variant: build.Variant, fa
     engine = core(family, **MIDDLE)
     assert engine.place == f"cpu native {variant.name}"
     batch = batch_of(*rows_of([40, 33, 21, 50, 60, 12], groups=3), temperature=0.8)
-    got, want = learn(engine, batch, tokens=100), naive(engine, batch)
+    got, want = learn(engine, batch, tokens=100), naive(engine, batch).values
     assert got.keys() == want.keys() and all(g.dtype == torch.float32 for g in got.values())
     for name, value in want.items():
         assert F.cosine_similarity(got[name].double().flatten(), value.flatten(), dim=0) > 0.999, name

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from engine_cases import batch_of, model_of
+from engine_cases import assert_same, batch_of, exact_scores, model_of, naive
+from missing_core import variants
 from small_runs import ROOT
-from test_engine_learner import naive
 
 from assay.engine.interface import Span
 from assay.engine.native import build
@@ -40,7 +40,7 @@ def test_no_address_is_wrong_and_nothing_is_undefined() -> None:
     """The tests of the engine on a build that stops at the first bad access or undefined operation."""
     preload = []
     for library in ("libasan.so", "libstdc++.so"):  # the second, so that the first finds what throws exceptions
-        command = [build._compiler(), f"-print-file-name={library}"]
+        command = [build.compiler(), f"-print-file-name={library}"]
         preload.append(subprocess.run(command, capture_output=True, text=True).stdout.strip())
     environment = os.environ | {
         build.FLAGS: "-fsanitize=address,undefined -fno-sanitize-recover=all -g",
@@ -65,12 +65,12 @@ def test_the_arm_variant_gives_the_numbers_under_an_emulator(family: str, tmp_pa
     check([emulator, str(program)], family, tmp_path)
 
 
-@pytest.mark.parametrize("variant", [v for v in build.runnable() if v.format == "fp32"], ids=lambda v: v.name)
+@pytest.mark.parametrize("variant", variants("fp32"))
 def test_the_driver_itself_gives_the_numbers(variant: build.Variant, tmp_path: Path) -> None:
     program = tmp_path / "driver"
     flags = [f for f in (*build.COMMON, *variant.flags) if f not in ("-shared", "-fPIC")]
     source = str(ROOT / "tests/core_driver.cpp")
-    subprocess.run([build._compiler(), *flags, source, "-o", str(program)], check=True)
+    subprocess.run([build.compiler(), *flags, source, "-o", str(program)], check=True)
     check([str(program)], "qwen3", tmp_path)
 
 
@@ -79,7 +79,7 @@ def test_no_two_threads_touch_the_same_number_without_order(family: str, tmp_pat
     """Sampling with more requests than slots, and both passes, on a build that stops at the first race."""
     program = tmp_path / "driver"
     flags = [f for f in (*build.COMMON, *build.chosen("fp32").flags) if f not in ("-shared", "-fPIC")]
-    line = [build._compiler(), *flags, "-fsanitize=thread", "-g", str(ROOT / "tests/core_driver.cpp")]
+    line = [build.compiler(), *flags, "-fsanitize=thread", "-g", str(ROOT / "tests/core_driver.cpp")]
     subprocess.run([*line, "-o", str(program)], check=True)
     check(["env", "TSAN_OPTIONS=halt_on_error=1 exitcode=66", str(program)], family, tmp_path)
 
@@ -113,8 +113,8 @@ def check(command: list[str], family: str, folder: Path) -> None:
     assert old.tobytes() == logp.tobytes(), "sampler and learner"
     contexts = [p for p in prompts for _ in range(COUNT)]
     batch = batch_of(contexts, list(ids.reshape(rows, LENGTH)), advantage=coefficients)
-    scores = engine.score([Span(c, answer) for c, answer in zip(contexts, ids.reshape(rows, LENGTH))])
-    np.testing.assert_allclose(logp, np.concatenate([s.logp for s in scores]), atol=2e-5)
+    spans = [Span(c, answer) for c, answer in zip(contexts, ids.reshape(rows, LENGTH))]
+    exact_scores(engine.model, spans).require(logp=logp)
     engine.weights.gather()
     assert engine.weights.gathered is not None
     rest = words[3 * rows * LENGTH :]
@@ -128,11 +128,8 @@ def check(command: list[str], family: str, folder: Path) -> None:
         assert head.grad is not None
         head.grad.add_(torch.from_numpy(_head_of(words, engine, rows).copy()).view_as(head))
     engine.hand_out()
-    want = naive(engine, batch, spread=0.0)
     got = {name: p.grad for name, p in engine.model.named_parameters() if p.grad is not None}
-    for name, value in want.items():
-        bound = 1e-5 * max(1.0, float(value.abs().max()))
-        torch.testing.assert_close(got[name].double(), value, atol=bound, rtol=0)
+    assert_same(got, naive(engine, batch, spread=0.0))
 
 
 def _head_of(words: np.ndarray, engine: NativeEngine, rows: int) -> np.ndarray:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from engine_cases import FAMILIES, contexts_of, model_of, problem_of
+from missing_core import variants
 from test_native import bits
 from typed import present
 
@@ -20,9 +21,8 @@ from assay.types import Origin, Request, Segment
 
 KEY = Key(3)
 ANSWERS = {1: 3, 16: 1, 17: 2, 40: 7, 47: 8, 64: 11, 130: 21}  # tokens of a prompt, and answers to it
-VARIANTS = sorted(build.runnable(), key=lambda v: (v.emulated, v.format != "fp32"))
 every_variant = pytest.mark.parametrize(
-    "variant", [pytest.param(v, id=v.name, marks=[pytest.mark.slow] if i else []) for i, v in enumerate(VARIANTS)]
+    "variant", variants(fast=1)
 )  # the first is the one that most tests run on; another must be compiled
 
 
@@ -55,6 +55,7 @@ def test_rows_that_share_a_prompt_have_the_bits_that_they_have_alone(
         assert score.logp.tobytes() == present(g.segment.old).tobytes(), "the learner reads the keys of each row"
 
 
+@pytest.mark.core
 @pytest.mark.parametrize("slots", [64, 2])
 def test_rows_that_share_only_the_beginning_of_a_prompt_have_the_bits_that_they_have_alone(
     slots: int, monkeypatch: pytest.MonkeyPatch
@@ -73,6 +74,7 @@ def test_rows_that_share_only_the_beginning_of_a_prompt_have_the_bits_that_they_
     assert [bits(engine.generate([one], KEY))[0] for one in asked] == made
 
 
+@pytest.mark.core
 @pytest.mark.parametrize("family", ["qwen2", "qwen3"])
 def test_a_prompt_is_run_once_though_its_answers_do_not_fit_in_flight(
     family: str, monkeypatch: pytest.MonkeyPatch
@@ -90,6 +92,7 @@ def test_a_prompt_is_run_once_though_its_answers_do_not_fit_in_flight(
     assert [bits(engine.generate([one], KEY))[0] for one in asked] == bits(made)
 
 
+@pytest.mark.core
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_rows_that_are_admitted_one_by_one_have_the_bits_that_they_have_alone(
     threads: int, monkeypatch: pytest.MonkeyPatch

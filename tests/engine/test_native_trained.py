@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from missing_core import variants
 from tiny import loss_and_gradient, recipe_of
 from torch import Tensor
 from torch.nn import functional as F
@@ -121,7 +122,7 @@ def test_fp32_gradients_are_the_exact_ones(trained: Policy) -> None:
         assert (got - want).norm() <= 1e-5 * want.norm(), case.name
 
 
-@pytest.mark.parametrize("variant", [v for v in build.runnable() if v.format == "bf16"], ids=lambda v: v.name)
+@pytest.mark.parametrize("variant", variants("bf16"))
 def test_bf16_gradients_point_where_the_exact_ones_do(
     trained: Policy, variant: build.Variant, monkeypatch: pytest.MonkeyPatch
 ) -> None:

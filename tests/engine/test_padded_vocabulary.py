@@ -19,7 +19,9 @@ from engine_cases import (
     naive_logits,
     problem_of,
     rows_of,
+    tokens_of,
 )
+from rounding import Exact
 from small_runs import Shell, train_line
 from torch import Tensor
 from typed import present
@@ -52,9 +54,9 @@ def asked(groups: int, samples: int, **how: float) -> list[Request]:
     ]
 
 
-def known(engine: LocalEngine, row: np.ndarray, tau: float = 1.0) -> Tensor:
+def known(model: Any, row: np.ndarray, tau: float = 1.0) -> Tensor:
     """Log-probs [T, tokens] after each token of a row: the softmax over what the tokenizer knows, by hand."""
-    return torch.log_softmax(naive_logits(engine.model, row)[:, :TOKENS].double() / tau, -1)
+    return torch.log_softmax(naive_logits(model, row)[:, :TOKENS].double() / tau, -1)
 
 
 @pytest.mark.parametrize("tied", HEADS.values(), ids=HEADS)
@@ -77,14 +79,20 @@ def test_sampler_and_learner_know_the_same_distribution(kind: str, tied: bool) -
     engine, requests = padded(tied=tied), asked(3, 4, temperature=1.3)
     made = engine.generate(requests, Key(5))
     spans = [Span(r.context, g.segment.ids, 1.3) for r, g in zip(requests, made, strict=True)]
-    for request, one, scores in zip(requests, made, engine.score(spans, entropy=True), strict=True):
-        row = np.concatenate([request.context, one.segment.ids])
-        every = known(engine, row, 1.3)[len(request.context) - 1 : -1].detach().numpy()
-        own = every[np.arange(len(one.segment)), one.segment.ids]
-        spread = -(np.exp(every) * every).sum(-1)
-        for logp, entropy in ((one.segment.old, one.segment.entropy), (scores.logp, scores.entropy)):
-            np.testing.assert_allclose(present(logp), own, atol=2e-5)
-            np.testing.assert_allclose(present(entropy), spread, atol=2e-5)
+    scored = engine.score(spans, entropy=True)
+
+    def compute(model: Any) -> dict[str, Tensor]:
+        every = torch.cat(
+            [known(model, np.concatenate([s.context, s.ids]), 1.3)[len(s.context) - 1 : -1] for s in spans]
+        )
+        ids = torch.from_numpy(np.concatenate([s.ids for s in spans])).long()
+        return {"logp": every.gather(1, ids[:, None])[:, 0], "entropy": -(every.exp() * every).sum(-1)}
+
+    exact = Exact(engine.model, compute, tokens=max(len(s.context) + len(s.ids) for s in spans))
+    for found in ([(g.segment.old, g.segment.entropy) for g in made], [(s.logp, s.entropy) for s in scored]):
+        logp, entropy = (np.concatenate([present(one[i]) for one in found]) for i in (0, 1))
+        exact.require(logp=logp, entropy=entropy)
+    for one, scores in zip(made, scored, strict=True):
         np.testing.assert_array_equal(one.segment.mu, one.segment.old)
         if engine.exact:
             np.testing.assert_array_equal(one.segment.old, scores.logp)
@@ -103,25 +111,31 @@ def test_no_gradient_reaches_the_padding(kind: str, tied: bool) -> None:
         ((a * out.logp).sum() + 0.3 * out.entropy.sum()).backward()
         engine.backward(chunk, out)
         pairs = [(contexts[i], answers[i]) for i in chunk.rows]
-        means = [known(engine, np.concatenate([c, i]))[len(c) - 1 : -1].mean(-1) for c, i in pairs]
-        assert out.mean_logp is not None
-        torch.testing.assert_close(out.mean_logp.double(), torch.cat(means).detach(), atol=2e-5, rtol=0)
+
+        def means(model: Any, pairs: list[tuple[np.ndarray, np.ndarray]] = pairs) -> dict[str, Tensor]:
+            found = [known(model, np.concatenate([c, i]))[len(c) - 1 : -1].mean(-1) for c, i in pairs]
+            return {"mean_logp": torch.cat(found)}
+
+        Exact(engine.model, means, tokens=tokens_of(batch)).require(mean_logp=present(out.mean_logp))
     got = collected(engine)
-    engine.model.requires_grad_(True)
-    for b, (context, ids) in enumerate(zip(contexts, answers, strict=True)):
-        every = known(engine, np.concatenate([context, ids]))[len(context) - 1 : -1]
-        own = every[torch.arange(len(ids)), torch.from_numpy(ids.astype(np.int64))]
-        a = torch.from_numpy(batch.advantage[batch.at[b] : batch.at[b + 1]].astype(np.float64))
-        ((a * own).sum() - 0.3 * (every.exp() * every).sum()).backward()
-    wanted = {name: p.grad for name, p in engine.model.named_parameters() if p.grad is not None}
-    assert_same(got, wanted)
+
+    def gradients(model: Any) -> dict[str, Tensor]:
+        model.requires_grad_(True)
+        for b, (context, ids) in enumerate(zip(contexts, answers, strict=True)):
+            every = known(model, np.concatenate([context, ids]))[len(context) - 1 : -1]
+            own = every[torch.arange(len(ids)), torch.from_numpy(ids.astype(np.int64))]
+            a = torch.from_numpy(batch.advantage[batch.at[b] : batch.at[b + 1]].astype(np.float64))
+            ((a * own).sum() - 0.3 * (every.exp() * every).sum()).backward()
+        return {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
+
+    assert_same(got, Exact(engine.model, gradients, tokens=tokens_of(batch)))
     if not tied:
         (head,) = [grad for name, grad in got.items() if name.endswith("lm_head.weight")]
         assert not head[TOKENS:].any() and head[:TOKENS].any()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", ["native", "torch"])
+@pytest.mark.parametrize("engine", [pytest.param("native", marks=pytest.mark.core), "torch"])
 def test_a_model_with_padded_embeddings_trains_to_the_end(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], engine: str
 ) -> None:

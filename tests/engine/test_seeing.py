@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from rounding import Exact
 from seeing import PATCHES, asked, noise, seeing_policy
+from typed import present
 
 from assay.credit.pack import pack
 from assay.engine.interface import Span, Want
@@ -16,6 +18,7 @@ from assay.engine.optimiser import AdamW
 from assay.engine.precision import Precision
 from assay.engine.transformers.engine import AdapterEngine
 from assay.errors import DataError
+from assay.policy.foreign import Foreign
 from assay.rng import Key
 from assay.types import Batch, Episode, Problem, Request, Row, Segment
 
@@ -68,41 +71,56 @@ def gradients(made: AdapterEngine, batch: Batch, tokens: int) -> dict[str, torch
     return {name: p.grad.clone() for name, p in made.model.named_parameters() if p.grad is not None}
 
 
-def naive(made: AdapterEngine, batch: Batch) -> dict[str, torch.Tensor]:
+def naive(made: AdapterEngine, batch: Batch) -> Exact:
     """Gradients through the network of `transformers` itself, one row at a time, with the pixels of the row."""
-    model, pictures = made.model, made.model.pictures
-    model.zero_grad()
-    for b in range(len(batch)):
-        context = batch.context[batch.context_at[b] : batch.context_at[b + 1]]
-        own = slice(int(batch.at[b]), int(batch.at[b + 1]))
-        ids = np.concatenate([context, batch.ids[own]]).astype(np.int64)
-        shown = [pictures.pixels(name) for name in context[context < 0].reshape(-1, PATCHES)]
-        read = torch.from_numpy(np.where(ids < 0, pictures.token, ids))[None]
-        more = {"pixel_values": torch.from_numpy(np.stack(shown)).to(made.compute)} if shown else {}
-        logits = model.inner(input_ids=read, **more).logits[0, len(context) - 1 : -1, : made.vocab]
-        logp = logits.log_softmax(-1)
-        entropy = -(logp.exp() * logp).sum()
-        chosen = logp.gather(1, torch.from_numpy(batch.ids[own].astype(np.int64))[:, None])[:, 0]
-        loss = -(torch.from_numpy(batch.advantage[own]) * chosen).sum() + 0.1 * entropy
-        loss.backward()
-    return {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
+
+    def compute(model: Foreign) -> dict[str, torch.Tensor]:
+        model.zero_grad()
+        for b in range(len(batch)):
+            own = slice(int(batch.at[b]), int(batch.at[b + 1]))
+            context = batch.context[batch.context_at[b] : batch.context_at[b + 1]]
+            logp = every_logp(model, context, batch.ids[own], made.vocab)
+            entropy = -(logp.exp() * logp).sum()
+            chosen = logp.gather(1, torch.from_numpy(batch.ids[own].astype(np.int64))[:, None])[:, 0]
+            loss = -(torch.from_numpy(batch.advantage[own]) * chosen).sum() + 0.1 * entropy
+            loss.backward()
+        return {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
+
+    return Exact(made.model, compute, tokens=len(batch.ids) + len(batch.context))
 
 
-def assert_same(got: dict[str, torch.Tensor], want: dict[str, torch.Tensor]) -> None:
-    """Within the rounding of fp32, in which the network computes norms and angles."""
-    assert got.keys() == want.keys()
-    for name, value in want.items():
-        torch.testing.assert_close(got[name], value, atol=1e-5 * max(1.0, float(value.abs().max())), rtol=0)
+def every_logp(model: Foreign, context: np.ndarray, ids: np.ndarray, vocab: int) -> torch.Tensor:
+    """Log-probs [T, tokens] at the positions that predict `ids`."""
+    tokens, pictures = np.concatenate([context, ids]).astype(np.int64), present(model.pictures)
+    shown = [pictures.pixels(name) for name in context[context < 0].reshape(-1, PATCHES)]
+    read = torch.from_numpy(np.where(tokens < 0, pictures.token, tokens))[None]
+    kind = next(model.parameters()).dtype
+    more = {"pixel_values": torch.from_numpy(np.stack(shown)).to(kind)} if shown else {}
+    return model.inner(input_ids=read, **more).logits[0, len(context) - 1 : -1, :vocab].log_softmax(-1)
+
+
+def exact_scores(made: AdapterEngine, spans: list[Span]) -> Exact:
+    """The log-probs of the tokens of these spans, end to end."""
+
+    def compute(model: Foreign) -> dict[str, torch.Tensor]:
+        every = [every_logp(model, s.context, s.ids, made.vocab) for s in spans]
+        picked = [torch.from_numpy(s.ids.astype(np.int64))[:, None] for s in spans]
+        return {"logp": torch.cat([lp.gather(1, ids)[:, 0] for lp, ids in zip(every, picked, strict=True)])}
+
+    return Exact(made.model, compute, tokens=max(len(s.context) + len(s.ids) for s in spans))
 
 
 def test_what_is_sampled_is_scored_the_same() -> None:
     made, codec = engine()
     requests = requests_of(codec)
     written = made.generate(requests, Key(1))
-    scores = made.score([Span(r.context, g.segment.ids) for r, g in zip(requests, written, strict=True)])
-    for one, score in zip(written, scores, strict=True):
-        assert one.segment.old is not None
-        np.testing.assert_allclose(score.logp, one.segment.old, atol=3e-5)
+    mark = made.model.pictures.token  # which the network of `transformers` takes for a picture, where it was drawn
+    pairs = [(r, g.segment) for r, g in zip(requests, written, strict=True) if mark not in g.segment.ids]
+    spans = [Span(request.context, segment.ids) for request, segment in pairs]
+    assert len(spans) > len(requests) / 2
+    exact = exact_scores(made, spans)
+    exact.require(logp=np.concatenate([score.logp for score in made.score(spans)]))
+    exact.require(logp=np.concatenate([present(segment.old) for _, segment in pairs]))
 
 
 def test_an_answer_does_not_depend_on_the_other_rows() -> None:
@@ -121,24 +139,26 @@ def test_the_picture_is_read() -> None:
     spans = [Span(codec.render(asked("sum r", noise(seed))), ids) for seed in (1, 2, 1)]
     first, second, again = (score.logp for score in made.score(spans))
     assert np.abs(first - second).max() > 1e-3
-    np.testing.assert_allclose(first, again, atol=1e-6)
+    exact = exact_scores(made, [spans[0]])
+    exact.require(logp=first)
+    exact.require(logp=again)
 
 
 def test_gradients_are_those_of_the_network_with_pixels() -> None:
     made, codec = engine("fp64")
     batch = batch_of(made, codec)
     expected = naive(made, batch)
-    assert any("vision_tower" in name for name in expected), "the eye learns too"
-    assert_same(gradients(made, batch, 10_000), expected)
+    got = gradients(made, batch, 10_000)
+    assert got.keys() == expected.values.keys() and any("vision_tower" in name for name in got), "the eye learns too"
+    expected.require_all(got)  # in fp32, as the network computes norms and angles
 
 
 @pytest.mark.parametrize("tokens", [1, 40, 100])
 def test_chunks_and_order_leave_the_gradient_as_it_is(tokens: int) -> None:
     made, codec = engine("fp64")
     batch = batch_of(made, codec)
-    whole = gradients(made, batch, 10_000)
     order = np.random.default_rng(0).permutation(len(batch))
-    assert_same(gradients(made, batch.select(order), tokens), whole)
+    naive(made, batch).require_all(gradients(made, batch.select(order), tokens))
 
 
 def test_a_picture_is_encoded_once_however_often_it_is_asked_about() -> None:

@@ -7,6 +7,8 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
+from engine_cases import exact_scores
+from rounding import units
 
 from assay.engine import statistics
 from assay.engine.interface import Span
@@ -53,15 +55,16 @@ def test_streamed_statistics_are_those_of_all_logits(monkeypatch: pytest.MonkeyP
         logp, beside = (logits_of(engine, span).log_softmax(-1) for engine in (first, other))
         p, ids = logp.exp(), torch.from_numpy(span.ids).long()
         own = logp[torch.arange(len(ids)), ids]
-        np.testing.assert_allclose(found.nll, -own, atol=1e-4)
-        np.testing.assert_allclose(found.entropy, -(p * logp).sum(-1), atol=1e-4)
-        np.testing.assert_allclose(found.top, p.max(-1).values, atol=1e-4)
+        few = units(SHAPE.vocab**0.5 * 4, logp)  # hidden states are the same; products and sums over words round
+        np.testing.assert_allclose(found.nll, -own, atol=few)
+        np.testing.assert_allclose(found.entropy, -(p * logp).sum(-1), atol=few)
+        np.testing.assert_allclose(found.top, p.max(-1).values, atol=few)
         assert found.rank.tolist() == [1 + int((row > mine).sum()) for row, mine in zip(logp, own, strict=True)]
         for row, size in zip(p, found.nucleus.astype(int), strict=True):
             falling = row.sort(descending=True).values
             assert falling[:size].sum() >= 0.8 - 1e-6 and falling[: size - 1].sum() < 0.8 + 1e-6
         assert found.kl is not None
-        np.testing.assert_allclose(found.kl, (p * (logp - beside)).sum(-1), atol=1e-4)
+        np.testing.assert_allclose(found.kl, (p * (logp - beside)).sum(-1), atol=few)
         assert found.kl.sum() >= -1e-5
 
 
@@ -82,5 +85,6 @@ def test_the_surprise_of_a_model_at_its_own_samples_is_its_entropy() -> None:
     gaps = np.array([float((one.nll - one.entropy).sum()) for one in found])
     assert abs(gaps.mean()) < 3 * gaps.std(ddof=1) / np.sqrt(len(gaps))
     scored = engine.score([Span(context, one.segment.ids) for one in made], entropy=True)
-    for one, score in zip(found, scored, strict=True):
-        np.testing.assert_allclose(one.nll, -score.logp, atol=1e-4)
+    exact = exact_scores(engine.model, [Span(context, one.segment.ids) for one in made[:50]])
+    exact.require(logp=np.concatenate([-one.nll for one in found[:50]]))
+    exact.require(logp=np.concatenate([score.logp for score in scored[:50]]))

@@ -16,13 +16,17 @@ from engine_cases import (
     FAMILIES,
     assert_same,
     batch_of,
+    exact_scores,
     learn,
     model_of,
     naive,
     naive_log_probs,
     requests_of,
+    require_sampled,
     rows_of,
+    spans_of,
 )
+from rounding import Exact
 from safetensors.torch import load_file
 from small_runs import Shell, came_to, copy_of, make_model, train_line
 from typed import as_network, as_ours, present
@@ -105,12 +109,9 @@ def test_no_matrix_of_a_weights_size_is_made_for_gradients(monkeypatch: pytest.M
 def test_sampler_scores_and_learner_are_the_adapted_network(family: str) -> None:
     learner = engine(family, precision="fp32")
     requests = requests_of(max_new=9, temperature=0.8)
-    for request, got in zip(requests, learner.generate(requests, Key(7))):
-        segment = got.segment
-        logp = naive_log_probs(learner.model, request.context, segment.ids, 0.8).detach().numpy()
-        np.testing.assert_allclose(present(segment.old), logp[np.arange(len(segment)), segment.ids], atol=1e-5)
-        (score,) = learner.score([Span(request.context, segment.ids, 0.8)])
-        np.testing.assert_allclose(score.logp, present(segment.old), atol=1e-5)
+    made = learner.generate(requests, Key(7))
+    exact = require_sampled(learner, requests, made)
+    exact.require(logp=np.concatenate([score.logp for score in learner.score(spans_of(requests, made))]))
 
 
 def test_an_adapter_begins_as_nothing_and_its_start_is_a_function_of_the_key() -> None:
@@ -118,8 +119,8 @@ def test_an_adapter_begins_as_nothing_and_its_start_is_a_function_of_the_key() -
     fresh = TorchEngine(attach(model_of(), LORA, key=KEY), end_ids=frozenset({0}), precision="fp32")
     contexts, answers = rows_of([5, 3])
     spans = [Span(c, a) for c, a in zip(contexts, answers)]
-    for one, two in zip(plain.score(spans), fresh.score(spans)):
-        np.testing.assert_allclose(one.logp, two.logp, atol=1e-6)
+    found = np.concatenate([score.logp for score in fresh.score(spans)])
+    exact_scores(plain.model, spans).require(logp=found)
     again, other = attach(model_of(), LORA, key=KEY), attach(model_of(), LORA, key=Key("other"))
     first = own(fresh.model)
     assert all(torch.equal(p, own(again)[name]) for name, p in first.items())
@@ -225,6 +226,12 @@ def our_logits(policy: Policy, ids: torch.Tensor) -> torch.Tensor:
     return naive_logits(copy.deepcopy(policy.transformer).double(), ids.numpy()).detach()
 
 
+def exact_logits(policy: Policy, ids: torch.Tensor) -> Exact:
+    from engine_cases import naive_logits
+
+    return Exact(policy.transformer, lambda model: {"logits": naive_logits(model, ids.numpy())}, tokens=len(ids))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("lora", [LORA, SOME], ids=["every", "some"])
 @pytest.mark.parametrize("family", FAMILIES)
@@ -235,7 +242,7 @@ def test_peft_loads_our_adapter(family: str, lora: Lora, tmp_path: Path) -> None
     save_policy(policy, tmp_path / "adapter")
     ids = torch.tensor([1, 5, 6, 7, 8, 3])
     ours = our_logits(policy, ids)
-    torch.testing.assert_close(peft_logits(tmp_path / "adapter", ids), ours, atol=1e-5, rtol=0)
+    exact_logits(policy, ids).require(logits=peft_logits(tmp_path / "adapter", ids))  # its norms are in fp32
     assert (ours - our_logits(load_policy(tmp_path / "base"), ids)).abs().max() > 0.1
     again = load_policy(tmp_path / "adapter")
     assert torch.equal(our_logits(again, ids), ours)
@@ -263,10 +270,11 @@ def test_our_transformer_loads_pefts_adapter(how: dict[str, Any], tmp_path: Path
         model.save_pretrained(tmp_path / "adapter")
     ids = torch.tensor([1, 5, 6, 7, 8, 3])
     policy = load_policy(tmp_path / "adapter")
-    torch.testing.assert_close(our_logits(policy, ids), hf_logits(model, ids), atol=1e-5, rtol=0)
+    exact = exact_logits(policy, ids)
+    exact.require(logits=hf_logits(model, ids))
     save_policy(policy, tmp_path / "merged", merge=True)
     plain = AutoModelForCausalLM.from_pretrained(tmp_path / "merged")
-    torch.testing.assert_close(hf_logits(plain, ids), our_logits(policy, ids), atol=1e-5, rtol=0)
+    exact.require(logits=hf_logits(plain, ids))
 
 
 def test_names_in_files_are_those_of_the_network() -> None:
@@ -295,9 +303,7 @@ def test_a_run_with_an_adapter(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert trained.base is not None and trained.base.place == str(base)
     export(str(tmp_path / "whole"), tmp_path / "merged", merge=True)
     ids = torch.tensor([1, 5, 6, 7, 8, 3])
-    torch.testing.assert_close(
-        our_logits(load_policy(tmp_path / "merged"), ids), our_logits(trained, ids), atol=1e-5, rtol=0
-    )
+    exact_logits(trained, ids).require(logits=our_logits(load_policy(tmp_path / "merged"), ids))
     reply = shell("sample", tmp_path / "whole", "12", "--n", "2", "--max-new", "4", "--json")
     assert reply.code == 0 and len(reply.document["answers"]) == 2
     more = shell(*train_line(Path(locate(str(tmp_path / "whole"))), tmp_path / "more"))

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from rounding import Exact
 from torch import Tensor
 from transformers import AutoConfig, AutoModelForCausalLM
 
@@ -94,10 +95,12 @@ def logits(transformer: Transformer, ids: Tensor) -> Tensor:
 
 @torch.no_grad()
 def check(model: Any, length: int = LENGTH) -> None:
-    ids = row(length)
+    ids, mine = row(length), ours(model)
     expected = model(ids[None]).logits[0]
     assert expected.std() >= 3
-    assert (logits(ours(model), ids) - expected).abs().max() <= 1e-5
+    exact = Exact(mine, lambda network: {"logits": logits(network, ids)}, tokens=length)
+    exact.require(logits=expected)
+    exact.require(logits=logits(mine, ids))
 
 
 @pytest.mark.parametrize(("family", "rope"), [("llama", "llama3"), ("qwen2", "yarn"), ("qwen3", "default")])
@@ -160,9 +163,11 @@ def test_parity_would_notice_a_wrong_rope(rope: str) -> None:
 
 def test_fp64_evaluation_is_near_and_fp32_error_is_rounding() -> None:
     model = reference("qwen3", tied=False, kv_heads=2, head_dim=12, rope="yarn", bias=True)
-    exact = logits(ours(model).double(), row())
-    assert exact.dtype == torch.float64
-    assert 0 < (logits(ours(model), row()) - exact).abs().max() < 2e-4
+    exact = Exact(ours(model), lambda network: {"logits": logits(network, row())}, tokens=LENGTH)
+    assert logits(ours(model).double(), row()).dtype == torch.float64
+    found = logits(ours(model), row())
+    assert (found - exact.values["logits"]).abs().max() > 0
+    exact.require(logits=found)
 
 
 def test_bfloat16_keeps_positions_in_fp32() -> None:

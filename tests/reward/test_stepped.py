@@ -115,6 +115,7 @@ class Signs(tiny.Letters):
 
 
 @pytest.mark.slow
+@pytest.mark.learning
 def test_a_policy_learns_to_write_valid_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """A step `1` is valid, any other is wrong, and no answer is right: only the steps have a reward."""
     judged = dataclasses.replace(

@@ -64,6 +64,7 @@ def alike(one: Path, other: Path) -> None:
     assert files.keys() == found.keys() and all(found[name] == content for name, content in files.items())
 
 
+@pytest.mark.core
 @pytest.mark.parametrize("recipe", ["grpo", "ppo"])
 def test_a_run_over_servers_ends_with_the_bits_of_a_run_in_one_process(
     shell: Shell, model: Path, tmp_path: Path, told: tuple[str, ...], recipe: str, pids: list[int]
@@ -80,6 +81,7 @@ def test_a_run_over_servers_ends_with_the_bits_of_a_run_in_one_process(
     assert not list((tmp_path / "there").glob("weights*"))
 
 
+@pytest.mark.core
 def test_an_adapter_trains_over_servers_as_in_one_process_and_goes_on_from_its_folder(
     shell: Shell, model: Path, tmp_path: Path, told: tuple[str, ...]
 ) -> None:

@@ -34,7 +34,8 @@ COMMON = (
     "-ffp-contract=fast",
 )
 PORTABLE = ("-static-libstdc++", "-Wl,--exclude-libs,ALL", "-Wl,--gc-sections", "-s")  # needs no C++ runtime library
-CHOICE = "ASSAY_CORE"  # the environment variable that names the variant to run
+CHOICE = "ASSAY_CORE"  # the environment variable that names the variant to run, or none
+NONE = "none"
 COMPILER = "CXX"
 FLAGS = "ASSAY_CORE_FLAGS"  # more flags for the compiler: sanitizers, say
 
@@ -81,14 +82,16 @@ def chosen(format: Format = "fp32") -> Variant:
     """The variant to run in this format: the one that `ASSAY_CORE` names, else the fastest."""
     known = runnable()
     wanted = os.environ.get(CHOICE)
+    if wanted == NONE:
+        raise Unavailable(f"{CHOICE}={NONE} turns the core off")
     if wanted:
         for variant in known:
             if variant.name == wanted:
                 if variant.format != format:
                     raise Unavailable(f"{CHOICE}={wanted} computes in {variant.format}, not in {format}")
                 return variant
-        names = ", ".join(v.name for v in known) or "none"
-        raise Unavailable(f"{CHOICE}={wanted} is not a variant that this processor runs; it runs: {names}")
+        names = ", ".join([*(v.name for v in known), NONE])
+        raise Unavailable(f"{CHOICE}={wanted} is not a variant that this processor runs; expected one of: {names}")
     if not known:
         raise Unavailable(f"the core has no code for this processor ({_machine()} without AVX2 and FMA)")
     for variant in known:
@@ -97,16 +100,21 @@ def chosen(format: Format = "fp32") -> Variant:
     raise Unavailable(f"the core computes in fp32 here, not in {format}: this processor has no {format} products")
 
 
+def named_format() -> Format | None:
+    """The format of the variant that `ASSAY_CORE` names; None if it names none that runs here."""
+    return next((v.format for v in runnable() if v.name == os.environ.get(CHOICE)), None)
+
+
 def library(variant: Variant) -> Path:
     """The shared library of a variant: from the wheel, else from the cache, where it is built if it is missing."""
     if brought := packaged(variant):
         return brought
-    compiler = _compiler()
+    found = compiler()
     flags = (*COMMON, *variant.flags, *os.environ.get(FLAGS, "").split())
-    path = cache_folder() / "core" / f"{variant.name}-{_digest(compiler, flags)}.so"
+    path = cache_folder() / "core" / f"{variant.name}-{_digest(found, flags)}.so"
     try:
         if not path.exists():
-            _build(compiler, flags, path)
+            _build(found, flags, path)
     except OSError as error:
         raise Unavailable(
             f"the compiled core could not be kept in {path.parent}: {error}; set ASSAY_CACHE to another folder"
@@ -129,7 +137,7 @@ def packaged(variant: Variant) -> Path | None:
 def build_packaged(variant: Variant, folder: Path) -> Path:
     """Builds, in this folder, the library that `packaged` finds; called when a wheel is made."""
     path = folder / _packaged_name(variant)
-    _build(_compiler(), _packaged_flags(variant), path)
+    _build(compiler(), _packaged_flags(variant), path)
     return path
 
 
@@ -153,7 +161,8 @@ def _build(compiler: str, flags: tuple[str, ...], path: Path) -> None:
         made.replace(path)
 
 
-def _compiler() -> str:
+def compiler() -> str:
+    """The C++ compiler: the one that `CXX` names, else the first of the usual ones that is there."""
     named = os.environ.get(COMPILER)
     for name in [named] if named else ["c++", "g++", "clang++"]:
         found = shutil.which(name)

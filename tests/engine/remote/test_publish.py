@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from engine_cases import batch_of, model_of, requests_of, rows_of
+from missing_core import need
 from serving import QUICK, decode, expected_of, served_engine, serving, site_of
 
 from assay.engine.interface import Want
@@ -30,6 +32,8 @@ TIED = pytest.mark.parametrize("tied", [True, False])
 
 
 def learner_of(kind: type[LocalEngine] = NativeEngine, **changes: Any) -> LocalEngine:
+    if kind is NativeEngine:
+        need()
     return kind(model_of("qwen3", **changes), end_ids=frozenset({0}), decode=decode, precision="fp32")
 
 
@@ -126,6 +130,8 @@ def test_one_old_tensor_of_each_kind_is_found_and_its_server_named(
 
 def adapted(kind: type[LocalEngine]) -> LocalEngine:
     """A learner of an adapter whose B is not zero any more."""
+    if kind is NativeEngine:
+        need()
     model = attach(model_of("qwen3"), Lora(rank=2, alpha=8.0), key=Key("lora"))
     learner = kind(model, end_ids=frozenset({0}), decode=decode, precision="fp32")
     step(learner, 0.05)
@@ -187,8 +193,12 @@ def test_a_base_of_bf16_under_an_adapter_is_published_as_samplers_keep_it(tmp_pa
         sampler.close()
 
 
-@pytest.mark.parametrize("learner", [learner_of(), adapted(NativeEngine), adapted(TorchEngine)], ids=lambda _: "")
-def test_disturbed_weights_all_differ_and_come_back_bit_for_bit(learner: LocalEngine) -> None:
+@pytest.mark.parametrize("make", [learner_of, adapted])
+@pytest.mark.parametrize("kind", [NativeEngine, TorchEngine])
+def test_disturbed_weights_all_differ_and_come_back_bit_for_bit(
+    make: Callable[[type[LocalEngine]], LocalEngine], kind: type[LocalEngine]
+) -> None:
+    learner = make(kind)
     before = {name: tensor.clone() for name, tensor in learner.tensors(merged=True)}
     spans = probes(learner.vocab, learner.context)
     scores = [one.logp for one in learner.score(spans)]

@@ -43,6 +43,7 @@ from assay.policy import load_policy, save_policy
 from assay.rng import Key
 
 KEY = Key(3)
+pytestmark = pytest.mark.core
 
 
 @pytest.fixture(scope="module")

@@ -233,6 +233,7 @@ def test_a_stopped_run_goes_on() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.learning
 def test_it_learns_and_asks_less() -> None:
     notes, memory = run(small(num_prompts=8, num_steps=20, learning_rate=0.02), beginner(), pool=POOL, codec=Signs())
     fresh = [[e.verdict.status == "ok" for e in step if e.provenance == "fresh"] for step in notes.episodes]  # type: ignore[union-attr]

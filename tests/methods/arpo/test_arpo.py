@@ -197,6 +197,7 @@ def test_a_stopped_run_goes_on_bit_for_bit() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.learning
 def test_it_learns_with_replies_in_its_answers() -> None:
     steps = 24
     made = recipe(num_steps=steps, num_prompts=8, learning_rate=0.01, warmup_steps=2)

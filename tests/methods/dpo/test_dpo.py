@@ -88,6 +88,7 @@ def test_a_set_that_learns_is_no_frozen_one(letters: None) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.learning
 def test_dpo_learns_from_what_a_frozen_policy_wrote(letters: None) -> None:
     require_learning("dpo")
 

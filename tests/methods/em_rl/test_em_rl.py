@@ -12,6 +12,7 @@ from assay.known import RECIPES
 from assay.reward import Certainty
 
 
+@pytest.mark.learning
 def test_the_entropy_falls_along_the_gradient_of_em_ft() -> None:
     """The loss of a batch is the sum of its entropies over the rows, and none of it comes from the rewards."""
     engine = policy("fp64")

@@ -168,6 +168,7 @@ def test_solved_problems_get_hotter_and_a_stopped_run_goes_on() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.learning
 def test_it_learns_and_solved_groups_train() -> None:
     recipe = small(num_prompts=8, group_size=8, num_steps=24, learning_rate=0.01)
     notes, memory = run(recipe, policy("fp32", vocab=4, hidden=16, ffn=16, init_std=0.1))

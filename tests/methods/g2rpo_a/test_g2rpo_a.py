@@ -129,6 +129,7 @@ def test_a_run_trains_the_guidance_and_keeps_its_length() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.learning
 def test_it_learns_to_answer_without_guidance() -> None:
     recipe = small(num_prompts=8, group_size=8, num_steps=30, learning_rate=0.02)
     notes, _ = run(recipe, beginner(), pool=POOL, codec=Signs())

@@ -327,6 +327,7 @@ def test_a_stopped_run_goes_on() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.learning
 def test_it_learns_without_hints_what_it_first_could_only_do_with_them() -> None:
     recipe = small(num_prompts=16, group_size=8, num_steps=60, learning_rate=0.01)
     notes, _ = run(recipe, beginner(), pool=POOL, codec=Signs())

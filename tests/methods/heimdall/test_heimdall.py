@@ -143,6 +143,7 @@ def test_between_the_best_mean_and_the_majority(votes: list[tuple[str, int]]) ->
 
 
 @pytest.mark.slow
+@pytest.mark.learning
 def test_a_verifier_learns() -> None:
     """The solver is frozen and right now and then. What the verifier earns goes up, and nobody else trains. Of three
     seeds each gained 0.66 or more.

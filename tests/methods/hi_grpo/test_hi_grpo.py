@@ -208,6 +208,7 @@ def beginner() -> Any:
 @pytest.mark.slow
 @pytest.mark.usefixtures("registered")
 @pytest.mark.parametrize("name", ["hi-grpo", "hi-grpo-apart"])
+@pytest.mark.learning
 def test_both_turns_are_learnt(name: str) -> None:
     notes, _ = run(small(name), beginner(), pool=POOL, codec=Letters())
     scores = [[e.verdict.scores for e in step if e.verdict is not None] for step in notes.episodes]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -10,20 +9,21 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 import torch
-from engine_cases import assert_same, batch_of, engine_of, learn, naive, naive_log_probs, rows_of
+from engine_cases import Default, batch_of, engine_of, learn, naive, naive_log_probs, rows_of, tokens_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from off_policy import SHAPES, Answer, world
+from rounding import Exact
 from tiny import Letters, models_for, phases_of, policy, recipe_of, register, require_resumable, run
 from torch import Tensor, nn
 
 from assay.engine.interface import Span, Want
-from assay.engine.local import LocalEngine
-from assay.engine.native.engine import NativeEngine
 from assay.memory import Memory
 from assay.methods.ift.guesses import guesses
 from assay.methods.ift.loss import Propagated, discounted
 from assay.objective import Objective, SequenceMean, TokenMean
+from assay.policy.foreign import Foreign
+from assay.policy.transformer import Transformer
 from assay.types import Batch, Origin
 
 LENGTHS = [5, 1, 9, 3, 7, 2, 1, 4]
@@ -62,9 +62,8 @@ def mixture(share: float = 0.3, *, temperature: float = 1.0) -> Batch:
     return batch_of(contexts, answers, temperature=temperature, blend_ids=beside, blend_share=weights)
 
 
-def alone(engine: LocalEngine, batch: Batch, learnt: Callable[[Tensor, Tensor], None]) -> nn.Module:
-    """Log-probs [T, V] of each row by itself in double precision, handed to `learnt` with the tokens' advantages."""
-    model = copy.deepcopy(engine.model).double()
+def alone(model: Transformer | Foreign, batch: Batch, learnt: Callable[[Tensor, Tensor], None]) -> None:
+    """The log-probs of each row's tokens by itself, handed to `learnt` with the tokens' advantages."""
     model.zero_grad()
     for b in range(len(batch)):
         context, mine = (
@@ -78,7 +77,6 @@ def alone(engine: LocalEngine, batch: Batch, learnt: Callable[[Tensor, Tensor], 
             every = naive_log_probs(model, context, batch.ids[mine], float(batch.temperature[b]))
         ids = torch.from_numpy(batch.ids[mine].astype(np.int64))
         learnt(every.gather(-1, ids[:, None])[:, 0], torch.from_numpy(batch.advantage[mine]).double())
-    return model
 
 
 @pytest.mark.slow
@@ -89,25 +87,30 @@ def test_log_probs_and_gradients_are_those_of_mixed_embeddings(family: str, toke
     """Tied and untied; nothing goes back into the embeddings through what is read."""
     engine = engine_of(family, precision="fp64")
     batch = mixture(temperature=0.7)
-    expected: list[Tensor] = []
 
-    def learnt(logp: Tensor, advantage: Tensor) -> None:
-        expected.append(logp.detach())
-        (advantage * logp).sum().backward()
+    def compute(model: Transformer | Foreign) -> dict[str, Tensor]:
+        rows: list[Tensor] = []
 
-    model = alone(engine, batch, learnt)
-    exact = 1e-5 if isinstance(engine, NativeEngine) else 1e-9
+        def learnt(logp: Tensor, advantage: Tensor) -> None:
+            rows.append(logp)
+            (advantage * logp).sum().backward()
+
+        alone(model, batch, learnt)
+        grads = {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
+        return {**{str(i): row for i, row in enumerate(rows)}, **grads}
+
+    exact = Exact(engine.model, compute, tokens=tokens_of(batch))
+    format = "fp64" if engine.compute == torch.float64 and Default.kind != "adapter" else "fp32"
     for chunk in engine.chunks(batch, tokens=tokens):
         with torch.no_grad():
             found = engine.forward(chunk, Want()).logp
-        rows = torch.cat([expected[int(r)] for r in chunk.rows])
-        torch.testing.assert_close(found.double(), rows, atol=exact, rtol=0)
+        rows = found.split([int(n) for n in batch.lengths[chunk.rows]])
+        exact.require_all({str(int(r)): row for r, row in zip(chunk.rows, rows, strict=True)}, format=format)
     found = learn(engine, batch, tokens=tokens, spread=0.0)
-    known = {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
     if family == "llama":  # not tied
         table = next(name for name, p in engine.model.named_parameters() if p is table_of(engine.model).weight)
-        assert table not in known and not found.pop(table, torch.zeros(1)).any()
-    assert_same(found, known)
+        assert table not in exact.values and not found.pop(table, torch.zeros(1)).any()
+    exact.require_all(found, format=format)
 
 
 @pytest.mark.usefixtures("kind")
@@ -125,8 +128,8 @@ def test_a_share_of_nothing_or_of_the_same_token_changes_no_bit() -> None:
     assert torch.equal(outs[0], outs[2]) and torch.equal(outs[1], outs[2])
     table = next(name for name, p in engine.model.named_parameters() if p is table_of(engine.model).weight)
     still, moving = learn(engine, plain), naive(engine, bare)
-    assert not still.pop(table, torch.zeros(1)).any() and moving.pop(table).any()
-    assert_same(still, moving)
+    assert not still.pop(table, torch.zeros(1)).any() and moving.values[table].any()
+    moving.require_all(still)
 
 
 @pytest.mark.usefixtures("kind")

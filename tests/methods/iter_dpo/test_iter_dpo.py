@@ -28,6 +28,7 @@ def test_a_round_begins_with_the_policy_of_the_round_before(letters: None) -> No
 
 
 @pytest.mark.slow
+@pytest.mark.learning
 def test_iter_dpo_learns_from_what_a_frozen_policy_wrote(letters: None) -> None:
     require_learning("iter-dpo")
 

@@ -126,6 +126,7 @@ def test_a_run_goes_on_with_the_same_bits() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["j1", "j1-pointwise"])
+@pytest.mark.learning
 def test_the_judge_learns_to_be_right_about_both(name: str) -> None:
     judge, kind = beginner(layers=1), "compare" if name == "j1" else "judge"
     form = recipe_of("sft", max_new=6, num_prompts=16, group_size=1, num_steps=60, learning_rate=0.01)

@@ -62,6 +62,7 @@ def test_a_run_goes_on_with_the_same_bits() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.learning
 def test_the_critic_learns_which_answer_is_better_where_that_can_be_verified() -> None:
     """It compares answers of a policy that does not train meanwhile."""
     recipe = small(num_prompts=8, group_size=8, num_steps=30, learning_rate=0.001)

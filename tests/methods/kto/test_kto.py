@@ -105,6 +105,7 @@ def letters(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.learning
 def test_kto_learns_from_what_a_frozen_policy_wrote(letters: None) -> None:
     require_learning("kto")
 

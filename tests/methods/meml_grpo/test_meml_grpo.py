@@ -174,6 +174,7 @@ def test_a_run_teaches_first_and_then_learns_from_each_other() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.learning
 def test_it_learns() -> None:
     notes, _ = run(
         small(num_prompts=8, group_size=9, num_steps=40, learning_rate=0.02), beginner(), pool=POOL, codec=Codec()

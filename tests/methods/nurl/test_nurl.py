@@ -132,6 +132,7 @@ def test_a_run_nudges_in_its_second_stage_alone(writer: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.learning
 def test_hints_make_hard_problems_learnable() -> None:
     recipe = small("solution", num_steps=30, learning_rate=0.02, group_size=8)
     notes, _ = run(recipe, beginner(), pool=POOL, codec=Codec())

@@ -19,6 +19,7 @@ def test_the_gate_is_shut_and_the_entropy_is_the_loss() -> None:
     assert isinstance(goal.gate, Shut) and goal.extra == (Entropy(weight=-1.0),)
 
 
+@pytest.mark.learning
 def test_the_entropy_of_the_answers_to_one_question_falls() -> None:
     """Ten steps as in the paper; every step asks the same question, and rewards change nothing."""
     recipe = recipe_of("one-shot-em", max_new=4, num_prompts=1, group_size=32, num_steps=10, learning_rate=0.01)

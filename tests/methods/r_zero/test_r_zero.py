@@ -103,6 +103,7 @@ def test_the_solver_trains_on_split_votes(name: str, expected: list[str] | None)
 
 
 @pytest.mark.parametrize("name", ["r-zero", "sqlm"])
+@pytest.mark.learning
 def test_both_players_learn(name: str) -> None:
     """In R-Zero each from a batch of its own model, in SQLM as one."""
     recipe = recipe_of(name, max_new=3, num_prompts=4, group_size=4, num_steps=6, warmup_steps=0)

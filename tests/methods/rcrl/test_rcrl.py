@@ -318,6 +318,7 @@ def likelihood(engine: LocalEngine, label: str) -> float:
 
 
 @pytest.mark.slow
+@pytest.mark.learning
 def test_good_answers_are_learnt_under_their_label_and_unlearnt_with_the_sign_turned(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -265,6 +265,7 @@ def test_refined_answers_train_under_the_question() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.learning
 def test_the_rubric_is_learnt() -> None:
     notes, _ = run(small(num_prompts=16, num_steps=30), beginner(), pool=worked.POOL, codec=CODEC)
     earned = [np.mean([e.reward or 0.0 for e in step if e.request.tag != REFINED]) for step in notes.episodes[6:]]

@@ -175,6 +175,7 @@ def test_a_run_goes_on_with_the_same_bits() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.learning
 def test_the_verifier_learns_verdicts_from_outcomes() -> None:
     """Right and wrong answers are told apart, as the mean of both shares says. Marks are not rewarded here."""
     recipe = small(num_prompts=8, group_size=8, num_steps=24, learning_rate=0.002)

@@ -159,6 +159,7 @@ def test_equal_weights_elect_the_majority_and_a_scale_changes_nothing(votes: lis
 
 
 @pytest.mark.slow
+@pytest.mark.learning
 def test_a_policy_learns_to_judge_its_answers_and_still_its_task() -> None:
     """Right is what holds the letter of the question. The verdicts are on answers that were not learnt from yet."""
     values = {"num_prompts": 16, "group_size": 8, "num_steps": 36, "learning_rate": 0.003, "warmup_steps": 2}

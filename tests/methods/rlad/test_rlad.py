@@ -274,6 +274,7 @@ def test_a_run_goes_on_bit_for_bit(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["rlad-hierarchical", "rlad-two"])
 @pytest.mark.slow
+@pytest.mark.learning
 def test_both_players_learn_on_policy(name: str) -> None:
     recipe, engine = small(name, num_prompts=8), policy("fp32", init_std=0.1)
     notes, _ = run(recipe, engine)

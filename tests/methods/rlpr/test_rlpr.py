@@ -71,6 +71,7 @@ def test_what_was_cut_has_no_form_and_what_has_no_reference_no_reward() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.learning
 def test_the_reward_rises_though_nobody_verifies(monkeypatch: pytest.MonkeyPatch) -> None:
     """A policy of random weights learns first to mark its answer; no verdict is read."""
     worked.register(monkeypatch)

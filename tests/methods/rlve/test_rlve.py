@@ -136,6 +136,7 @@ def test_a_run_climbs_and_resumes_where_it_stood() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.learning
 def test_it_learns_and_its_levels_rise() -> None:
     recipe = recipe_of("rlve", max_new=4, num_prompts=8, group_size=8, num_steps=30, learning_rate=0.014)
     notes, memory = run(recipe, policy("fp32", vocab=4, hidden=16, ffn=16, init_std=0.1), pool=POOL)

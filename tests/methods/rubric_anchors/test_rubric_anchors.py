@@ -5,16 +5,21 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import judged
+import numpy as np
 import pytest
 from fake_judge import Act, blocks, endpoint, serving
 from hypothesis import given
 from hypothesis import strategies as st
-from judged import NAME, POOL, RULED, Signs, answer, asked, judgement, taught
-from tiny import episode, recipe_of, require_resumable, run
+from judged import NAME, POOL, RULED, Signs, answer, asked, beginner, judgement, taught
+from learning_draws import shown
+from tiny import END, episode, recipe_of, require_resumable, run, segment
 
+from assay.engine.interface import Done, Generation
+from assay.engine.local import LocalEngine
 from assay.known import RECIPES
 from assay.memory import Memory
 from assay.part import Rewarding, bind
@@ -22,7 +27,8 @@ from assay.recipe import Recipe
 from assay.reward import Anchors, FreeOf, JudgedByRubric, RubricBy, Veto
 from assay.reward.anchors import anchored
 from assay.reward.rubrics import Criterion, of_vector, rubric_of
-from assay.types import Episode, Problem, Reward
+from assay.rng import Key
+from assay.types import Episode, Problem, Request, Reward
 
 SCORES = st.lists(st.floats(0, 1), min_size=1, max_size=6)
 PROBLEM = Problem("data", "Write a line.", {}, "p", wording="natural")
@@ -177,15 +183,41 @@ def test_the_judge_is_asked_in_the_second_stage_and_never_trains() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.learning
 @pytest.mark.usefixtures("ruled")
 def test_what_a_judge_that_knows_marks_highest_is_learnt() -> None:
-    """The judge learns to mark before, and is right nearly always; then no verdict rewards the policy."""
-    engine = taught(f"judge:{NAME}=6", f"{NAME}=0.1", num_steps=160)
-    recipe = small(num_prompts=16, num_steps=24, learning_rate=0.004)
-    recipe = dataclasses.replace(recipe, stages=(dataclasses.replace(recipe.stages[1], share=1.0),))
-    notes, _ = run(recipe, engine, pool=POOL, codec=Signs())
-    right = [[e.right for e in step if e.request.role == "policy"] for step in notes.episodes]
-    assert sum(map(sum, right[-6:])) > 1.1 * sum(map(sum, right[:6]))
+    """No verdict rewards the policy: an answer that goes on behind the letters keeps both rules, and is wrong. (A judge
+    that learnt to mark is soon deceived, as `EXPLOITS` tells.) With the sign turned the marks fall.
+    """
+    assert RULED.rules is not None
+    recipe = small(num_prompts=16, num_steps=32, learning_rate=0.004)
+    last = dataclasses.replace(recipe.stages[1], share=1.0)
+    recipe = dataclasses.replace(recipe, stages=(last,), roles={"policy": "policy", "judge": "reference"})
+    start, kept = taught(NAME, num_steps=8), []
+    for flipped in (False, True):
+        engine, judge = beginner(), knowing(beginner())
+        engine.load(start.state())
+        notes, _ = run(recipe, engine, flipped=flipped, reference=judge, pool=POOL, codec=Signs())
+        own = [e for step in notes.episodes[-8:] for e in step if e.request.role == "policy"]
+        kept.append(float(np.mean([RULED.rules(e.request.problem.spec, e.text) for e in own])))
+    shown("rules kept in the last quarter", kept[0], above=0.65)
+    shown("rules kept, less those with the sign turned", kept[0] - kept[1], above=0.1)
+
+
+def knowing(engine: LocalEngine) -> LocalEngine:
+    """An engine that writes of each answer the marks that the task itself gives it."""
+
+    def generate(requests: Sequence[Request], key: Key, *, done: Done | None = None) -> list[Generation]:
+        said = [request.problem.spec for request in requests]
+        texts = [f"{spec['marks'][r.problem.wording]}#{spec['score']}" for r, spec in zip(requests, said, strict=True)]
+        made = [Generation(segment([*Signs().encode(text).tolist(), END]), "stop") for text in texts]
+        if done is not None:
+            for place, one in enumerate(made):
+                done(place, one)
+        return made
+
+    engine.generate = generate  # type: ignore[method-assign]
+    return engine
 
 
 @pytest.mark.slow

@@ -88,6 +88,7 @@ def test_a_run_goes_on_with_the_same_bits() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.learning
 def test_what_scores_highest_is_learnt(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the verifier in the judge's place: what is left are pairs by reward, rounds and DPO."""
     register(monkeypatch, ALONE)

@@ -132,6 +132,7 @@ def test_uncertain_problems_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.learning
 def test_streams_of_one_answer_learn_without_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     register(monkeypatch)
     recipe = recipe_of("spo", max_new=4, num_prompts=32, group_size=1, num_steps=12, learning_rate=0.02)
