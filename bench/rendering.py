@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import bases, judging, startup, summary, update_table, verifier, waiting
+from bench import bases, endless, judging, startup, summary, update_table, verifier, waiting
 from bench.audits import sets
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -30,6 +30,7 @@ SECTIONS: tuple[Callable[[Path], str], ...] = (
     bases.section,
     startup.section,
     judging.section,
+    endless.section,
     waiting.section,
     notes,
 )

@@ -43,6 +43,11 @@ class _Ended(Exception):
     """The session can answer no more: `time`, `output`, `starved`, `lost`, or `crash` if the program ended itself."""
 
 
+def answered(said: str) -> str:
+    """What a session says to a sentence, without what it tells of its own work."""
+    return _TOLD.sub("", said)
+
+
 class _Session:
     def __init__(self) -> None:
         limits = Limits(seconds=int(SECONDS * LIFE), memory_mb=2048, file_mb=0)
@@ -107,7 +112,7 @@ class _Session:
                     raise _Ended("time")
                 if time.monotonic() - self.began > _WALL * SECONDS:
                     raise _Ended("starved")
-        said = _TOLD.sub("", self.pending[: found.start()].decode(errors="replace"))
+        said = answered(self.pending[: found.start()].decode(errors="replace"))
         self.pending = self.pending[found.end() :]
         return said, int(found[1]), found[2].decode(errors="replace").strip()
 

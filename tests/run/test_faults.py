@@ -69,8 +69,8 @@ def test_a_planted_exception_is_told_and_kept_and_the_run_goes_on(
 
     monkeypatch.setitem(tasks.TASKS, "countdown", dataclasses.replace(countdown, check=check))
     shell, model, run = Shell(capsys), make_model(tmp_path / "small"), tmp_path / "run"
-    many = {"scale_num_prompts": 8, "scale_group_size": 16}  # a random model seldom ends its answers
-    reply = shell(*train_line(model, run, "--steps", "2", **many))
+    many = ("--scale.num-prompts", "8", "--scale.group-size", "16")  # a random model seldom ends its answers
+    reply = shell(*train_line(model, run, "--steps", "2", *many))
     assert reply.code == 0 and steps_of(run) == [1, 2]
     assert broken, "some answers end, and have an odd length"
     records = [

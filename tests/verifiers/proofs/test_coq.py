@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import pytest
 
 from assay.externals import workers_of
+from assay.externals.coq import CLOSED, answered
 from assay.host.workers import Outcome
 from assay.rng import Key
 from assay.tasks import TASKS
@@ -199,6 +200,13 @@ def test_what_an_answer_does_to_its_own_job_is_a_failure_of_the_answer(
     given = {name: one for name, one in (("session", session), ("checker", checker)) if one is not None}
     (one,) = judge([Claim(AND, RIGHT, strict=True)], Told(**given))
     assert (one.verdict.status, one.verdict.kind) == ("fail", kind)
+
+
+def test_what_a_session_tells_of_its_own_work_is_no_answer() -> None:
+    loaded = "<infomsg>Fetching opaque proofs from disk for Coq.Init.Peano</infomsg>\n"
+    assert answered(f"{loaded}{CLOSED}\n").strip() == CLOSED
+    assert answered(f"<warning>old\nsyntax</warning>\n{loaded}Axioms:\nx : False").strip() == "Axioms:\nx : False"
+    assert answered("Axioms:\n<infomsg> : False") == "Axioms:\n<infomsg> : False"
 
 
 @pytest.mark.external("coq")
