@@ -119,8 +119,8 @@ def section(folder: Path = RESULTS) -> str:
     lines = [
         "## Answers that never end",
         "",
-        f"`python -m bench.endless`: how long they hold a step up. The goal is {GOAL:g} s where a hundred are judged; the",
-        "bound is the seconds of an answer, times the answers, divided by the cores.",
+        f"`python -m bench.endless`: how long they hold a step up. The goal is {GOAL:g} s where a hundred are judged;",
+        "the bound is the seconds of an answer, times the answers, divided by the cores.",
     ]
     for run in runs:
         busy = f", {run['others']:.0f} other processes wanted a core" if run["others"] else ""

@@ -8,6 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from judged_answers import OF_TASK, Case, each, hostile, verdicts, wrapped
 
+from assay.verifiers.known import VERIFIERS, verifier
+
 RANDOM = st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=6), max_size=6).map("".join)
 
 
@@ -34,6 +36,48 @@ def test_no_text_of_the_corpus_is_invalid(name: str) -> None:
 @pytest.mark.parametrize("name", each())
 def test_no_text_of_the_whole_corpus_is_invalid(name: str) -> None:
     assert not invalid(name, list(TEXTS.values()))
+
+
+REFERENCES = {  # of every verifier, in the forms that it knows
+    "mathematics": ("1/2", "(1, 2)", r"\{1, 2\}", r"x = k\pi, k \in \mathbb{Z}", "yes", r"\int_0^1 x^2 dx"),
+    "metamath": ("p, (p>q) : q",),
+    "verilog": ("module top(input a, output y); assign y = ~a; endmodule",),
+    "optimisation": ("max 3a+2b;a+b<=4;a<=3",),
+    "sql": (
+        '{"tables": "create table t (a integer primary key, b text)", "query": "select b from t where a > 1"}',
+        '{"tables": [{"name": "t", "columns": [{"name": "a", "kind": "integer"}]}], "query": "select a from t"}',
+    ),
+    "smt": (
+        '{"ask": "equal", "variables": {"a": "Int"}, "term": "(< a 4)"}',
+        '{"ask": "values", "variables": {"a": "Real", "b": 8}, "terms": ["(< 0 a 1)", "(= b #x0f)"]}',
+    ),
+    "programs": ("assert f(2) == 4", "assert sorted(f(1)) == [[3], [4]]", '{"streams": [["1", "2"]], "budget": 1}'),
+    "calls": ("wake(at=7);mail(to=bob)", '[{"name": "f", "arguments": {"a": [1, {"b": null}]}}]'),
+    "patches": ('{"before": {"a.py": "x = 1\\n"}, "after": {"a.py": "x = 2\\n"}}',),
+    "repairs": ('{"wrong": ["a=x+1"], "right": ["a=x+2"]}',),
+    "constraints": ('[["words-at-most", 3], ["lowercase"]]', '[["words-at-least", 2], ["uppercase"]]'),
+    "formats": ("natural", "opened", "steps", "bare"),
+    "coq": ("forall P : Prop, P -> P",),
+}
+EXTERNALS_OF = {
+    "mathematics": ["math-verify"], "metamath": ["metamath"], "verilog": ["iverilog", "yosys"], "sql": ["sqlite"],
+    "optimisation": ["highs"], "smt": ["z3"], "programs": ["sandbox"], "coq": ["coq"],
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", [pytest.param(one, marks=[pytest.mark.external(e) for e in EXTERNALS_OF.get(one, [])]) for one in VERIFIERS]
+)
+def test_no_verifier_finds_a_text_invalid_in_any_form_of_its_reference(name: str) -> None:
+    every = 40 if name in EXTERNALS_OF and name != "mathematics" else 4
+    for reference in REFERENCES[name]:
+        texts = [text for text in list(TEXTS.values())[::every] if len(text) < 100_000]
+        found = zip(texts, verifier(name).explain([(reference, text) for text in texts]), strict=True)
+        odd = [
+            (text[:60], one.verdict.kind, one.verdict.detail) for text, one in found if one.verdict.status == "invalid"
+        ]
+        assert not odd, reference
 
 
 @pytest.mark.slow
