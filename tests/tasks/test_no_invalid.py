@@ -45,7 +45,8 @@ REFERENCES = {  # of every verifier, in the forms that it knows
     "optimisation": ("max 3a+2b;a+b<=4;a<=3",),
     "sql": (
         '{"tables": "create table t (a integer primary key, b text)", "query": "select b from t where a > 1"}',
-        '{"tables": [{"name": "t", "columns": [{"name": "a", "kind": "integer", "values": [0, 30]}]}], "query": "select a from t"}',
+        '{"tables": [{"name": "t", "columns": [{"name": "a", "kind": "integer", "values": [0, 30]}]}], '
+        '"query": "select a from t"}',
     ),
     "smt": (
         '{"ask": "equal", "variables": {"a": "Int"}, "term": "(< a 4)"}',
