@@ -184,6 +184,13 @@ class Cut:
     def __init__(self, engine: LocalEngine, rows: int) -> None:
         self.engine, self.size = engine, rows
 
+    @property
+    def exact(self) -> bool:
+        return self.engine.exact
+
+    def writers(self, requests: Sequence[str]) -> str:
+        return self.engine.writers(requests)
+
     def chunks(self, batch: Batch, *, tokens: int) -> Iterator[Chunk]:
         for first in range(0, len(batch), self.size):
             part = np.arange(first, min(first + self.size, len(batch)))

@@ -286,7 +286,7 @@ def test_both_ways_to_name_a_function_are_one_too_many(capsys: pytest.CaptureFix
 def test_the_check_of_a_file_agrees_with_training(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = [{"prompt": f"say {i}", "soft": ["kind"]} for i in range(40)]
     path, shell = jsonl(tmp_path / "rows.jsonl", [*rows, {"prompt": "say more"}]), Shell(capsys)
-    for recipe in ("grpo", "verif", "judge-single", "rubric-reward", "rgr-grpo", "rubric-anchors", "ttrl", "k2-critic"):
+    for recipe in ("grpo", "verif", "judge-single", "rubric-reward", "rubric-anchors", "ttrl", "k2-critic"):
         checked = shell("data", "check", path, "--recipe", recipe, "--json")
         planned = shell("train", recipe, "--data", path, "--model", "countdown", "--dry-run", "--json")
         assert checked.code == planned.code == (64 if recipe in ("grpo", "verif", "k2-critic") else 0), recipe

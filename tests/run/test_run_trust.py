@@ -201,6 +201,7 @@ class Trap:
 
 @pytest.fixture
 def trap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Trap]:
+    monkeypatch.setenv("ASSAY_SAMPLER_SECRET", "x" * 40)  # without it no server is connected to at all
     sent: list[str] = []
 
     def note(what: str) -> Callable[..., Any]:

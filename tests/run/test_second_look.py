@@ -99,7 +99,7 @@ def test_an_exam_needs_both_oracles(monkeypatch: pytest.MonkeyPatch) -> None:
     """`verify` says ok, fail, ok; the second oracle refuses the first and fails on the last."""
     episodes = [answered(text, n) for n, text in enumerate(("trick", "trick", "fine", "down"))]
     first = [Verdict.ok(), Verdict.fail("wrong"), Verdict.ok(), Verdict.ok()]
-    monkeypatch.setattr("assay.tasks.verdicts.verify", lambda given: list(first))
+    monkeypatch.setattr("assay.tasks.verdicts.verify", lambda given, **more: list(first))
     found = verify_twice(episodes)
     assert [verdict.status for verdict in found] == ["fail", "fail", "ok", "invalid"]
     assert found[0].detail == "on fresh data" and Grader().exam(episodes) == found

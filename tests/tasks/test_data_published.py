@@ -87,7 +87,9 @@ def test_each_process_of_an_answer_has_its_own_time(tmp_path: Path) -> None:
 def test_rows_of_mathematics_are_counted_too(tmp_path: Path) -> None:
     rows = [{"prompt": str(i), "answer": answer} for i, answer in enumerate(["4", "5", "", "word " * 30])]
     judges = check_data(str(jsonl(tmp_path / "rows.jsonl", rows)))["answers"]["judges"]
-    assert (judges["rows"], judges["built"], judges["delay"]) == (4, 2, None)
+    cores = judges["delay"]["cores"]
+    assert (judges["rows"], judges["built"]) == (4, 2)
+    assert judges["delay"] == {"answers": 100, "budget": 0.5, "cores": cores, "seconds": 0.5 * 100 / cores}
     assert {(one["row"], one["count"]) for one in judges["reasons"]} == {(3, 1), (4, 1)}
     assert "a text of ... words" in str(judges["reasons"])
 
