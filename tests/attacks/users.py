@@ -16,7 +16,7 @@ from typing import Any, Literal, cast
 from open_folders import open_folder
 from small_runs import ROOT
 
-from assay.sandbox import Probed, Ran, Run, Sandbox
+from assay.sandbox import Chain, Probed, Ran, Run, Sandbox
 from assay.sandbox.interpreter import own
 from assay.sandbox.limits import Level
 
@@ -43,7 +43,7 @@ def cannot(who: Who) -> str:
 
 
 class Elsewhere:
-    """A sandbox in a process of another user. It has the level and `map` of a `Sandbox`.
+    """A sandbox in a process of another user. It has the level, `map` and `follow` of a `Sandbox`.
 
     with Elsewhere("L1", "a user in groups") as sandbox:
         (ran,) = sandbox.map([Run("print(1)")])
@@ -71,6 +71,18 @@ class Elsewhere:
 
     def map(self, runs: Sequence[Run]) -> list[Ran]:
         return self._asked(list(runs))
+
+    def follow(self, chains: Sequence[Chain]) -> list[list[Ran]]:
+        """One run after the other; the seconds of a chain are not kept, as no test of other users asks for them."""
+        return [self._followed(chain) for chain in chains]
+
+    def _followed(self, chain: Chain) -> list[Ran]:
+        came: list[Ran] = []
+        for number, run in enumerate(chain.runs):
+            came += self.map([run])
+            if not chain.goes_on(number, came[-1]):
+                break
+        return came
 
     def probe(self) -> Probed:
         return self._asked("probe")
