@@ -162,7 +162,7 @@ def _run(slot: Slot, case: Case, words: dict[str, str]) -> Ran | SlotLost | None
     """What came of an attack; None if the sandbox does not end it."""
     program = string.Template(case.program).substitute(words)
     try:
-        slot.begin(Run(program, limits=case.limits), without=case.without)
+        slot.begin(Run(program, limits=case.limits), without=case.without, threads=int(words["threads"]) - 1)
     except SlotLost as error:
         return error
     while slot.worked() < case.limits.seconds + OVERSHOOT:

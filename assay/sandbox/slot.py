@@ -142,8 +142,10 @@ class Slot:
 
     # --- a run ----------------------------------------------------------------------------------------------
 
-    def begin(self, run: Run, *, without: Sequence[str] = ()) -> None:
-        """Starts a run. `without`: layers that are left off, by which the probe tests each of the others alone."""
+    def begin(self, run: Run, *, without: Sequence[str] = (), threads: int = 0) -> None:
+        """Starts a run. `without`: layers that are left off, by which the probe tests each of the others alone;
+        `threads`: how many the user of the run may have, where that was settled before.
+        """
         limits = run.limits
         off = {*without, *self._without}
         job = {
@@ -152,7 +154,7 @@ class Slot:
             "memory_mb": limits.memory_mb,
             "seconds": math.ceil(limits.seconds) + 1,
             "file_mb": limits.files_mb,
-            "threads": self._threads(limits),
+            "threads": threads or self._threads(limits),
         }
         if self._group is not None and self._memory_mb != limits.memory_mb + limits.files_mb:
             self._memory_mb = limits.memory_mb + limits.files_mb
