@@ -79,8 +79,7 @@ def kinds() -> dict[str, Kind]:
         return lambda n: f"\\boxed{{{text.replace('$', str(n))}}}"
 
     recursive = "with recursive r(n) as (select $ union all select n+1 from r) select count(*) from r"
-    matched = "select count(*) from t where printf('%.900000c', 'a') like '%a%b$%a%b%a%b%a%b%a%b%a%b'"
-    circuit = "module top(input a, output y); initial while (1); assign y = a; endmodule // "
+    matched = "select max(a) from t where printf('%.900000c', 'a') like '%a%a%a%a%a%a%a%a%a%a%b$'"
     return {
         "text": of_task("countdown", lambda n: f"\\boxed{{{n}{LONG}}}"),
         "calls": of_task("calls", lambda n: f"\\boxed{{f({n}{',1' * 100_000})}}"),
@@ -93,7 +92,6 @@ def kinds() -> dict[str, Kind]:
         ),
         "tests": Kind(BUDGET, FEW, of_tests),
         "coq": of_task("coq", boxed("repeat (assert ($ = $) by reflexivity)."), answers=FEW),
-        "verilog": of_task("verilog", lambda n: f"```verilog\n{circuit}{n}\n```", answers=FEW),
     }
 
 

@@ -89,7 +89,7 @@ def test_rows_of_mathematics_are_counted_too(tmp_path: Path) -> None:
     judges = check_data(str(jsonl(tmp_path / "rows.jsonl", rows)))["answers"]["judges"]
     cores = judges["delay"]["cores"]
     assert (judges["rows"], judges["built"]) == (4, 2)
-    assert judges["delay"] == {"answers": 100, "budget": 0.5, "cores": cores, "seconds": 0.5 * 100 / cores}
+    assert judges["delay"] == {"answers": 100, "budget": 0.4, "cores": cores, "seconds": 0.4 * 100 / cores}
     assert {(one["row"], one["count"]) for one in judges["reasons"]} == {(3, 1), (4, 1)}
     assert "a text of ... words" in str(judges["reasons"])
 

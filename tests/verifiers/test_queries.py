@@ -240,3 +240,12 @@ def test_no_database_is_asked_for_what_is_no_query(
     (known,) = explain([(gold("select a from t"), "select a from t")])
     monkeypatch.setattr(verdicts, "workers_of", lambda name: pytest.fail("a database was asked"))
     assert known.verdict.status == "ok" and verdict("select a from t", answer) == ("fail", kind)
+
+
+@external
+def test_a_query_may_count_the_rows_that_it_makes_itself() -> None:
+    counted = gold("select count(*) + 3 from t")
+    three = "with recursive r(n) as (select 1 union all select n+1 from r where n<3)"
+    recursive = f"{three} select count(*) + (select count(*) from t) from r"
+    found = explain([(counted, recursive), (counted, "select count(*) from sqlite_master")])
+    assert [one.verdict.kind for one in found] == ["", "forbidden"]

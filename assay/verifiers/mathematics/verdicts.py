@@ -28,7 +28,7 @@ from assay.verifiers.mathematics.symbolic import GOLD_ASKED, GOLD_READ
 from assay.verifiers.mathematics.writing import ONE_LINE, Found, balanced, clean, find, squeezed
 
 GOLD_LONGEST = 200_000
-SECONDS = 0.5  # of the processor, for what exact arithmetic leaves undecided about an answer
+SECONDS = 0.4  # of the processor, for what exact arithmetic leaves undecided about an answer
 GOLD_SECONDS = 1.0  # and before it for the gold alone, which is no work of the answer's
 REMEMBERED = 65_536  # results of the worker processes that are kept, because answers of a group are often the same
 WORKER = "assay.verifiers.mathematics.symbolic_worker:answer"
