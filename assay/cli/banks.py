@@ -196,10 +196,24 @@ def _score(arguments: argparse.Namespace) -> tuple[Any, str]:
 
     file = Path(arguments.names[0])
     bank = SampleBank.read(file)
-    model = reader(arguments.model or bank.asked.model, bank.asked.system)
+    model = reader(_reading(arguments, bank.asked.model), bank.asked.system)
     against = reader(arguments.against, bank.asked.system) if arguments.against else None
     found = score(bank, model, arguments.into or file.with_suffix(".scores.parquet"), against=against)
     return found, f"{scored_table(found)}\nscores  {found['file']}"
+
+
+def _reading(arguments: argparse.Namespace, named: str) -> str:
+    """The model that reads the answers of a bank. A file may come from a stranger: what it names is not downloaded."""
+    from assay.errors import ConfigError
+    from assay.host.reach import HubModel, mark_of
+
+    mark = mark_of(HubModel)
+    if not arguments.model and mark is not None and mark.places(named):
+        raise ConfigError(
+            f"{arguments.names[0]} names the model '{named}', which would be downloaded from the Hub. Nothing was "
+            f"downloaded. If it may be, name it yourself: --model {named}."
+        )
+    return arguments.model or named
 
 
 def _vote(arguments: argparse.Namespace) -> tuple[Any, str]:
@@ -212,7 +226,7 @@ def _vote(arguments: argparse.Namespace) -> tuple[Any, str]:
     if not alpha >= 0:
         raise UsageError(f"--alpha is 0 or more, not {alpha:g}.")
     bank = SampleBank.read(Path(arguments.names[0]))
-    verifier = reader(arguments.model or bank.asked.model, bank.asked.system)
+    verifier = reader(_reading(arguments, bank.asked.model), bank.asked.system)
     ks = _ks(arguments) or [2**i for i in range(bank.asked.samples.bit_length())]
     found = vote(bank, verifier, ks, alpha=alpha)
     return found, voted_table(found)

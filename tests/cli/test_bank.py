@@ -251,3 +251,12 @@ def test_a_bank_of_other_tokens_is_not_read(shell: Shell, model: Path, tmp_path:
     reply = shell("bank", "score", tmp_path / "bank.parquet", "--model", model)
     assert reply.code == 64 and "are others than those of" in reply.err
     assert shell("bank", "show", tmp_path / "bank.parquet", "--model", model).code == 2
+
+
+@pytest.mark.parametrize("action", ["score", "vote"])
+def test_a_file_does_not_say_what_is_downloaded(action: str, shell: Shell, tmp_path: Path) -> None:
+    file = tmp_path / "bank.parquet"
+    made(FIRST, model="stranger/model").write(file)
+    reply = shell("bank", action, file, "--json")
+    assert reply.code == 78, reply.err
+    assert "'stranger/model'" in reply.document["message"] and "--model stranger/model" in reply.document["message"]
