@@ -94,6 +94,7 @@ def test_gradient_does_not_change_with_micro_batches_in_fp32() -> None:
         )  # each is so near to the exact one
 
 
+@pytest.mark.slow
 def test_a_shared_context_is_run_once() -> None:
     engine = engine_of()
     contexts, answers = rows_of([4, 4, 4, 4, 4, 4], groups=2)

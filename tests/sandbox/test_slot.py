@@ -74,6 +74,7 @@ def test_a_sandbox_that_ends_before_the_program_begins_is_lost(slot: Slot) -> No
     assert isinstance(ended(slot), SlotLost)
 
 
+@pytest.mark.slow
 def test_a_fork_waits_for_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the threads of another program fill what the user may have, for some seconds."""
     answers = iter([BlockingIOError(11, "x"), BlockingIOError(11, "x"), 7])

@@ -32,6 +32,7 @@ ROWS: list[tuple[dict[str, Any], str, str, str]] = [
 
 @pytest.mark.external("sandbox")
 @pytest.mark.parametrize(("row", "column", "right", "wrong"), ROWS, ids=[column for _, column, *_ in ROWS])
+@pytest.mark.slow
 def test_rows_of_public_sets_judge_programs(
     tmp_path: Path, row: dict[str, Any], column: str, right: str, wrong: str
 ) -> None:

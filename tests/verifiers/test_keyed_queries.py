@@ -160,6 +160,7 @@ def schema_texts(draw: Any) -> str:
 
 @settings(max_examples=60, deadline=None)
 @given(schema_texts(), st.integers(0, 47))
+@pytest.mark.slow
 def test_every_database_keeps_every_constraint_that_is_stated(text: str, number: int) -> None:
     try:
         schema = schema_of(text)
@@ -238,12 +239,14 @@ def test_right_queries_pass_and_wrong_ones_fail(case: Case) -> None:
         ("select title from book where title <> '\ud800'", "half a character"),
     ],
 )
+@pytest.mark.slow
 def test_golds_that_leave_their_rows_open_are_refused(gold: str, why: str) -> None:
     ((status, kind, said),) = verdicts(LIBRARY, gold, gold)
     assert (status, kind) == ("invalid", "bad_gold") and why in said
 
 
 @external
+@pytest.mark.slow
 def test_a_gold_at_the_edge_is_judged_or_refused_and_never_an_error() -> None:
     """Constants and examples that no number of SQLite holds, in the gold and in what makes the tables."""
     golds = ["select a from t where a > 1e300 or a < 9", "select a from t where a > 99999999999999999999999"]
@@ -378,6 +381,7 @@ PIECES = [
         st.lists(st.sampled_from(PIECES), min_size=1, max_size=9).map(" ".join) | st.text(max_size=40), max_size=40
     )
 )
+@pytest.mark.slow
 def test_no_answer_is_a_fault_of_ours(answers: list[str]) -> None:
     usual = [f"select {one}" for one in answers]
     for status, _, why in verdicts(LIBRARY, "select name from author where born > 3", *answers, *usual):

@@ -178,6 +178,7 @@ def test_any_two_outputs_are_the_same_or_not(found: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["set", "dict"])
+@pytest.mark.slow
 def test_members_that_share_a_hash_are_no_way_to_gain_time(kind: str) -> None:
     """35,000 of them took 24 s to put into a set. `MOST_ALIKE` bounds what each of them is compared with."""
     members: list[Any] = [["int", hex(k * PRIME)] for k in range(1, 35_000)]
@@ -196,6 +197,7 @@ NESTED = [{frozenset({(k, str(k)), k}): [k, {k}]} for k in range(2000)]
 
 
 @pytest.mark.parametrize("value", [WIDE, DEEP, NESTED, [[k % 2] * 30 for k in range(3000)]], ids=range(4))
+@pytest.mark.slow
 def test_large_values_are_compared_without_comparing_each_with_each(value: Any) -> None:
     """Each of these would take minutes if members were sought one by one, or forms made anew at each level."""
     other = list(reversed(value)) if isinstance(value, list) else value
@@ -294,6 +296,7 @@ def sandbox() -> Iterator[Sandbox]:
 
 
 @pytest.mark.external("sandbox")
+@pytest.mark.slow
 def test_one_answer_beside_others_changes_no_verdict(sandbox: Sandbox) -> None:
     """The fourth program returns integers that Python does not write, in lists that are to be ordered."""
     tests = Calls((Call("f", (1,), [[3], [4]]),), "unordered", Limits(seconds=2.0))

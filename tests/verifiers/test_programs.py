@@ -371,6 +371,7 @@ def test_judging_stops_at_the_first_failed_test(
 
 
 @SANDBOXED
+@pytest.mark.slow
 def test_the_tests_of_an_answer_share_its_seconds(sandbox: Sandbox) -> None:
     """Each run keeps its own limit; together they keep that of the answer."""
     quick, endless = "print(input())", "while True: pass"
@@ -385,6 +386,7 @@ def test_the_tests_of_an_answer_share_its_seconds(sandbox: Sandbox) -> None:
 
 
 @SANDBOXED
+@pytest.mark.slow
 def test_waiting_uses_the_seconds_of_an_answer_too(sandbox: Sandbox) -> None:
     """A program that sleeps holds its place as one that computes does."""
     tests = Streams((("1", "1"),) * 8, limits=Limits(seconds=1.0), budget=1.5)
@@ -393,6 +395,7 @@ def test_waiting_uses_the_seconds_of_an_answer_too(sandbox: Sandbox) -> None:
 
 
 @SANDBOXED
+@pytest.mark.slow
 def test_a_chain_ends_where_no_other_run_is_wanted(sandbox: Sandbox) -> None:
     runs = tuple(Run("print(input())", str(i).encode()) for i in range(3))
     chains = [

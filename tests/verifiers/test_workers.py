@@ -103,6 +103,7 @@ def test_workers_see_few_variables(workers: Workers, monkeypatch: pytest.MonkeyP
     assert "PATH" in found.result and "HF_TOKEN" not in found.result
 
 
+@pytest.mark.slow
 def test_a_job_meets_nothing_that_another_left_behind() -> None:
     """Neither in the process, nor in the seconds that it has."""
     with Workers(JOBS, count=1, deadline=0.5) as pool:
@@ -111,6 +112,7 @@ def test_a_job_meets_nothing_that_another_left_behind() -> None:
         assert pool.started == 1, "a job that is out of time costs no process"
 
 
+@pytest.mark.slow
 def test_a_session_is_kept_where_the_record_says_so() -> None:
     with Workers(JOBS, count=1, keeps=True) as pool:
         assert [one.result for one in pool.map([["remember", 1], ["remember", 2]])] == [[1], [1, 2]]

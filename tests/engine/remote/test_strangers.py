@@ -163,6 +163,7 @@ def test_many_half_open_connections_cost_few_threads_and_keep_nobody_out() -> No
         assert links[0].recv(1) == b"", "the oldest has made room"
 
 
+@pytest.mark.slow
 def test_heads_and_bodies_have_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guests, "HEAD", 0.3)
     monkeypatch.setattr(guests, "BODY", 0.3)
@@ -188,6 +189,7 @@ def test_connections_that_know_the_secret_are_bounded_too(monkeypatch: pytest.Mo
             assert status_of(server, head_of("/health", "GET")) == 200
 
 
+@pytest.mark.slow
 def test_a_server_connects_only_to_the_run_that_asks() -> None:
     """Neither the stranger's address nor the order of one without the lease makes it open a connection."""
     came: list[Any] = []

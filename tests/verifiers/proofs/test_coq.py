@@ -210,6 +210,7 @@ def test_what_a_session_tells_of_its_own_work_is_no_answer() -> None:
 
 
 @pytest.mark.external("coq")
+@pytest.mark.slow
 def test_a_proof_has_the_same_verdict_in_a_new_session_and_in_a_used_one() -> None:
     """A session loads proofs of its library when an assumption is first looked up, and says that it does."""
     with_opaque_lemmas = [
