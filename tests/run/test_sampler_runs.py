@@ -166,6 +166,7 @@ def test_a_server_that_is_lost_is_replaced_and_the_run_ends_with_the_same_bits(
     alike(tmp_path / "calm", tmp_path / "hurt")
 
 
+@pytest.mark.core
 def test_a_foreign_process_that_changes_a_servers_weights_under_the_same_version_ends_the_run(
     shell: Shell, model: Path, tmp_path: Path, told: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -117,6 +117,7 @@ def test_a_run_with_another_secret_is_told_what_to_set(server: Server) -> None:
 def test_a_head_that_is_none_of_ours_is_refused_before_its_body(
     status: int, changes: dict[str, str | None], server: Server
 ) -> None:
+    server.served.paused = False  # another test may have left it so
     began = time.monotonic()
     for path in ("/pause", "/score"):
         assert status_of(server, head_of(path, **changes)) == status
