@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from assay.externals.external import External
-from assay.externals.sqlite import EXAMPLE, MOST_BYTES, MOST_ROWS, on_each
+from assay.externals.sqlite import EXAMPLE, MOST_BYTES, MOST_ROWS, on_each, quoted
 from assay.externals.versions import of_package
 
 SETTINGS = {"threads": 1, "memory_limit": "256MB", "enable_external_access": "false"}
@@ -29,12 +29,12 @@ def _run(tables: Sequence[dict[str, Any]], query: str) -> dict[str, Any]:
     base = duckdb.connect(":memory:", config=SETTINGS)
     try:
         for table in tables:
-            parts = [f"{_quoted(name)} {kind}" for name, kind in _kinds(table)]
-            parts += [f"unique ({', '.join(map(_quoted, columns))})" for columns in table.get("unique", ())]
-            base.execute(f"create table {_quoted(table['name'])} ({', '.join(parts)})")
+            parts = [f"{quoted(name)} {kind}" for name, kind in _kinds(table)]
+            parts += [f"unique ({', '.join(map(quoted, columns))})" for columns in table.get("unique", ())]
+            base.execute(f"create table {quoted(table['name'])} ({', '.join(parts)})")
             marks = ", ".join("?" * len(table["columns"]))
             if table["rows"]:
-                base.executemany(f"insert into {_quoted(table['name'])} values ({marks})", table["rows"])
+                base.executemany(f"insert into {quoted(table['name'])} values ({marks})", table["rows"])
         base.execute("set lock_configuration = true")
         statements = base.extract_statements(query)
         if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
@@ -52,10 +52,6 @@ def _kinds(table: dict[str, Any]) -> list[tuple[str, str]]:
     """The columns with DuckDB's types; one that has a text, as a date is to SQLite, is of texts."""
     texts = {i for row in table["rows"] for i, cell in enumerate(row) if isinstance(cell, str)}
     return [(name, "varchar" if i in texts else KINDS[kind]) for i, (name, kind) in enumerate(table["columns"])]
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _result(cursor: Any) -> dict[str, Any]:

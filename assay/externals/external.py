@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from assay.errors import ConfigError
-from assay.host.worker import Preparation
 from assay.host.workers import Outcome, Workers
 
 Json = Any
@@ -43,7 +42,6 @@ class External:
     processes: int = 0  # at most; 0: as many as this machine has processors
     keeps: bool = False  # whether its process keeps a session from job to job
     loads: tuple[str, ...] = ()  # modules that its first job imports
-    preparation: Preparation | None = None  # the part of a job that is not the answer's
 
     def workers(self) -> Workers:
         return Workers(
@@ -53,7 +51,6 @@ class External:
             memory_mb=self.memory_mb,
             keeps=self.keeps,
             loads=self.loads,
-            preparation=self.preparation,
         )
 
 

@@ -80,7 +80,7 @@ def _run(tables: Sequence[dict[str, Any]], query: str) -> dict[str, Any]:
 
 def _make(base: sqlite3.Connection, table: dict[str, Any]) -> None:
     """Makes a table as it was declared, or from the names and kinds of its columns, and inserts its rows."""
-    name, columns = _quoted(table["name"]), [_quoted(column) for column, _ in table["columns"]]
+    name, columns = quoted(table["name"]), [quoted(column) for column, _ in table["columns"]]
     kinds = ", ".join(f"{column} {kind}" for column, (_, kind) in zip(columns, table["columns"], strict=True))
     for sql in table.get("create") or [f"create table {name} ({kinds})"]:
         base.execute(sql)
@@ -88,7 +88,8 @@ def _make(base: sqlite3.Connection, table: dict[str, Any]) -> None:
     base.executemany(f"insert into {name} ({', '.join(columns)}) values ({marks})", table["rows"])
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """A name as SQL takes every name."""
     return '"' + name.replace('"', '""') + '"'
 
 

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from assay.verifiers.mathematics.compare import UNDECIDED
 from assay.verifiers.mathematics.verdicts import Explained, explain, gold_of
 
-TOGETHER = 16  # golds that are judged in one call: few enough that each gets enough time even if all of them hang
 PROSE = 20  # words; a longer gold is a text that no answer would repeat word for word
 _COMMAND = re.compile(r"\\[a-zA-Z]+")
 _THIN = re.compile(r"\\[,!;:> ]|\\q?quad(?![a-zA-Z])|~|[\u00a0\u2009\u202f]|(?<=\d)\s+(?=\d{3}(?!\d))")
@@ -27,13 +26,9 @@ def troubles(golds: Sequence[str]) -> list[str | None]:
     There are three reasons: the gold does not equal itself, it cannot be
     compared with a wrong answer of the same shape, or it is a whole text.
     """
-    found: list[str | None] = []
     stated = [_stated(gold) for gold in golds]
-    for at in range(0, len(stated), TOGETHER):
-        some = stated[at : at + TOGETHER]
-        itself, another = _judged([(g, g) for g in some]), _judged([(g, wrong_like(g)) for g in some])
-        found += [_trouble(*one) for one in zip(some, itself, another, strict=True)]
-    return found
+    itself, another = _judged([(g, g) for g in stated]), _judged([(g, wrong_like(g)) for g in stated])
+    return [_trouble(*one) for one in zip(stated, itself, another, strict=True)]
 
 
 def _trouble(gold: str, itself: Explained, another: Explained) -> str | None:
@@ -89,13 +84,12 @@ def lost(golds: Sequence[str]) -> list[tuple[int, str, str, str]]:
     Each is (the gold's index, what was left out, the careless answer, why it is not equal).
     """
     written = [(i, what, text) for i, gold in enumerate(golds) for what, text in careless(_stated(gold)).items()]
-    found = []
-    for at in range(0, len(written), TOGETHER):
-        some = written[at : at + TOGETHER]
-        for (i, what, text), one in zip(some, _judged([(golds[i], text) for i, _, text in some]), strict=True):
-            if one.verdict.status != "ok":
-                found.append((i, what, text, one.verdict.detail or one.verdict.kind))
-    return found
+    judged = _judged([(golds[i], text) for i, _, text in written])
+    return [
+        (i, what, text, one.verdict.detail or one.verdict.kind)
+        for (i, what, text), one in zip(written, judged, strict=True)
+        if one.verdict.status != "ok"
+    ]
 
 
 def _judged(pairs: Sequence[tuple[str, str]]) -> list[Explained]:

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from assay.externals.sqlite import closed_functions
+from assay.externals.sqlite import closed_functions, quoted
 from assay.rng import Key
 from assay.verifiers.sql.cells import Cells
 from assay.verifiers.sql.constants import Constants, constants_of, dated, joined, words_of
 from assay.verifiers.sql.databases import NULLS, SIZES
-from assay.verifiers.sql.schemas import KeyedTable, Reference, Schema, quoted
+from assay.verifiers.sql.schemas import KeyedTable, Reference, Schema
 
 ROWS = (8, 16)
 ASIDE = 3  # rows of a table that the query neither reads nor refers to

@@ -13,7 +13,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-from assay.externals.sqlite import FORBIDDEN, closed_functions
+from assay.externals.sqlite import FORBIDDEN, closed_functions, quoted
 from assay.verifiers.sql.constants import LARGEST, words_of
 from assay.verifiers.sql.databases import BadSchema
 
@@ -216,11 +216,6 @@ def _references(base: sqlite3.Connection, table: str, names: dict[str, str]) -> 
         yield Reference(
             tuple(own[row[2].lower()] for row in parts), parent, tuple(spelt[name.lower()] for name in said)
         )
-
-
-def quoted(name: str) -> str:
-    """A name as SQL takes every name."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _ordered(tables: Sequence[KeyedTable]) -> Schema:
