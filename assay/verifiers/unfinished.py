@@ -12,6 +12,11 @@ _BLAMED = {
 }
 
 
+def starved(program: str) -> Verdict:
+    """The verdict on an answer whose program the machine gave no processor time: a fault of ours."""
+    return Verdict.invalid("worker_lost", f"{program} was given no processor time")
+
+
 def unfinished(outcome: Outcome, program: str) -> Verdict | None:
     """The verdict on an answer by how its job ended; None if the job has a result.
 

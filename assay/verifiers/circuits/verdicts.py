@@ -19,7 +19,7 @@ from assay.types import Verdict
 from assay.verifiers.circuits.testbench import Clock, Port, Reset, Testbench, bench_for, unfit
 from assay.verifiers.circuits.text import fenced, refusal
 from assay.verifiers.explained import Explained, Judged, explain_blocks
-from assay.verifiers.unfinished import unfinished
+from assay.verifiers.unfinished import starved, unfinished
 
 Ask = Callable[[str, Sequence[Any]], list[Outcome]]
 """(the external's name, jobs) -> outcomes."""
@@ -159,7 +159,7 @@ def _shown(outcome: Outcome, end: str) -> Verdict | tuple[str, ...]:
         return verdict
     status, said = outcome.result["status"], outcome.result["said"]
     if status == "starved":
-        return Verdict.invalid("worker_lost", "iverilog was given no processor time")
+        return starved("iverilog")
     if status in _SLOW:
         return Verdict.fail(*_SLOW[status])
     if status == "compile":
@@ -226,7 +226,7 @@ def _decided(outcome: Outcome, answer: str) -> Judged:
         case "gold":
             verdict = Verdict.invalid("bad_gold", said)
         case "starved":
-            verdict = Verdict.invalid("worker_lost", "yosys was given no processor time")
+            verdict = starved("yosys")
         case "time" | "output":
             verdict = Verdict.fail(*_SLOW[status])
         case "ports":

@@ -16,7 +16,7 @@ from assay.externals import workers_of
 from assay.host.workers import Outcome
 from assay.types import Verdict
 from assay.verifiers.explained import Explained, Judged, explain_blocks
-from assay.verifiers.unfinished import unfinished
+from assay.verifiers.unfinished import starved, unfinished
 
 MOST_CHARACTERS = 10_000
 MOST_TACTICS = 300
@@ -171,7 +171,7 @@ def _confirmed(found: Judged, outcome: Outcome) -> Judged:
         return Judged(verdict, "checker")
     status = outcome.result["status"]
     if status == "starved":
-        return Judged(Verdict.invalid("worker_lost", "coqchk was given no processor time"), "checker")
+        return Judged(starved("coqchk"), "checker")
     if status in ("time", "output"):
         return Judged(Verdict.fail("undecided", f"coqc and coqchk exceed the limit of {status}"), "checker")
     if status != "checked":

@@ -21,7 +21,7 @@ from assay.verifiers.explained import Explained
 from assay.verifiers.proofs.completion import completed
 from assay.verifiers.proofs.database import Assertion, Database, Hypothesis, Malformed, read
 from assay.verifiers.proofs.kernel import Refused, check
-from assay.verifiers.unfinished import unfinished
+from assay.verifiers.unfinished import starved, unfinished
 
 HYPOTHESES = "ABCDEFGH"  # their labels
 MOST_CHARACTERS = 20_000
@@ -185,7 +185,7 @@ def _agreed(found: Judged, outcome: Outcome, label: str) -> Judged:
     if (verdict := unfinished(outcome, "metamath")) is not None:
         return Judged(verdict, found.proof)
     if (ended := outcome.result["ended"]) == "starved":
-        return Judged(Verdict.invalid("worker_lost", "metamath was given no processor time"), found.proof)
+        return Judged(starved("metamath"), found.proof)
     if ended != "done":
         return Judged(Verdict.fail("undecided", f"metamath exceeds its limit of {ended}"), found.proof)
     if not _is_proved(outcome, label):
