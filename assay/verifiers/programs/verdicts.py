@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import groupby
 from typing import Any
 
@@ -72,7 +73,9 @@ def _tested(items: Sequence[tuple[str, Tests]], sandbox: Sandbox, *, every: bool
 
 @dataclass(frozen=True)
 class _Asked:
-    """The runs that test a program, and how to read from a run, by its number, what came of its tests."""
+    """The runs that test a program, and how to read from a run, by its number, what came of its tests. A run is read
+    once, though it is asked for twice: whether another is wanted, and what came of the tests.
+    """
 
     runs: tuple[Run, ...]
     read: Callable[[int, Ran], list[Outcome]]
@@ -116,7 +119,7 @@ def _streams(program: str, tests: Streams) -> _Asked:
             outcome = Outcome(True) if right else Outcome(False, "wrong", f"printed {text[:80]!r}")
         return [outcome]
 
-    return _Asked(tuple(Run(program, _bytes(given), tests.limits) for given, _ in tests.tests), read)
+    return _Asked(tuple(Run(program, _bytes(given), tests.limits) for given, _ in tests.tests), cache(read))
 
 
 def _unfinished(ran: Ran) -> Outcome | None:
@@ -155,7 +158,7 @@ def _calls(program: str, tests: Calls) -> _Asked:
             found.append(_answered(frame, call, call.compare or tests.compare) if frame is not None else _silent(ran))
         return found
 
-    return _Asked(tuple(runs), read)
+    return _Asked(tuple(runs), cache(read))
 
 
 def _silent(ran: Ran) -> Outcome:
