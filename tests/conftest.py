@@ -10,6 +10,7 @@ from hypothesis import Phase, settings
 from learning_draws import Draw, Draws
 from missing_core import MissingCore, need
 from missing_externals import MissingExternals
+from near_budget import NearBudget
 from record_runs import IDENTITY
 from suite_time import SuiteTime
 from torch_absent import TorchAbsent
@@ -35,6 +36,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(SuiteTime(config))
     config.pluginmanager.register(MissingExternals())
     config.pluginmanager.register(MissingCore())
+    config.pluginmanager.register(NearBudget())
     config.pluginmanager.register(Draws(config), "draws")
     if find_spec("torch") is None:
         config.pluginmanager.register(TorchAbsent(config))

@@ -21,6 +21,7 @@ from _pytest.mark import ParameterSet
 from hostile_texts import FAMILIES, TEXTS
 from tiny import episode
 
+from assay.lab.data_judges import seconds_of
 from assay.rng import Key
 from assay.tasks import TASKS, task
 from assay.tasks.data.task import data
@@ -93,6 +94,11 @@ def each(*, foreign: bool = False) -> list[ParameterSet]:
 
 def of(name: str) -> Task:
     return task(_named(name) if name in DATA else name)
+
+
+def budget(case: Case) -> float:
+    """The processor seconds that judging this answer may take."""
+    return seconds_of(case.problem) if case.name in DATA else of(case.name).seconds
 
 
 @cache

@@ -15,6 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_type_hints
 
+from assay.errors import AssayError
+from assay.host.files import read_json
+
+ADAPTER = "adapter_config.json"  # in the folder of an adapter
+
 Consent = Literal["code", "addresses"]
 """What a person allows: `--trust-code` that code runs, `--trust-addresses` that something is connected to."""
 
@@ -33,10 +38,22 @@ def _cluster(text: str) -> tuple[str, ...]:
     return () if text == "auto" else _named(text)
 
 
-def _of_hub(text: str) -> tuple[str, ...]:
-    """A model of the Hub; a base and a folder reach nothing."""
-    local = text.count("/") != 1 or text.startswith((".", "/", "~")) or Path(text).is_dir()
-    return () if local else (text,)
+def of_hub(text: str) -> tuple[str, ...]:
+    """A model of the Hub, also that below the adapters of a folder or run; a base and a whole model reach nothing."""
+    if (folder := Path(text)).is_dir():
+        places = (folder, *sorted(folder.glob("ckpt/*/policy")))
+        return tuple(sorted({name for place in places for name in of_hub_below(place)}))
+    return () if text.count("/") != 1 or text.startswith((".", "/", "~")) else (text,)
+
+
+def of_hub_below(adapter: Path) -> tuple[str, ...]:
+    """The model of the Hub on which the adapter in a folder sits; nothing if it sits on a folder, or is no adapter."""
+    try:
+        base = read_json(adapter / ADAPTER)["base_model_name_or_path"]
+    except (OSError, AssayError, KeyError, TypeError):
+        return ()  # loading the model reports what is wrong
+    local = not isinstance(base, str) or Path(base).is_dir()
+    return () if local else of_hub(base)
 
 
 def _online(text: str) -> tuple[str, ...]:
@@ -69,7 +86,7 @@ Servers = Annotated[str, Reaches("connects to the server", "addresses", _servers
 """How many servers a run starts, or the addresses of servers that run."""
 Cluster = Annotated[str, Reaches("joins the cluster", "addresses", _cluster)]
 """A cluster, in which code of the run is executed and which sends pickles back."""
-HubModel = Annotated[str, Reaches("downloads from the Hub the model", "addresses", _of_hub)]
+HubModel = Annotated[str, Reaches("downloads from the Hub the model", "addresses", of_hub)]
 """A model: a base, a folder, or one of the Hub."""
 TRACKER = Reaches("sends the metrics to", "addresses", _online)
 """The note in the type of names of trackers."""

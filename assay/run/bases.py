@@ -224,10 +224,12 @@ def locate(model: str) -> str:
     path = Path(model)
     if (path / "run.json").is_file():
         from assay.record.folder import RunFolder
+        from assay.run.trust import require_known_base
 
-        checkpoint = RunFolder.read_only(path).load()
-        if checkpoint is None:
+        run = RunFolder.read_only(path)
+        if (checkpoint := run.load()) is None:
             raise StorageError(f"the run {path} has no checkpoint yet.")
+        require_known_base(run, checkpoint.path / "policy")
         return str(checkpoint.path / "policy")
     if path.exists() or "/" in model:
         return model

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from assay.errors import ConfigError
 from assay.host.reach import TRACKER, Cluster, Code, HubModel, Program, Servers
 from assay.host.space import cores, device_of
-from assay.part import Positive
+from assay.part import Count, Positive
 from assay.policy.conversation import Chat
 from assay.policy.lora import Lora
 from assay.policy.lora import check as check_lora
@@ -70,6 +70,8 @@ class Machine:
     cluster: Cluster = ""  # where learners and samplers run: auto or HOST:PORT, a Ray cluster; empty: this machine
     judging: Positive = 30.0  # seconds of a step that judging may take before the run says so; it changes no verdict
     deadline: int = 600  # seconds after which a process of the run that does not answer is given up
+    starting: Count = 900  # seconds that a server has until it answers; a large model is long in loading
+    finding: Count = 45  # seconds until a cluster is joined, and until it has places; one that grows needs more
     restarts: int = 3  # how often the learners are started again from the last checkpoint after one was lost
 
 

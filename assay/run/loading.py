@@ -82,7 +82,8 @@ def _launcher(experiment: Experiment, folder: Path, stack: ExitStack) -> Launche
         return None
     from assay.engine.cluster.nodes import Cluster
 
-    cluster = stack.enter_context(Cluster(experiment.machine.cluster, folder=folder))
+    machine = experiment.machine
+    cluster = stack.enter_context(Cluster(machine.cluster, folder=folder, room=machine.finding))
     say(f"processes are started in {cluster.words}")
     return cluster
 

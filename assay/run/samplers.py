@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from assay.policy import Policy
 
 TOLERANCE = {"fp32": 1e-3, "fp64": 1e-3, "bf16": 0.1}  # by how much log-probs of probes may differ, by the precision
-START = 600.0  # seconds until a server is ready
 
 
 def serve(
@@ -187,7 +186,8 @@ class _Fleet:
         }
         base = self.policy.base
         model = str(locate(self.experiment.model)) if base is None else base.place
-        return start_own(model, secret=self.secret, log=log, seconds=START, options=options, launcher=self.launcher)
+        how = {"options": options, "launcher": self.launcher}
+        return start_own(model, secret=self.secret, log=log, seconds=machine.starting, **how)
 
     def _start_vllm(self, log: Path) -> Server:
         """vLLM reads the model from a folder that is written for it: those of bases and runs it could not read."""
@@ -210,4 +210,4 @@ class _Fleet:
         )
         cuda = device_of(machine.device) != "cpu"
         needs = Needs(cpus=self._threads, gpus=machine.sampler_tensor if cuda else 0)
-        return start_vllm(how, log=log, launcher=self.launcher, needs=needs)
+        return start_vllm(how, log=log, seconds=machine.starting, launcher=self.launcher, needs=needs)

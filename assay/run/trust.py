@@ -17,7 +17,7 @@ from pathlib import Path
 from assay.errors import ConfigError, StorageError
 from assay.host import terminal
 from assay.host.files import read_bytes
-from assay.host.reach import CODE, PROGRAM, Consent, Reach, reached
+from assay.host.reach import CODE, PROGRAM, Consent, Reach, of_hub_below, reached
 from assay.record.folder import RunFolder
 from assay.rng import digest_of
 from assay.run.allowed import Allowed, allow, allowed
@@ -79,6 +79,17 @@ def require_trust(
             fields = {reach.field: reach for reach in doubts if reach.mark.consent in missing}
             raise ConfigError(f"{question}\nNothing of it was used. {_advice(flags, fields)}")
     return frozenset(wanted)
+
+
+def require_known_base(folder: RunFolder, adapter: Path) -> None:
+    """Refuses (ConfigError) a run's adapter on a model of the Hub that no command of this user let the run download."""
+    known = allowed(str(folder.document.get("run")))
+    for base in of_hub_below(adapter):
+        if Allowed("model", base) not in known:
+            raise ConfigError(
+                f"{folder.path} holds an adapter on {base} of the Hub, which no command of yours let this run "
+                f"download. Nothing was downloaded. If it may be, name the adapter in place of the run: {adapter}"
+            )
 
 
 def _advice(flags: str, fields: Mapping[str, Reach]) -> str:

@@ -9,6 +9,7 @@ import stat
 import threading
 import types
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -22,6 +23,7 @@ from assay.errors import ConfigError, UsageError
 from assay.host.reach import PROGRAM, Address, mark_of, reached, reaching
 from assay.known import PARTS, RECIPES
 from assay.part import KINDS
+from assay.policy import adapter_folder
 from assay.record.folder import RunFolder
 from assay.record.sinks import SINKS
 from assay.run import allowed as kept
@@ -384,6 +386,51 @@ def test_no_verb_reaches_any_one_thing_that_a_stranger_named(
 ) -> None:
     used = kind if kind in USES.get(verb, ()) else None
     require_untouched(verb, Shell(capsys), planted(honest, tmp_path / kind, trap, kind), trap, used)
+
+
+@pytest.fixture(scope="module")
+def adapted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with an adapter on `owner/model`, as one that began with a model of the Hub has it."""
+    folder = tmp_path_factory.mktemp("adapted")
+    with pytest.MonkeyPatch.context() as patch:
+        place = partial(adapter_folder.put_on, place="owner/model")
+        patch.setattr(adapter_folder, "put_on", lambda policy, lora, **how: place(policy, lora, key=how["key"]))
+        line = train_line(make_model(folder / "model"), folder / "run")
+        assert main([*line, "--lora.rank", "2", "--quiet"]) == 0
+    return folder / "run"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("verb", [verb for verb in OF_VERBS if verb != "resume"])
+def test_no_verb_downloads_the_model_below_a_strangers_adapter(
+    verb: str, adapted: Path, honest: Path, trap: Trap, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = copy_of(adapted, tmp_path / "run")
+    document = json.loads((run / "run.json").read_text())
+    document["experiment"]["model"] = json.loads((honest / "run.json").read_text())["experiment"]["model"]  # harmless
+    (run / "run.json").write_text(json.dumps({**document, "run": "f" * 32}))
+    for number, line in enumerate(OF_VERBS[verb]):
+        reply = told(Shell(capsys), line, run, tmp_path / f"out{number}")
+        assert trap.reached == [], line
+        if verb in ("sample", "eval", "bank", "export", "transfer"):
+            assert reply.code == 78 and "owner/model of the Hub" in reply.document["message"], line
+
+
+@pytest.mark.slow
+def test_an_adapter_that_is_named_may_download_its_base_and_its_run_may_again(
+    adapted: Path, trap: Trap, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell, run = Shell(capsys), copy_of(adapted, tmp_path / "run")
+    adapter = max((run / "ckpt").glob("*/policy"))
+    assert shell("sample", adapter, "C37=4", "--max-new", 2).code != 0
+    assert trap.reached == ["a model of the Hub"]
+    (reach,) = reached(Experiment(RECIPES["grpo"], str(adapter), Pool(())))
+    assert (reach.field, reach.place) == ("model", "owner/model")
+    (reach,) = reached(Experiment(RECIPES["grpo"], str(run), Pool(())))
+    assert (reach.field, reach.place) == ("model", "owner/model")
+    kept.allow(json.loads((run / "run.json").read_text())["run"], run, [kept.Allowed("model", "owner/model")])
+    assert shell("sample", run, "C37=4", "--max-new", 2).code != 0
+    assert trap.reached == ["a model of the Hub"] * 2
 
 
 # --- what a user has allowed ----------------------------------------------------------------------------------

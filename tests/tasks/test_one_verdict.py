@@ -2,6 +2,8 @@
 
 It does not depend on what is judged beside the answer, in which order, how often, or by which process, nor on what
 happened to that process before. Judges behind an endpoint and functions of a user are left out: they are not ours.
+Answers that take half of their budget or more are left out and counted; those that never end are judged in between, and
+must come to the same verdict too.
 """
 
 from __future__ import annotations
@@ -9,10 +11,12 @@ from __future__ import annotations
 import os
 import random
 import signal
+import time
 from collections.abc import Callable, Sequence
 
 import pytest
-from judged_answers import ENDLESS, Case, each, elsewhere, externals_of, hostile, judged, ordinary, wrapped
+from judged_answers import ENDLESS, Case, budget, each, elsewhere, externals_of, hostile, judged, ordinary, wrapped
+from near_budget import NAME, SHARE
 
 from assay.host import workers
 from assay.sandbox import pool
@@ -43,7 +47,24 @@ def in_order(cases: Sequence[Case], order: Sequence[int]) -> Verdicts:
     return [found[i] for i in range(len(cases))]
 
 
-def checked(name: str, cases: Sequence[Case]) -> None:
+def near_budget(cases: Sequence[Case]) -> list[bool]:
+    """Of each answer, judged alone by processes that are there, whether it takes half of what it may, or more."""
+    judged(cases)
+    return [_takes(case) > budget(case) / 2 > 0 for case in cases]
+
+
+def _takes(case: Case) -> float:
+    """By the clock, since processor time is spent in several processes."""
+    begun = time.monotonic()
+    judged([case])
+    return time.monotonic() - begun
+
+
+def checked(name: str, cases: Sequence[Case], record: Callable[[str, object], None]) -> None:
+    near = near_budget(cases)
+    record(NAME, (sum(near), len(cases)))
+    assert sum(near) <= SHARE * len(cases), [case.text[:80] for case, far in zip(cases, near, strict=True) if far][:3]
+    cases = [case for case, is_near in zip(cases, near, strict=True) if not is_near]
     draw = random.Random(f"order {name}")
     places = list(range(len(cases)))
     together = judged(cases)
@@ -57,12 +78,18 @@ def checked(name: str, cases: Sequence[Case]) -> None:
         return shuffled()
 
     late = [Case(name, number, "natural", ENDLESS[name]) for number in range(3)] if name in ENDLESS else []
+
+    def out_of_time() -> Verdicts:
+        found = judged(late)
+        assert len(set(found)) <= 1, found
+        return found
+
     ways: dict[str, Callable[[], Verdicts]] = {
         "a second time": lambda: judged(cases),
         "in another order": shuffled,
         "one by one, in another order": lambda: _alone(cases, draw.sample(places, len(places))),
         "in new processes": lambda: after(restarted),
-        "after answers that take all of their time": lambda: after(lambda: judged(late)),
+        "after answers that take all of their time": lambda: after(out_of_time),
         "after the processes were killed": lambda: after(killed),
     }
     for way, found in ways.items():
@@ -78,15 +105,16 @@ def _alone(cases: Sequence[Case], order: Sequence[int]) -> Verdicts:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", each())
-def test_a_verdict_depends_on_the_answer_alone(name: str) -> None:
-    checked(name, cases_of(name, count=2, every=120))
+def test_a_verdict_depends_on_the_answer_alone(name: str, record_property: Callable[[str, object], None]) -> None:
+    checked(name, cases_of(name, count=2, every=120), record_property)
 
 
 @pytest.mark.deep
 @pytest.mark.parametrize("name", each())
-def test_a_verdict_depends_on_the_answer_alone_for_many_answers(name: str) -> None:
-    cases = cases_of(name, count=8, every=9)
-    checked(name, cases)
+def test_a_verdict_depends_on_the_answer_alone_for_many_answers(
+    name: str, record_property: Callable[[str, object], None]
+) -> None:
+    checked(name, cases_of(name, count=8, every=9), record_property)
 
 
 def same_elsewhere(chosen: Sequence[str]) -> None:

@@ -182,7 +182,8 @@ class Broker:
         return (
             f"machine.cluster: {count} x ({needs}) were asked for, and the Ray cluster at "
             f"{ray.get_runtime_context().gcs_address} had no room within {seconds:g} s (its nodes: {whole}; free now: "
-            f"{_amounts(ray.available_resources())}): ask for fewer learners or threads, or add nodes."
+            f"{_amounts(ray.available_resources())}): ask for fewer learners or threads, add nodes, or give it longer "
+            "(machine.finding)."
         )
 
 

@@ -21,8 +21,7 @@ from assay.errors import AssayError, EndpointError
 from assay.host.child import Child, Line, listen
 
 PROGRAM = "assay.engine.cluster.guarded:serve"
-JOIN = 30.0  # seconds until a cluster is joined or started
-ROOM = 45.0  # seconds that a cluster has to find places for a launch
+ROOM = 45.0  # seconds until a cluster is joined or started, and then until it has places for a launch
 ANSWER = 15.0  # seconds in which the broker must answer beyond what a call itself may take
 REASON = 3.0  # seconds in which Ray may still say why a process is gone
 GREETING = 5.0  # seconds that a connection has to say who it is
@@ -63,7 +62,9 @@ class Cluster:
     """
 
     def __init__(self, address: str, *, folder: Path, room: float = ROOM) -> None:
-        """`folder` must be seen by all nodes. A launch for which there is no room within `room` seconds is refused."""
+        """`folder` must be seen by all nodes. The cluster must be joined within `room` seconds, and a launch for which
+        there is no room within as many is refused.
+        """
         self.asked, self.folder, self.room = address, folder, room
         self.secret = secrets.token_hex(32)
         self.endings: dict[int, str] = {}  # number of a process -> how it ended
@@ -71,7 +72,7 @@ class Cluster:
         self._lock, self._looked = threading.RLock(), 0.0
         self.broker = Child(PROGRAM)
         try:
-            self.facts = self._ask("connect", address, folder / LOG, self.secret, seconds=JOIN + PROBE)
+            self.facts = self._ask("connect", address, folder / LOG, self.secret, seconds=room + PROBE)
         except BaseException:
             self.broker.close(now=True)
             raise

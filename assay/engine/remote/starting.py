@@ -140,7 +140,7 @@ def in_time(server: S, ready: Callable[[S], str], seconds: float) -> S:
     try:
         while not (address := ready(server)):
             if server.gone or time.monotonic() > until:
-                why = "ended" if server.gone else f"was not ready within {seconds:g} s"
+                why = "ended" if server.gone else f"was not ready within {seconds:g} s (machine.starting)"
                 raise EndpointError(f"{server.name} {why}. The end of its log {server.log}:\n{last_words(server)}")
             time.sleep(LOOK)
     except BaseException:
