@@ -36,6 +36,25 @@ def units(count: float, largest: Any = 1.0, format: Format = "fp32") -> float:
     return count * EPS[format] * max(1.0, _most(torch.as_tensor(largest)))
 
 
+def jostled(model: nn.Module, seed: int) -> Any:
+    """The network in fp64, with every weight moved by about one unit in the last place of fp32."""
+    moved, generator = copy.deepcopy(model).double(), torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for parameter in moved.parameters():
+            noise = torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
+            parameter.mul_(1 + EPS["fp32"] * noise)
+    return moved
+
+
+def distance(exact: Tensor, moved: Tensor, *, longest: int, format: Format = "fp32") -> float:
+    """How far, as a vector, rounding in this format may take what is `exact` in fp64 and `moved` with jostled weights.
+
+    Sums have `longest` numbers at most.
+    """
+    unit = EPS[format]
+    return longest**0.5 * max(float((moved - exact).norm()) * unit / EPS["fp32"], unit * float(exact.norm()))
+
+
 @dataclass(frozen=True)
 class Exact:
     """What `compute` finds of a network in fp64, by name, and by how much each result may be off in another format.
@@ -60,13 +79,7 @@ class Exact:
         return {name: max(_most(one[name] - value) for one in found) for name, value in self.values.items()}
 
     def _computed(self, seed: int | None) -> Numbers:
-        model = copy.deepcopy(self.model).double()
-        if seed is not None:
-            generator = torch.Generator().manual_seed(seed)
-            with torch.no_grad():
-                for parameter in model.parameters():
-                    noise = torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
-                    parameter.mul_(1 + EPS["fp32"] * noise)
+        model = copy.deepcopy(self.model).double() if seed is None else jostled(self.model, seed)
         return {name: value.detach().double() for name, value in self.compute(model).items()}
 
     def allowed(self, name: str, format: Format = "fp32") -> float:

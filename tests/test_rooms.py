@@ -99,6 +99,7 @@ def test_no_arrow_runs_back_up() -> None:
     assert not back, back
 
 
+@pytest.mark.slow
 def test_arrows_for_the_type_checker_that_run_back_up_are_few_and_explained() -> None:
     back = {(one, two) for one, two in arrows(typed=True) if height(two) >= height(one)}
     assert back == set(FOR_TYPES)

@@ -15,6 +15,7 @@ from assay.engine.native import build
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.core,
     pytest.mark.skipif(sys.platform != "linux", reason="such wheels are made for Linux"),
 ]
 FIND = "from assay.engine.native import build; print(build.library(build.chosen()))"

@@ -111,6 +111,7 @@ def test_no_coefficient_no_gradient() -> None:
     assert not grad.any()
 
 
+@pytest.mark.slow
 def test_tokens_without_a_coefficient_cost_nothing() -> None:
     x = case(tokens=1000, vocab=50, size=2)
     c = torch.zeros(1000, dtype=torch.float64)

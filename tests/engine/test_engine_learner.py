@@ -164,6 +164,7 @@ def test_further_log_probs_have_gradients() -> None:
     assert_same(got, Exact(engine.model, compute, tokens=tokens_of(chunk.batch)))
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=12), st.integers(1, 4), st.integers(1, 80))
 def test_every_row_is_in_one_chunk_within_the_limit(lengths: list[int], groups: int, tokens: int) -> None:

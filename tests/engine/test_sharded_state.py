@@ -26,6 +26,10 @@ from assay.rng import Key
 
 pytestmark = pytest.mark.slow
 BATCH = batch_of(*rows_of([5, 1, 9, 3, 7]))
+STEPPED = {  # how far weights may be apart after AdamW, which divides small gradients by their size
+    "torch": {"rtol": 1e-9, "atol": 1e-11},
+    "adapter": {"rtol": 1e-5, "atol": 1e-6},  # `transformers` turns by angles in fp32, also in a network of fp64
+}
 WRITE = partial(disk.write_new, point="checkpoint")
 
 
@@ -62,21 +66,21 @@ def test_a_checkpoint_of_two_ranks_opens_on_one_and_on_three(
     two: Ranks, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Default, "kind", kind)
-    learner = ShardedLearner(two, f"two {kind}", engine_of("grouped").model, precision="fp32")
+    learner = ShardedLearner(two, f"two {kind}", engine_of("grouped").model, precision="fp64")
     step(learner)
     step(learner, moments="teacher")
     folder = kept(tmp_path / "two", learner)
     names = {path.name for path in (folder / "policy").iterdir()}
     assert names == {f"model-0000{i}-of-00002.safetensors" for i in (1, 2)} | {"model.safetensors.index.json"}
-    one = engine_of("grouped", seed=9)
+    one = engine_of("grouped", seed=9, precision="fp64")
     one.restore(folder, "policy", learner.version)
     alike(learner, one)
     with Ranks(Group(size=3, deadline=60)) as group:
-        three = ShardedLearner(group, "three", engine_of("grouped", seed=8).model, precision="fp32")
+        three = ShardedLearner(group, "three", engine_of("grouped", seed=8).model, precision="fp64")
         three.restore(folder, "policy", learner.version)
         alike(three, one)
         again = kept(tmp_path / "three", three)
-        back = engine_of("grouped", seed=7)
+        back = engine_of("grouped", seed=7, precision="fp64")
         back.restore(again, "policy", 2)
         for name, value in one.state().items():
             assert torch.equal(value, back.state()[name]) if isinstance(value, torch.Tensor) else True, name
@@ -87,8 +91,8 @@ def test_a_checkpoint_of_two_ranks_opens_on_one_and_on_three(
         for name, tensor in one.state().items():
             if name.startswith("parameter/"):
                 bare = name.removeprefix("parameter/")
-                torch.testing.assert_close(ours[bare], tensor, rtol=1e-4, atol=1e-6)
-                torch.testing.assert_close(theirs[bare], tensor, rtol=1e-4, atol=1e-6)
+                torch.testing.assert_close(ours[bare], tensor, **STEPPED[kind])
+                torch.testing.assert_close(theirs[bare], tensor, **STEPPED[kind])
 
 
 def test_the_checkpoint_of_one_process_opens_on_two_ranks(two: Ranks, tmp_path: Path) -> None:

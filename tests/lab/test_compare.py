@@ -62,6 +62,7 @@ def test_table_of_what_was_reached_and_spent(tmp_path):
     assert [arm.label for arm in (first, second)] == ["grpo", "rloo"]
 
 
+@pytest.mark.slow
 def test_the_other_way_round_is_lower_and_noise_is_undecided(tmp_path):
     paths = [run(tmp_path / "a", [3, 4] * 20), run(tmp_path / "b", [1, 2] * 20), run(tmp_path / "c", [4, 3] * 20)]
     assert [arm.verdict for arm in compare_runs(paths).arms] == ["first", "lower", "undecided"]

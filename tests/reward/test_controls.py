@@ -56,6 +56,7 @@ def test_an_error_of_ours_is_dealt_as_well() -> None:
     assert sum(one is None for one in found) == sum(one is None for one in plain)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("part", "right_paid", "wrong_paid", "lost"),
     [

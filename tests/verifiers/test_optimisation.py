@@ -291,6 +291,7 @@ def test_scores_say_what_a_reward_may_use() -> None:
 # --- the task -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @external
 @pytest.mark.parametrize("level", range(1, 6))
 def test_every_number_of_a_problem_matters(level: int) -> None:

@@ -85,6 +85,7 @@ def test_what_is_no_term_is_unreadable(wrong: str) -> None:
         read(wrong, {**NAMES, "r": "Real"})
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(
     st.text(alphabet="()<=+-*andorxpyb 01_#v4\n", max_size=50)
@@ -412,6 +413,7 @@ ODD = [
 ]
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     st.lists(st.lists(st.sampled_from(ODD), max_size=5).map(" ".join) | st.text(max_size=30), min_size=1, max_size=20)
