@@ -10,8 +10,9 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 
 
@@ -27,7 +28,9 @@ class Draw:
         cls.measured.clear()
 
 
-def shown(what: str, value: float, *, above: float | None = None, below: float | None = None) -> None:
+def shown(
+    what: str, value: float | np.floating[Any], *, above: float | None = None, below: float | None = None
+) -> None:
     """Asserts what was learnt: a number above a bound, or below one."""
     assert (above is None) != (below is None), "one bound"
     bound = below if above is None else above

@@ -10,6 +10,7 @@ import pytest
 import tiny
 from hypothesis import given
 from hypothesis import strategies as st
+from learning_draws import shown
 from tiny import episode
 
 from assay.assemble import _row
@@ -130,7 +131,7 @@ def test_a_policy_learns_to_write_valid_steps(monkeypatch: pytest.MonkeyPatch) -
     recipe = dataclasses.replace(plain, mechanism=dataclasses.replace(plain.mechanism, reward=reward))
     notes, _ = tiny.run(recipe, tiny.policy(), codec=Signs())
     worth = [np.mean([sum(part.value for part in episode.rewards) for episode in step]) for step in notes.episodes]
-    assert np.mean(worth[-5:]) > np.mean(worth[:5]) + 0.5
+    shown("rise of the reward", np.mean(worth[-5:]) - np.mean(worth[:5]), above=0.5)
 
 
 def test_the_answer_is_a_step_too_if_it_is_asked_for() -> None:

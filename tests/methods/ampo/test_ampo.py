@@ -11,6 +11,7 @@ import pytest
 from fresh_draws import require_fresh_draws
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from learning_draws import shown
 from tiny import Table, batch_of, episode, group_of, models_of, recipe_of, require_resumable, run, segment, update
 from worked import POOL, TASK, Signs, beginner, register, world
 
@@ -238,8 +239,9 @@ def test_it_learns_and_asks_less() -> None:
     notes, memory = run(small(num_prompts=8, num_steps=20, learning_rate=0.02), beginner(), pool=POOL, codec=Signs())
     fresh = [[e.verdict.status == "ok" for e in step if e.provenance == "fresh"] for step in notes.episodes]  # type: ignore[union-attr]
     asked_for = [sum(e.provenance == "teacher" for e in step) for step in notes.episodes]
-    assert np.mean(fresh[-4:]) > np.mean(fresh[:4]) + 0.2
-    assert sum(asked_for[-4:]) < sum(asked_for[:4]) and memory.budget.rollouts == 20 * 32
+    shown("rise", np.mean(fresh[-4:]) - np.mean(fresh[:4]), above=0.2)
+    shown("answers of teachers, last less first", sum(asked_for[-4:]) - sum(asked_for[:4]), below=0)
+    assert memory.budget.rollouts == 20 * 32
 
 
 def replaced(memory: Memory, name: str) -> Any:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from learning_draws import shown
 from record_runs import IDENTITY
 from tiny import ALONE, END, Letters, Table, batch_of, policy, recipe_of, require_resumable, run, update
 from tiny import POOL as LETTERS_POOL
@@ -331,14 +332,17 @@ def test_good_answers_are_learnt_under_their_label_and_unlearnt_with_the_sign_tu
     notes, _ = run(recipe, engine, codec=Told())
     rounds = notes.accuracy().reshape(3, 8).mean(-1)
     good, bad = likelihood(engine, "GOOD"), likelihood(engine, "BAD")
-    assert rounds[2] > rounds[0] + 0.3 and good > before + 0.5 and good > bad + 1
+    shown("rise", rounds[2] - rounds[0], above=0.3)
+    shown("rise of the log-probability under GOOD", good - before, above=0.5)
+    shown("log-probability under GOOD, less that under BAD", good - bad, above=1.0)
     again = letters()
     again.load({**engine.state(), "version": 0})
     asking = dataclasses.replace(recipe, stages=recipe.stages[1:])
     asking = dataclasses.replace(asking, scale=dataclasses.replace(asking.scale, learning_rate=0.01))
     notes, _ = run(asking, again, flipped=True, codec=Told())
     rounds = notes.accuracy().reshape(2, 12).mean(-1)
-    assert rounds[1] < rounds[0] - 0.3 and likelihood(again, "GOOD") < good - 2
+    shown("rise with the sign turned", rounds[1] - rounds[0], below=-0.3)
+    shown("rise of the log-probability with the sign turned", likelihood(again, "GOOD") - good, below=-2.0)
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from learning_draws import shown
 from tiny import END, Letters, episode, policy, recipe_of, register, run
 
 from assay.ask.verdicts import chances_right, verdict_tokens
@@ -170,10 +171,11 @@ def test_a_policy_learns_to_judge_its_answers_and_still_its_task() -> None:
     recipe = dataclasses.replace(recipe, mechanism=dataclasses.replace(recipe.mechanism, objective=goal))
     notes, _ = run(recipe, engine, codec=Letters())
     accuracy = notes.accuracy()
-    assert accuracy[-9:].mean() - accuracy[:9].mean() > 0.3
+    shown("rise", accuracy[-9:].mean() - accuracy[:9].mean(), above=0.3)
     later = [stats for stats in notes.stats[12:] if "verdict/auroc" in stats]
-    assert np.mean([stats["verdict/auroc"] for stats in later]) > 0.75
-    assert sum(stats["verdict/weighted"] - stats["verdict/majority"] for stats in later) > 0
+    shown("AUROC of the verdicts", np.mean([stats["verdict/auroc"] for stats in later]), above=0.75)
+    gained = sum(stats["verdict/weighted"] - stats["verdict/majority"] for stats in later)
+    shown("votes weighted by verdicts, less plain ones", gained, above=0.0)
 
 
 def test_three_steps_of_training(tmp_path: Path) -> None:
