@@ -15,6 +15,8 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+Number = float | np.floating[Any]
+
 
 class Draw:
     """The seed of the learning test that runs, and what it measured."""

@@ -236,12 +236,12 @@ def test_a_stopped_run_goes_on() -> None:
 @pytest.mark.slow
 @pytest.mark.learning
 def test_it_learns_and_asks_less() -> None:
-    notes, memory = run(small(num_prompts=8, num_steps=20, learning_rate=0.02), beginner(), pool=POOL, codec=Signs())
+    notes, memory = run(small(num_prompts=8, num_steps=40, learning_rate=0.02), beginner(), pool=POOL, codec=Signs())
     fresh = [[e.verdict.status == "ok" for e in step if e.provenance == "fresh"] for step in notes.episodes]  # type: ignore[union-attr]
     asked_for = [sum(e.provenance == "teacher" for e in step) for step in notes.episodes]
     shown("rise", np.mean(fresh[-4:]) - np.mean(fresh[:4]), above=0.2)
     shown("answers of teachers, last less first", sum(asked_for[-4:]) - sum(asked_for[:4]), below=0)
-    assert memory.budget.rollouts == 20 * 32
+    assert memory.budget.rollouts == 40 * 32
 
 
 def replaced(memory: Memory, name: str) -> Any:

@@ -107,7 +107,7 @@ def letters(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.slow
 @pytest.mark.learning
 def test_kto_learns_from_what_a_frozen_policy_wrote(letters: None) -> None:
-    require_learning("kto")
+    require_learning("kto", learning_rate=0.01)
 
 
 def test_the_reference_of_kto_is_where_the_run_began() -> None:

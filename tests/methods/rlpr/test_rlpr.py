@@ -76,9 +76,9 @@ def test_what_was_cut_has_no_form_and_what_has_no_reference_no_reward() -> None:
 def test_the_reward_rises_though_nobody_verifies(monkeypatch: pytest.MonkeyPatch) -> None:
     """A policy of random weights learns first to mark its answer; no verdict is read."""
     worked.register(monkeypatch)
-    scale = {"num_prompts": 16, "group_size": 8, "num_steps": 20, "num_minibatches": 1, "learning_rate": 0.006}
+    scale = {"num_prompts": 16, "group_size": 16, "num_steps": 40, "num_minibatches": 1, "learning_rate": 0.01}
     recipe = recipe_of("rlpr", max_new=6, warmup_steps=2, **scale)
-    engine = policy("fp32", vocab=Signs.vocab, hidden=16, ffn=16, init_std=0.3)
+    engine = policy("fp32", vocab=Signs.vocab, hidden=16, ffn=16, init_std=0.1)
     notes, _ = run(recipe, engine, pool=worked.POOL, codec=CODEC)
     earned = [np.mean([episode.reward or 0.0 for episode in step]) for step in notes.episodes]
     shown("rise of the reward", np.mean(earned[-5:]) - np.mean(earned[:5]), above=0.03)

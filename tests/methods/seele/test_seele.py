@@ -240,7 +240,7 @@ def test_a_stopped_run_goes_on_with_its_rates() -> None:
 @pytest.mark.slow
 @pytest.mark.learning
 def test_it_learns() -> None:
-    recipe = small(num_prompts=8, num_steps=24, learning_rate=0.02)
+    recipe = small(num_prompts=8, num_steps=40, learning_rate=0.02)
     notes, _ = run(recipe, beginner(), pool=POOL, codec=Signs())
     accuracy = notes.accuracy()
     shown("rise", accuracy[-4:].mean() - accuracy[:4].mean(), above=0.2)

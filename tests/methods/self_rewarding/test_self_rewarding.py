@@ -93,7 +93,7 @@ def test_a_run_goes_on_with_the_same_bits() -> None:
 def test_what_scores_highest_is_learnt(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the verifier in the judge's place: what is left are pairs by reward, rounds and DPO."""
     register(monkeypatch, ALONE)
-    recipe = recipe_of("self-rewarding", max_new=4, num_prompts=8, group_size=8, num_steps=24, learning_rate=0.01)
+    recipe = recipe_of("self-rewarding", max_new=4, num_prompts=8, group_size=8, num_steps=24, learning_rate=0.005)
     mechanism = dataclasses.replace(recipe.mechanism, expand=(), reward=(Outcome(),))
     scale = dataclasses.replace(recipe.scale, temperature=1.0, top_p=1.0, num_minibatches=1, warmup_steps=2)
     engine = preferred.beginner()
