@@ -126,12 +126,15 @@ def test_a_policy_learns_to_write_valid_steps(monkeypatch: pytest.MonkeyPatch) -
         steps=lambda spec, steps, answer: (["valid" if step == "1" else "wrong" for step in steps], "none"),
     )
     tiny.register(monkeypatch, judged)
-    plain = tiny.recipe_of("grpo", num_prompts=8, group_size=8, num_steps=40, learning_rate=0.02)
+    plain = tiny.recipe_of("grpo", num_prompts=8, group_size=8, num_steps=40, learning_rate=0.01)
     reward = (ValidSteps(valid=1.0, wrong=-1.0),)
     recipe = dataclasses.replace(plain, mechanism=dataclasses.replace(plain.mechanism, reward=reward))
-    notes, _ = tiny.run(recipe, tiny.policy(), codec=Signs())
-    worth = [np.mean([sum(part.value for part in episode.rewards) for episode in step]) for step in notes.episodes]
-    shown("rise of the reward", np.mean(worth[-5:]) - np.mean(worth[:5]), above=0.5)
+    worth = []
+    for flipped in (False, True):
+        notes, _ = tiny.run(recipe, tiny.policy(), codec=Signs(), flipped=flipped)
+        own = [episode for step in notes.episodes[-5:] for episode in step]
+        worth.append(np.mean([sum(part.value for part in episode.rewards) for episode in own]))
+    shown("reward, less that with the sign turned", worth[0] - worth[1], above=1.0)
 
 
 def test_the_answer_is_a_step_too_if_it_is_asked_for() -> None:

@@ -146,9 +146,7 @@ def test_between_the_best_mean_and_the_majority(votes: list[tuple[str, int]]) ->
 @pytest.mark.slow
 @pytest.mark.learning
 def test_a_verifier_learns() -> None:
-    """The solver is frozen and right now and then. What the verifier earns goes up, and nobody else trains. Of three
-    seeds each gained 0.66 or more.
-    """
+    """The solver is frozen and right now and then. What the verifier earns goes up, and nobody else trains."""
     values = {"num_prompts": 96, "group_size": 8, "num_steps": 60, "learning_rate": 0.004, "warmup_steps": 2}
     engine = policy("fp32", vocab=5, hidden=32, ffn=64, init_std=0.1)
     notes, _ = run(recipe_of("heimdall", max_new=4, **values), engine, codec=Words())

@@ -7,7 +7,7 @@ import dataclasses
 import judged
 import numpy as np
 import pytest
-from judged import NAME, Signs, taught
+from judged import NAME, Signs, beginner, taught
 from learning_draws import shown
 from tiny import recipe_of, require_resumable, run
 
@@ -65,12 +65,15 @@ def test_a_run_goes_on_with_the_same_bits() -> None:
 @pytest.mark.slow
 @pytest.mark.learning
 def test_the_critic_learns_which_answer_is_better_where_that_can_be_verified() -> None:
-    """It compares answers of a policy that does not train meanwhile."""
+    """It compares answers of a policy that does not train meanwhile, once with the sign of the advantages turned."""
     recipe = small(num_prompts=8, group_size=8, num_steps=30, learning_rate=0.001)
     curate = (*recipe.mechanism.curate, Untrained(role="policy"))
     recipe = dataclasses.replace(recipe, mechanism=dataclasses.replace(recipe.mechanism, curate=curate))
-    engine = taught(f"compare:{NAME}", f"{NAME}=0.06", num_steps=140)
-    notes, _ = run(recipe, engine, pool=Pool((Share(NAME, (2,)),)), codec=Signs())
-    told = [[row.reward or 0.0 for row in step if row.role == "critic" and row.in_loss] for step in notes.rows]
-    before, after = ([reward for step in part for reward in step] for part in (told[:5], told[20:]))
-    shown("rise of what the critic earns", np.mean(after) - np.mean(before), above=0.08)
+    start, earned = taught(f"compare:{NAME}", f"{NAME}=0.06", num_steps=140), []
+    for flipped in (False, True):
+        engine = beginner()
+        engine.load(start.state())
+        notes, _ = run(recipe, engine, pool=Pool((Share(NAME, (2,)),)), codec=Signs(), flipped=flipped)
+        told = [row.reward or 0.0 for step in notes.rows[20:] for row in step if row.role == "critic" and row.in_loss]
+        earned.append(np.mean(told))
+    shown("what the critic earns at last, less that with the sign turned", earned[0] - earned[1], above=0.15)

@@ -185,12 +185,16 @@ def test_the_verifier_learns_verdicts_from_outcomes() -> None:
     rule = dataclasses.replace(warm.rules[0], reward=(Outcome(),))
     warm = dataclasses.replace(warm, rules=(rule,))
     recipe = dataclasses.replace(recipe, stages=(Stage("format", mechanism=warm),))
-    notes, _ = run(recipe, taught(f"judge:{NAME}", f"{NAME}=0.06", num_steps=60), pool=POOL, codec=Signs())
 
     def balanced(step: Sequence[Episode]) -> float:
         said = [e for e in step if e.request.role == "verifier"]
         shares = [[e.right for e in said if e.request.problem.spec["score"] == score] for score in (0, 1)]
         return float(np.mean([np.mean(share) for share in shares if share]))
 
-    right = [balanced(step) for step in notes.episodes]
-    shown("rise of balanced verdicts", np.mean(right[-8:]) - np.mean(right[:3]), above=0.05)
+    start, right = taught(f"judge:{NAME}", f"{NAME}=0.06", num_steps=60), []
+    for flipped in (False, True):
+        engine = beginner()
+        engine.load(start.state())
+        notes, _ = run(recipe, engine, pool=POOL, codec=Signs(), flipped=flipped)
+        right.append(np.mean([balanced(step) for step in notes.episodes[-8:]]))
+    shown("balanced verdicts, less those with the sign turned", right[0] - right[1], above=0.25)
