@@ -91,12 +91,13 @@ def main() -> int:
     reads = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     reads.add_argument("tests", nargs="*", default=["tests"])
     reads.add_argument("--seeds", type=int, default=20)
+    reads.add_argument("--kernels", choices=KERNELS, nargs="+", help="these sets alone")
     reads.add_argument("--again", action="store_true", help="also what the file knows already")
     reads.add_argument("--table", action="store_true", help="prints what the file knows, and runs nothing")
     asked = reads.parse_args()
     found = known_runs()
     for file in [] if asked.table else named(asked.tests):
-        for name in kernels():
+        for name in asked.kernels or kernels():
             known = {t: runs for t, runs in found.get(name, {}).items() if t.startswith(file)}
             if known and not asked.again and all(len(runs) >= asked.seeds for runs in known.values()):
                 continue

@@ -414,10 +414,13 @@ class Notes:
         assert not unknown, unknown
 
     def accuracy(self) -> np.ndarray:
-        """The share of right answers among all that were written to their end, step by step: of the policy's own."""
+        """The share of right answers among all that were written to their end, step by step: of the policy's own. It is
+        not a number where there were none.
+        """
         written = [[e for e in step if e.provenance != "replay" and e.finish != "pause"] for step in self.episodes]
         written = [[e for e in step if e.provenance == "fresh"] or step for step in written]
-        return np.array([np.mean([e.verdict is not None and e.verdict.status == "ok" for e in s]) for s in written])
+        right = [[e.verdict is not None and e.verdict.status == "ok" for e in step] for step in written]
+        return np.array([np.mean(step) if step else np.nan for step in right])
 
 
 def run(
