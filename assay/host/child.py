@@ -194,7 +194,8 @@ class Child:
 def spawn(program: str, *, channel: int, printed: int, words: int) -> subprocess.Popen[bytes]:
     """A fresh interpreter that runs a program at the other ends of a channel; it has a process group of its own."""
     module, _, function = program.partition(":")
-    start = f"import sys; sys.path[:] = {sys.path!r}; from {module} import {function} as program; "
+    start = f"import sys; sys.path[:] = {sys.path!r}; from assay.host.stops import leave_to_parent; leave_to_parent(); "
+    start += f"from {module} import {function} as program; "
     command = [sys.executable, "-u", "-c", start + f"program({channel}, {words}, {os.getpid()})"]
     return subprocess.Popen(
         command,

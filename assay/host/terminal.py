@@ -7,11 +7,16 @@ therefore spelt out, and further lines of a message are indented, so that one wa
 
 from __future__ import annotations
 
+import errno
 import logging
+import os
 import re
 import sys
 import warnings
-from typing import Any, TextIO
+from collections.abc import Callable
+from typing import Any, TextIO, TypeVar, cast
+
+R = TypeVar("R")
 
 # C0 without tab and newline, DEL, C1, separators of lines, marks that turn the direction of writing, lone surrogates.
 _OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -68,8 +73,42 @@ def write(stream: TextIO, text: str) -> None:
 def _write(stream: TextIO, text: str) -> None:
     """Writes the text; a character that the stream's encoding lacks is spelt out too."""
     encoding = stream.encoding or "utf-8"
-    stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
-    stream.flush()
+    out = Lasting(stream) if stream is sys.stderr else stream
+    out.write(text.encode(encoding, "backslashreplace").decode(encoding))
+    out.flush()
+
+
+def lasting(stream: TextIO) -> TextIO:
+    """The stream for programs that write to it themselves: it outlives its terminal.
+
+    Console(file=lasting(sys.stderr))
+    """
+    return cast(TextIO, Lasting(stream))
+
+
+class Lasting:
+    """A stream of messages that outlives its terminal, or who reads it: from then on what is written goes nowhere."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        return self._kept(lambda: self._stream.write(text), len(text))
+
+    def flush(self) -> None:
+        self._kept(self._stream.flush, None)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def _kept(self, deed: Callable[[], R], otherwise: R) -> R:
+        try:
+            return deed()
+        except OSError as error:
+            if error.errno not in (errno.EIO, errno.EPIPE):
+                raise
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
+            return otherwise
 
 
 class _Handler(logging.Handler):

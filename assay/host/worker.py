@@ -22,6 +22,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from assay.host.stops import leave_to_parent
+
 Json = Any
 Answer = Callable[[Json, Callable[[str], None]], Json]
 """(job, tell) -> result. A job calls `tell` to report how far it has come; reports outlive the process."""
@@ -88,7 +90,7 @@ def serve(
 
     `loads` are modules that the function imports when it is first used.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
+    leave_to_parent(signal.SIGINT)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGPROF, signal.SIG_DFL)  # sent when a job has used up its seconds; ends the process
     reply = os.dup(1)

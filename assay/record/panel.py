@@ -62,7 +62,7 @@ def panel(
         from rich.console import Console
         from rich.live import Live
 
-        with Live(console=Console(file=out), auto_refresh=False) as live:
+        with Live(console=Console(file=terminal.lasting(out)), auto_refresh=False) as live:
             shown = _LivePanel(live, _History(total_steps), terminal.plain(title), clock)
             yield shown
             shown.draw()

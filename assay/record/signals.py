@@ -1,4 +1,6 @@
-"""Stopping on a signal: the first SIGTERM or SIGINT sets a flag that a run checks between phases, the second exits."""
+"""Stopping on a signal: the first SIGTERM, SIGINT, SIGHUP or SIGUSR1 sets a flag that a run checks between phases, the
+second exits.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +10,7 @@ import threading
 from typing import Any, Self
 
 from assay.errors import Stopped
+from assay.host.stops import STOPS
 
 
 class StopFlag:
@@ -19,8 +22,9 @@ class StopFlag:
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():  # Python allows signal handlers in no other thread
-            for number in (signal.SIGTERM, signal.SIGINT):
-                self._before[number] = signal.signal(number, self._handle)
+            for number in STOPS:
+                if signal.getsignal(number) != signal.SIG_IGN:  # as `nohup` has it for SIGHUP
+                    self._before[number] = signal.signal(number, self._handle)
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -154,7 +154,8 @@ class Recorder:
             stats |= self._evaluate("valid", memory, models)
         if last:
             self._evaluate("test", memory, models)
-        if scored or last or ending or self.stop or self._due(self.experiment.saving.every, memory.step):
+        saves = scored or last or ending or bool(self.stop) or self._due(self.experiment.saving.every, memory.step)
+        if saves:
             self._save(memory, models, score=_score(stats) if scored else None)
         self.panel.update(memory.step, stats)
         if self.page:
@@ -164,7 +165,9 @@ class Recorder:
         self.clock = {}
         if ending:
             raise Stopped(ending)
-        if not last:
+        if self.stop and not last:
+            if not saves:  # it was asked for since
+                self._save(memory, models)
             self.stop.check()
 
     def _evaluate(self, name: str, memory: Memory, models: Models) -> dict[str, float]:

@@ -349,7 +349,8 @@ def test_a_folder_that_cannot_be_made_is_named(shell: Shell, model: Path, tmp_pa
         pytest.param(method, nth, sent, marks=pytest.mark.slow)
         for method, nth in (("generate", 6), ("backward", 2), ("step", 3))
         for sent in (signal.SIGTERM, signal.SIGINT)
-    ],
+    ]
+    + [pytest.param("generate", 3, sent, marks=pytest.mark.slow) for sent in (signal.SIGHUP, signal.SIGUSR1)],
 )
 def test_a_polite_stop_ends_as_75_and_the_resumed_run_ends_as_the_calm_one(
     shell: Shell,

@@ -15,6 +15,7 @@ from record_runs import WEIGHTS, save
 
 from assay.errors import Stopped, StorageError, UsageError
 from assay.host import failpoint
+from assay.host.stops import STOPS
 from assay.record import RunFolder, StopFlag, disk, manifest
 
 
@@ -125,23 +126,35 @@ def test_a_read_error_is_set_aside_and_a_missing_permission_is_not(
 # --- signals and failpoints ---------------------------------------------------------------------------------
 
 
-def test_the_first_signal_asks_and_the_second_leaves() -> None:
-    before = signal.getsignal(signal.SIGTERM)
+@pytest.mark.parametrize("first", STOPS, ids=lambda number: number.name)
+def test_the_first_signal_asks_and_the_second_leaves(first: signal.Signals) -> None:
+    before = signal.getsignal(first)
     with StopFlag() as stop:
         assert not stop
         stop.check()
-        os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), first)
         assert stop
-        with pytest.raises(Stopped, match="SIGTERM") as stopped:
+        with pytest.raises(Stopped, match=first.name) as stopped:
             stop.check()
         assert stopped.value.exit_code == 75
-        for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+        for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)):
             pid = os.fork()
             if pid == 0:
                 os.kill(os.getpid(), number)
                 os._exit(0)
             assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == code
-    assert signal.getsignal(signal.SIGTERM) is before
+    assert signal.getsignal(first) is before
+
+
+def test_a_run_under_nohup_outlives_its_terminal() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with StopFlag() as stop:
+            os.kill(os.getpid(), signal.SIGHUP)
+            assert not stop
+        assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 @pytest.mark.parametrize("spec", ["checkpoint.befor_write:kill", "loop.save:explode", "loop.save", "loop.save:kill:x"])

@@ -42,6 +42,18 @@ def test_answers_come_in_the_order_of_the_jobs(workers: Workers) -> None:
 
 
 @pytest.mark.slow
+def test_signals_for_the_run_end_no_worker(workers: Workers) -> None:
+    workers.map([["echo", 1]] * 4)
+    before = pids(workers)
+    for pid in before:
+        for number in (signal.SIGHUP, signal.SIGUSR1, signal.SIGINT):
+            os.kill(pid, number)
+    time.sleep(0.2)
+    assert [outcome.result for outcome in workers.map([["echo", i] for i in range(4)])] == [0, 1, 2, 3]
+    assert pids(workers) == before
+
+
+@pytest.mark.slow
 def test_what_hangs_in_c_is_killed_and_the_rest_is_answered(workers: Workers) -> None:
     found = workers.map([["echo", 1], ["spin"], ["echo", 2], ["echo", 3]])
     assert [outcome.status for outcome in found] == ["done", "time", "done", "done"]

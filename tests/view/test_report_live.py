@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import pty
 import re
+import select
 import signal
 import subprocess
 import sys
+import termios
+import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from small_runs import ROOT, Shell, make_model, steps_of, train_line
 
 from assay.errors import StorageError
+from assay.record import RunFolder
 from assay.run.live_report import APART, SHARE, Page
 
 
@@ -81,11 +89,15 @@ sys.exit(main(sys.argv[2:]))
 """
 
 
-def begun(run: Path, model: Path, how: str = "train", steps: int = 3000) -> subprocess.Popen[str]:
-    line = train_line(model, run, "--steps", str(steps), "--quiet", evaluation_every=0, saving_every=1000)
+def begun(
+    run: Path, model: Path, how: str = "train", steps: int = 3000, *, quiet: bool = True, **streams: Any
+) -> subprocess.Popen[str]:
+    more = ["--quiet"] if quiet else []
+    line = train_line(model, run, "--steps", str(steps), *more, evaluation_every=0, saving_every=1000)
     environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     program = [sys.executable, "-c", PROGRAM, how, *line]
-    return subprocess.Popen(program, env=environment, stderr=subprocess.PIPE, text=True)
+    how_run: dict[str, Any] = {"stderr": subprocess.PIPE, **streams}
+    return subprocess.Popen(program, env=environment, text=True, **how_run)
 
 
 def shown(run: Path) -> int:
@@ -123,6 +135,35 @@ def test_a_report_can_be_read_while_a_run_goes_and_after_it_was_stopped(
     _, told = process.communicate(timeout=120)
     assert process.returncode == 75, told
     assert shown(run) == max(steps_of(run))
+
+
+@pytest.mark.slow
+def test_a_run_whose_terminal_is_gone_saves_and_stops(model: Path, tmp_path: Path) -> None:
+    """As when the connection to another machine is lost: nothing that it says can be written any more."""
+    run, (terminal, inside) = tmp_path / "run", pty.openpty()
+    ends = dict.fromkeys(("stdin", "stdout", "stderr"), inside)
+    process = begun(run, model, quiet=False, start_new_session=True, preexec_fn=take_terminal, **ends)
+    os.close(inside)
+    reader = threading.Thread(target=lambda: drained(terminal, lambda: shown(run) >= 3))
+    reader.start()
+    reader.join(timeout=120)
+    assert process.poll() is None and shown(run) >= 3
+    os.close(terminal)
+    assert process.wait(timeout=120) == 75
+    saved = RunFolder.read_only(run).load()
+    assert saved is not None and saved.step == max(steps_of(run)) > 0
+
+
+def take_terminal() -> None:
+    """Makes the standard input the terminal of this session."""
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
+def drained(terminal: int, enough: Callable[[], bool]) -> None:
+    """Reads what a program writes to its terminal."""
+    while not enough():
+        if select.select([terminal], [], [], 0.05)[0]:
+            os.read(terminal, 1 << 16)
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@ import sys
 import time
 
 from assay.host.child import end_with
+from assay.host.stops import leave_to_parent
 
 FAREWELL = 5.0  # seconds that a server has to end by itself
 LOOK = 0.2
@@ -23,7 +24,7 @@ LOOK = 0.2
 
 def main(command: list[str]) -> int:
     """Runs the command until the standard input ends, or the command. Returns the command's exit code."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    leave_to_parent(signal.SIGINT)
     tied, starter = functools.partial(end_with, os.getpid()), os.getppid()
     server = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=tied)
     try:

@@ -22,6 +22,7 @@ from assay.engine.remote.secret import secret_of
 from assay.engine.remote.served import Served
 from assay.errors import ConfigError
 from assay.host import terminal
+from assay.host.stops import leave_to_parent
 
 
 def facts_of(engine: Any, *, model: str, digest: str) -> dict[str, Any]:
@@ -53,7 +54,7 @@ def main(arguments: list[str] | None = None) -> None:
         secret = secret_of(os.environ)
     except ConfigError as error:
         sys.exit(f"ConfigError: {error}")
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started the server decides when it ends
+    leave_to_parent(signal.SIGINT)  # who started the server decides when it ends
     import torch
 
     from assay.engine.choose import engine_of, processor_of

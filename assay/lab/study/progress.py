@@ -55,7 +55,7 @@ def progress(total: int, *, quiet: bool = False, tell: Tell | None = None) -> It
     from rich.console import Console
     from rich.live import Live
 
-    with Live(console=Console(file=sys.stderr), auto_refresh=False, transient=True) as live:
+    with Live(console=Console(file=terminal.lasting(sys.stderr)), auto_refresh=False, transient=True) as live:
         yield _Live(total, live)
 
 

@@ -15,7 +15,7 @@ import sys
 import time
 from dataclasses import dataclass
 
-STOPS = (signal.SIGINT, signal.SIGTERM)
+STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
 
 
 @dataclass
@@ -41,6 +41,8 @@ class Watch:
 
 def main(parent: int, signals: int, last: int) -> None:
     """Guards the process `parent`. `signals` is the channel of its signals; `last` is the signal that ends it."""
+    for number in (signal.SIGHUP, signal.SIGUSR1):  # which a scheduler sends to all processes of a job
+        signal.signal(number, signal.SIG_IGN)
     watch: Watch | None = None
     pending = b""
     while True:
