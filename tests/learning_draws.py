@@ -48,6 +48,14 @@ class Draws:
     def __init__(self, config: pytest.Config) -> None:
         self.count = int(config.getoption("--learning-seeds") or 1)
         self.file: str | None = config.getoption("--learning-to")
+        self.part, _, self.parts = str(config.getoption("--learning-part") or "0/1").partition("/")
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        if self.parts == "1":
+            return
+        known = list(dict.fromkeys(map(_name, items)))
+        mine = set(known[int(self.part) :: int(self.parts)])
+        items[:] = [item for item in items if _name(item) in mine]
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         if self.count > 1 and metafunc.definition.get_closest_marker("learning"):
@@ -56,7 +64,11 @@ class Draws:
 
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> None:
         if self.file and call.when == "call" and item.get_closest_marker("learning"):
-            name = re.sub(r"\[seed-\d+\]|-seed-\d+|seed-\d+-", "", item.nodeid)
-            line = {"test": name, "seed": Draw.seed, "held": call.excinfo is None, "measured": Draw.measured}
+            line = {"test": _name(item), "seed": Draw.seed, "held": call.excinfo is None, "measured": Draw.measured}
             with Path(self.file).open("a") as file:
                 file.write(json.dumps(line) + "\n")
+
+
+def _name(item: pytest.Item) -> str:
+    """The name of a test without its seed."""
+    return re.sub(r"\[seed-\d+\]|-seed-\d+|seed-\d+-", "", item.nodeid)

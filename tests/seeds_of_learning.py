@@ -14,6 +14,7 @@ tests compute with torch; what differs between processors is which of its kernel
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import subprocess
@@ -26,6 +27,7 @@ import numpy as np
 
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "bench/results/seeds-of-learning.json"
+PART = 16  # tests after which what was found is written down
 KERNELS = ("avx512", "avx2", "default")
 
 Found = dict[str, dict[str, list[dict[str, Any]]]]  # kernels -> test -> runs
@@ -39,15 +41,16 @@ def kernels() -> list[str]:
     return list(KERNELS[KERNELS.index(best) :]) if best in KERNELS else ["default"]
 
 
-def ran(name: str, tests: list[str], seeds: int) -> dict[str, list[dict[str, Any]]]:
-    """What these tests measured with these kernels."""
+def ran(name: str, file: str, part: str, seeds: int) -> dict[str, list[dict[str, Any]]]:
+    """What a part of the tests in a file, `0/4`, measured with these kernels."""
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "found"
+        kept = Path(folder) / "found"
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=line", "-m", "learning"]
-        command += ["--learning-seeds", str(seeds), "--learning-to", str(file), "--all-recipes", *tests]
+        command += ["--learning-seeds", str(seeds), "--learning-to", str(kept)]
+        command += ["--learning-part", part, "--all-recipes", file]
         settings = {"ATEN_CPU_CAPABILITY": name, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
         subprocess.run(command, cwd=ROOT, env=os.environ | settings, check=False)
-        lines = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+        lines = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
     found: dict[str, list[dict[str, Any]]] = {}
     for line in lines:
         found.setdefault(line.pop("test"), []).append(line)
@@ -58,12 +61,15 @@ def known_runs() -> Found:
     return json.loads(KEPT.read_text()) if KEPT.exists() else {}
 
 
-def named(tests: list[str]) -> list[str]:
-    """The learning tests in these files and folders."""
+def named(tests: list[str]) -> dict[str, list[str]]:
+    """The learning tests in these files and folders, by file."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--collect-only", "-m", "learning"]
     told = subprocess.run([*command, "--all-recipes", *tests], cwd=ROOT, capture_output=True, text=True, check=False)
-    files = dict.fromkeys(line.split(":")[0] for line in told.stdout.splitlines() if line.startswith("tests/"))
-    return list(files)
+    found: dict[str, list[str]] = {}
+    for line in told.stdout.splitlines():
+        if line.startswith("tests/"):
+            found.setdefault(line.split(":")[0], []).append(line)
+    return found
 
 
 def table(found: Found) -> list[str]:
@@ -96,12 +102,13 @@ def main() -> int:
     reads.add_argument("--table", action="store_true", help="prints what the file knows, and runs nothing")
     asked = reads.parse_args()
     found = known_runs()
-    for file in [] if asked.table else named(asked.tests):
-        for name in asked.kernels or kernels():
-            known = {t: runs for t, runs in found.get(name, {}).items() if t.startswith(file)}
-            if known and not asked.again and all(len(runs) >= asked.seeds for runs in known.values()):
+    for file, tests in ({} if asked.table else named(asked.tests)).items():
+        parts = -(-len(tests) // PART)
+        for name, part in itertools.product(asked.kernels or kernels(), range(parts)):
+            known = found.get(name, {})
+            if not asked.again and all(len(known.get(test, [])) >= asked.seeds for test in tests[part::parts]):
                 continue
-            made = ran(name, [file], asked.seeds)
+            made = ran(name, file, f"{part}/{parts}", asked.seeds)
             found = known_runs()  # another process may have added to it
             found.setdefault(name, {}).update(made)
             KEPT.write_text(json.dumps(found, sort_keys=True, indent=1) + "\n")
