@@ -29,6 +29,11 @@ def shell(capsys: pytest.CaptureFixture[str]) -> Shell:
     return Shell(capsys)
 
 
+@pytest.fixture(autouse=True)
+def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASSAY_SAMPLER_SECRET", SECRET)  # of servers that are given by address
+
+
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return model_of(tmp_path_factory.mktemp("model"))

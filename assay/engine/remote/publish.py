@@ -218,8 +218,11 @@ class Published:
         return failed
 
     def _abandon(self, site: Site) -> None:
+        """Breaks an update off. What the server holds then is ours, of no version, and nobody else's work."""
+        self.sampler.holds.pop(site, None)
         try:
             site.abandon(self.sampler.run, seconds=FAREWELL)
+            self.sampler.holds[site] = site.held(seconds=FAREWELL)
         except EndpointError as error:
             terminal.tell(f"{error} It may be left paused.")
 

@@ -6,7 +6,6 @@ import copy
 import os
 import re
 import time
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from assay.engine.remote.publish import Published, StaleWeights
 from assay.engine.remote.sampler import RemoteSampler
 from assay.engine.remote.starting import Server
 from assay.engine.remote.vllm import EXTENSIONS, INSIDE, UNFINISHED, Vllm, VllmSite, start_vllm
+from assay.engine.remote.wire import Wire
 from assay.engine.torch.engine import TorchEngine
 from assay.policy import Policy, save_policy
 from assay.rng import Key
@@ -89,8 +89,8 @@ def change(learner: LocalEngine, seed: int) -> None:
 
 def written(server: Server) -> float:
     """How many tokens the server has written since it started."""
-    with urllib.request.urlopen(f"{server.address}/metrics", timeout=10.0) as answer:
-        (count,) = re.findall(r"^vllm:generation_tokens_total\{.*\} (\S+)$", answer.read().decode(), re.MULTILINE)
+    told = Wire(server.address, SECRET).ask("GET", "/metrics", seconds=10.0).data.decode()
+    (count,) = re.findall(r"^vllm:generation_tokens_total\{.*\} (\S+)$", told, re.MULTILINE)
     return float(count)
 
 
@@ -200,7 +200,7 @@ def test_an_update_that_is_broken_off_leaves_the_server_running_under_no_label(
             name, tensor = next(learner.tensors())
             save_file({name: tensor.detach().contiguous()}, tmp_path / "some.safetensors")
             site.take({"folder": str(tmp_path)}, "a run", seconds=60.0)
-        site.abandon("a run", seconds=60.0)
+        sampler._abandon(site)
         assert site.wire.json("GET", "/is_paused", seconds=5.0) == {"is_paused": False}
         assert site.wire.json("GET", "/weight_info", seconds=5.0) == {"weight_version": UNFINISHED}
         (made,) = sampler.generate(requests()[:1], KEY)
