@@ -61,6 +61,17 @@ def known_runs() -> Found:
     return json.loads(KEPT.read_text()) if KEPT.exists() else {}
 
 
+def written(found: Found) -> str:
+    """As JSON, with a line for each test."""
+    kinds = []
+    for name, tests in sorted(found.items()):
+        lines = [
+            f"{json.dumps(test)}: {json.dumps(runs, separators=(',', ':'))}" for test, runs in sorted(tests.items())
+        ]
+        kinds.append(f"{json.dumps(name)}: {{\n" + ",\n".join(lines) + "\n}")
+    return "{\n" + ",\n".join(kinds) + "\n}\n"
+
+
 def named(tests: list[str]) -> dict[str, list[str]]:
     """The learning tests in these files and folders, by file."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--collect-only", "-m", "learning"]
@@ -111,7 +122,7 @@ def main() -> int:
             made = ran(name, file, f"{part}/{parts}", asked.seeds)
             found = known_runs()  # another process may have added to it
             found.setdefault(name, {}).update(made)
-            KEPT.write_text(json.dumps(found, sort_keys=True, indent=1) + "\n")
+            KEPT.write_text(written(found))
     print("\n".join(table(found)))
     return 0 if all(one["held"] for tests in found.values() for runs in tests.values() for one in runs) else 1
 
