@@ -72,7 +72,7 @@ class Machine:
     deadline: int = 600  # seconds after which a process of the run that does not answer is given up
     starting: Count = 900  # seconds that a server has until it answers; a large model is long in loading
     finding: Count = 45  # seconds until a cluster is joined, and until it has places; one that grows needs more
-    restarts: int = 3  # how often the learners are started again from the last checkpoint after one was lost
+    restarts: int = 3  # how often processes are started again from one checkpoint; a newer one begins the count anew
 
 
 @dataclass(frozen=True)
@@ -83,6 +83,7 @@ class Saving:
     """
 
     every: int = 25  # steps between checkpoints
+    minutes: Positive = 30.0  # since the last checkpoint, after which a step saves one: the most that a crash can lose
     keep: int = 2  # the newest checkpoints, beside the best one; older ones are deleted
     rollouts_every: int = 25  # steps between saved rollouts; 0: only those of the first and the last step
     rollouts_max: int = 512  # the most rollouts that are saved of one step

@@ -92,6 +92,7 @@ class Recorder:
     track: Callable[[int, Mapping[str, float]], None] = lambda step, values: None  # passes metrics to the trackers
     clock: dict[str, float] = field(default_factory=dict)  # seconds of this step, by phase
     began: float = field(default_factory=time.monotonic)
+    saved_at: float = field(default_factory=time.monotonic)  # when the last checkpoint was written, or training began
     entered: tuple[str, float] = ("", 0.0)  # the present phase, and when it began
     settled: tuple[Memory, Models] | None = None  # the state after the last step, which a stop may still save
 
@@ -154,8 +155,7 @@ class Recorder:
             stats |= self._evaluate("valid", memory, models)
         if last:
             self._evaluate("test", memory, models)
-        saves = scored or last or ending or bool(self.stop) or self._due(self.experiment.saving.every, memory.step)
-        if saves:
+        if saves := scored or last or ending or bool(self.stop) or self._save_is_due(memory.step):
             self._save(memory, models, score=_score(stats) if scored else None)
         self.panel.update(memory.step, stats)
         if self.page:
@@ -207,6 +207,7 @@ class Recorder:
             score=score,
             place=models["policy"].place,
         )
+        self.saved_at = time.monotonic()
 
     def saved(self, name: str) -> bool:
         """Whether checkpoints hold this model. A frozen model is loaded again from where it was loaded at first."""
@@ -221,6 +222,10 @@ class Recorder:
 
     def _due(self, every: int, step: int) -> bool:
         return every > 0 and step % every == 0
+
+    def _save_is_due(self, step: int) -> bool:
+        saving = self.experiment.saving
+        return self._due(saving.every, step) or time.monotonic() - self.saved_at >= 60 * saving.minutes
 
     def _tick(self, name: str) -> None:
         now = time.monotonic()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import itertools
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -311,27 +310,34 @@ def _run(
     policy = with_adapter(experiment, policy)
     if policy.tokenizer.pictures is not None:
         picture_needs.keep(policy.tokenizer.pictures, folder.path)
+    lost, restarts, begun = False, 0, memory.step  # restarts from one checkpoint, and its step
     with judge:
-        for attempt in itertools.count(1):
+        while True:
             rest = {"quiet": quiet, "shown": shown, "judge": judge, "checkpoint": checkpoint, "longest": longest}
             try:
                 with open_models(experiment, policy, folder.path) as models, processor_of(models["policy"]):
                     _train(folder, experiment, policy, models, memory, **rest)
                 break
             except ProcessLost as error:
-                if attempt > experiment.machine.restarts:
-                    raise Stopped(
-                        f"{str(error).rstrip('.')}, after {attempt - 1} restarts (machine.restarts); "
-                        f"`assay resume {folder.path}` continues from the last checkpoint."
-                    ) from error
                 checkpoint, longest = folder.load(), None
+                reached = 0 if checkpoint is None else checkpoint.step
+                restarts, begun = (restarts if reached <= begun else 0), max(begun, reached)
+                if restarts >= experiment.machine.restarts:
+                    raise Stopped(
+                        f"{str(error).rstrip('.')}, after {restarts} restarts from one checkpoint (machine.restarts); "
+                        f"`assay resume {folder.path}` continues from it."
+                    ) from error
+                lost, restarts = True, restarts + 1
                 memory = _back_to(folder, experiment, checkpoint)
                 policy = with_adapter(experiment, load_model(experiment))  # engines have trained the one that they took
                 say(f"warning: {str(error).rstrip('.')}. All processes are started again from step {memory.step}.")
             except EndpointError as error:
-                if attempt == 1:
-                    raise
-                raise Stopped(f"{error} `assay resume {folder.path}` continues from the last checkpoint.") from error
+                how = f"`assay resume {folder.path}` continues from the last checkpoint."
+                if lost:
+                    raise Stopped(f"{error} {how}") from error
+                if type(error) is EndpointError and folder.store.steps() and "assay resume" not in str(error):
+                    raise EndpointError(f"{error} {how}") from error
+                raise
 
 
 def _back_to(folder: RunFolder, experiment: Experiment, checkpoint: Checkpoint | None) -> Memory:

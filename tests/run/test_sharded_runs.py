@@ -68,7 +68,7 @@ def test_a_run_that_loses_ranks_again_and_again_stops_and_can_be_resumed_with_an
         killing(patch, at=0, times=2)
         stopped = shell(*train_line(model, tmp_path / "run", *TWO, "--machine.restarts", "1"))
     assert stopped.code == 75
-    assert "after 1 restarts (machine.restarts)" in stopped.err and "assay resume" in stopped.err
+    assert "after 1 restarts from one checkpoint (machine.restarts)" in stopped.err and "assay resume" in stopped.err
     resumed = shell("resume", tmp_path / "run", "--learners", 3)
     assert resumed.code == 0, resumed.err
     assert "'cpu fsdp, 2 ranks, 1 x 2, gloo' -> 'cpu fsdp, 3 ranks, 1 x 3, gloo'" in resumed.err

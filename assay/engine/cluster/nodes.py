@@ -17,7 +17,7 @@ from typing import Any, Self
 from assay.engine.cluster.guarded import PROBE
 from assay.engine.cluster.launcher import Needs
 from assay.engine.cluster.seat import HEAD
-from assay.errors import AssayError, EndpointError
+from assay.errors import AssayError, EndpointError, ProcessLost
 from assay.host.child import Child, Line, listen
 
 PROGRAM = "assay.engine.cluster.guarded:serve"
@@ -69,6 +69,7 @@ class Cluster:
         self.secret = secrets.token_hex(32)
         self.endings: dict[int, str] = {}  # number of a process -> how it ended
         self.far: dict[int, Far] = {}
+        self.facts: dict[str, Any] = {}  # of the cluster, once it was joined
         self._lock, self._looked = threading.RLock(), 0.0
         self.broker = Child(PROGRAM)
         try:
@@ -163,12 +164,16 @@ class Cluster:
                         return what
                     raise what if kind == "refused" else AssayError(f"the process that speaks with Ray failed: {what}")
                 if self.broker.gone:
-                    raise EndpointError(f"the process that speaks with Ray {self.broker.ending()}{self._see}.")
+                    raise self._lost(f"the process that speaks with Ray {self.broker.ending()}{self._see}.")
             self.broker.close(now=True)
-        raise EndpointError(
+        raise self._lost(
             f"the Ray cluster of machine.cluster {self.asked} has not answered for {seconds + ANSWER:g} s ({method})"
             f"{self._see}."
         )
+
+    def _lost(self, why: str) -> EndpointError:
+        """Before the cluster was joined an error of what was asked for; after that another one takes its place."""
+        return ProcessLost(why) if self.facts else EndpointError(why)
 
     @property
     def _see(self) -> str:
