@@ -36,7 +36,10 @@ LENGTHS = [5, 1, 9, 3, 7, 2, 12]
 LONGEST = 1024  # numbers in the longest sum of these networks and rows, over widths and tokens: 13 x 48, or fewer
 ROUNDING = LONGEST * EPS["fp64"]  # a sum of n numbers is off by n units of the sum of their sizes at most
 SCORES = 2 * EPS["fp32"]  # fp64 rounded to fp32, in which log-probs of scored tokens are kept
-STEPPED = {"rtol": 1e-9, "atol": 1e-11}  # after AdamW, which divides small gradients by their size: between the formats
+STEPPED: dict[str, Any] = {
+    "rtol": 1e-9,
+    "atol": 1e-11,
+}  # after AdamW, which divides small gradients by their size: between the formats
 
 
 @pytest.fixture(scope="module", params=[2, 3])

@@ -26,7 +26,9 @@ from assay.rng import Key
 
 pytestmark = pytest.mark.slow
 BATCH = batch_of(*rows_of([5, 1, 9, 3, 7]))
-STEPPED = {  # how far weights may be apart after AdamW, which divides small gradients by their size
+STEPPED: dict[
+    str, dict[str, Any]
+] = {  # how far weights may be apart after AdamW, which divides small gradients by their size
     "torch": {"rtol": 1e-9, "atol": 1e-11},
     "adapter": {"rtol": 1e-5, "atol": 1e-6},  # `transformers` turns by angles in fp32, also in a network of fp64
 }
