@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -39,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return refuse(error, as_json=as_json)
     except BrokenPipeError:
         # the reader of a pipe left; without this the interpreter complains when it flushes
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        terminal.silence(sys.stdout)
         return 0
     except KeyboardInterrupt:
         return report_failure("Interrupted", "stopped by Ctrl-C.", INTERRUPTED, as_json=as_json)

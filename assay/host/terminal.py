@@ -14,6 +14,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TextIO, TypeVar, cast
 
 R = TypeVar("R")
@@ -78,6 +79,12 @@ def _write(stream: TextIO, text: str) -> None:
     out.flush()
 
 
+def silence(stream: TextIO) -> None:
+    """From now on what is written to the stream goes nowhere: who read it has left."""
+    with Path(os.devnull).open("w") as nowhere:
+        os.dup2(nowhere.fileno(), stream.fileno())
+
+
 def lasting(stream: TextIO) -> TextIO:
     """The stream for programs that write to it themselves: it outlives its terminal.
 
@@ -107,7 +114,7 @@ class Lasting:
         except OSError as error:
             if error.errno not in (errno.EIO, errno.EPIPE):
                 raise
-            os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
+            silence(self._stream)
             return otherwise
 
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from assay.errors import ConfigError
+from assay.host.reach import ADAPTER
 
-CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
+CONFIG, WEIGHTS = ADAPTER, "adapter_model.safetensors"
 ORIGIN = "assay_adapter.json"  # holds the base's fingerprint, for which PEFT's files have no field
 EVERY = "all-linear"
 

@@ -310,7 +310,7 @@ def _run(
     policy = with_adapter(experiment, policy)
     if policy.tokenizer.pictures is not None:
         picture_needs.keep(policy.tokenizer.pictures, folder.path)
-    lost, restarts, begun = False, 0, memory.step  # restarts from one checkpoint, and its step
+    restarts, begun = 0, memory.step  # restarts from one checkpoint, at least one after a loss; and its step
     with judge:
         while True:
             rest = {"quiet": quiet, "shown": shown, "judge": judge, "checkpoint": checkpoint, "longest": longest}
@@ -327,13 +327,13 @@ def _run(
                         f"{str(error).rstrip('.')}, after {restarts} restarts from one checkpoint (machine.restarts); "
                         f"`assay resume {folder.path}` continues from it."
                     ) from error
-                lost, restarts = True, restarts + 1
+                restarts += 1
                 memory = _back_to(folder, experiment, checkpoint)
                 policy = with_adapter(experiment, load_model(experiment))  # engines have trained the one that they took
                 say(f"warning: {str(error).rstrip('.')}. All processes are started again from step {memory.step}.")
             except EndpointError as error:
                 how = f"`assay resume {folder.path}` continues from the last checkpoint."
-                if lost:
+                if restarts:
                     raise Stopped(f"{error} {how}") from error
                 if type(error) is EndpointError and folder.store.steps() and "assay resume" not in str(error):
                     raise EndpointError(f"{error} {how}") from error

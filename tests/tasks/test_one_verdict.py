@@ -63,7 +63,9 @@ def _takes(case: Case) -> float:
 def checked(name: str, cases: Sequence[Case], record: Callable[[str, object], None]) -> None:
     near = near_budget(cases)
     record(NAME, (sum(near), len(cases)))
-    assert sum(near) <= SHARE * len(cases), [case.text[:80] for case, far in zip(cases, near, strict=True) if far][:3]
+    assert sum(near) <= SHARE * len(cases), [
+        case.text[:80] for case, is_near in zip(cases, near, strict=True) if is_near
+    ][:3]
     cases = [case for case, is_near in zip(cases, near, strict=True) if not is_near]
     draw = random.Random(f"order {name}")
     places = list(range(len(cases)))
