@@ -4,7 +4,7 @@ A third of the recipes is drawn by a hash of the commit's id, or of the package'
 that commits take turns. `--drawn-by 'commit 0123456789ab'` draws what another run drew. The best known ones are always
 in it, and those whose method this commit or the working tree changes. Cases of the others are marked `deep`: they run
 in `make test-deep`, with `--all-recipes`, and whenever nothing is asked for by a mark. `make test-fast` has a tenth,
-and the tests of their methods alone.
+and the tests of their methods alone, and starts no external program.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "assay"
 BEST_KNOWN = ("reinforce", "rloo", "grpo", "dr-grpo", "dapo", "gspo", "ppo", "sft", "dpo")
 SHARE, FAST_SHARE = 1 / 3, 1 / 10
-FAST_CASES = 12  # of one test in `make test-fast`, about
+FAST_CASES = 8  # of one test in `make test-fast`, about
 
 
 def _git(*arguments: str) -> str:
@@ -90,10 +90,10 @@ class Draw:
 
     def mark(self, item: pytest.Item, cases: int) -> None:
         """A case outside the draw is a deep one; one outside the smaller draw is a slow one, as are the tests of a
-        method outside it. Of a test with many cases a draw of some `FAST_CASES` is left to `make test-fast`, unless its
-        mark `thin` says otherwise.
+        method outside it, and those of external programs, which take seconds to start. Of a test with many cases a
+        draw of some `FAST_CASES` is left to `make test-fast`, unless its mark `thin` says otherwise.
         """
-        if method_of(item.nodeid) in self.passed_over:
+        if method_of(item.nodeid) in self.passed_over or item.get_closest_marker("external"):
             item.add_marker(pytest.mark.slow)
         if item.get_closest_marker("over_recipes"):
             name = getattr(item, "callspec").params["name"]  # noqa: B009
