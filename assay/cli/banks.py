@@ -176,8 +176,9 @@ def _told(bank: SampleBank, ks: list[int]) -> tuple[Any, str]:
 
 
 def _compare(arguments: argparse.Namespace) -> tuple[Any, str]:
-    from assay.scoring.banks import WORTH, compared
+    from assay.scoring.banks import compared
     from assay.scoring.samples import SampleBank
+    from assay.scoring.verdict import WORTH
     from assay.view.banks import compared_table
 
     worth = WORTH if arguments.worth is None else arguments.worth

@@ -20,7 +20,9 @@ from assay.host import terminal
 from assay.lab.seeds import Method, methods, recipe_of, task_of
 from assay.record import RunFolder
 from assay.record.panel import duration, number
-from assay.scoring.bank import Bank, difference
+from assay.scoring.bank import Bank, paired_passes
+from assay.scoring.bank import as_json as interval_json
+from assay.scoring.verdict import Family, Judgement, Stated, Word, judge
 from assay.view.text import chance, change, score
 
 if TYPE_CHECKING:
@@ -39,14 +41,15 @@ SPENT = {  # measures of cost -> their names in tables and plots
     "optimiser_steps": "optimiser steps",
 }
 Spent = Mapping[str, float | None]
-STYLES = {"higher": "green", "lower": "red"}  # of a verdict
+STYLES: Mapping[Word | None, str] = {"BETTER": "green", "WORSE": "red"}
 SEEDS = (
-    "Intervals are over seeds and problems, 95 %; differences are paired by both. p and verdicts are corrected for the "
-    "number of methods (Holm). Tokens and time are those of all seeds together."
+    "Intervals of scores are 95 % each, over seeds and problems; differences are paired by both. One family of {}: "
+    "their intervals hold together at 95 %. Tokens and time are those of all seeds together."
 )
 CAVEAT = (
-    "Intervals are over problems, 95 %. One run is one seed: this compares checkpoints, not methods. "
-    "The best score is the highest of several, and therefore on average too high."
+    "Intervals of scores are 95 % each, over problems. One family of {}: their intervals hold together at 95 %. One "
+    "run is one seed: this compares checkpoints, not methods. The best score is the highest of several, and therefore "
+    "on average too high."
 )
 
 
@@ -73,9 +76,10 @@ class Arm:
     set: str | None  # the evaluation set of `final`
     final: Estimate | None
     best: Json | None  # the highest score during training, with its step and set
-    difference: Estimate | None  # `final` minus that of the first run on this task, paired by problem
+    difference: Estimate | None  # of `final` from that of the first run on this task; intervals hold together at 95 %
     shared_problems: int  # problems on which both runs were evaluated
-    verdict: str  # first, higher, lower, undecided, or the reason why there is no difference
+    word: Word | None  # None of the first run, and where there is no difference
+    verdict: str  # the word with what it lacks; "first", or the reason why there is no difference
     spent: Spent
     scores: tuple[Point, ...]  # during training
     rewards: tuple[tuple[Spent, float], ...]  # (cost, mean reward) of each step
@@ -91,6 +95,7 @@ class Comparison:
 
     arms: tuple[Arm, ...]
     methods: tuple[Method, ...] = ()
+    family: str = ""  # the differences that are judged together
     judged_otherwise: tuple[str, ...] = ()  # verifiers that judged two of these runs in two versions
 
 
@@ -110,11 +115,13 @@ def compare_runs(paths: Sequence[Path | str]) -> Comparison:
     tasks = [task_of(run) for run in runs]
     labels = _labels([recipe_of(run) for run in runs], tasks, [Path(path).name for path in paths])
     firsts = [tasks.index(task) for task in tasks]
+    family = Family("differences between runs", len(runs) - len(set(firsts)))
     arms = tuple(
-        _arm(run, label, entries, final, finals[first], first=position == first)
+        _arm(run, label, entries, final, None if position == first else _claim(finals[first], final, family))
         for position, (run, label, entries, final, first) in enumerate(zip(runs, labels, evals, finals, firsts))
     )
-    return Comparison(arms, methods(runs, finals), judged_otherwise(runs))
+    found = methods(runs, finals)
+    return Comparison(arms, found, found[0].family if found else str(family), judged_otherwise(runs))
 
 
 def judged_otherwise(runs: Sequence[RunFolder]) -> tuple[str, ...]:
@@ -154,16 +161,14 @@ def _labels(recipes: Sequence[str], tasks: Sequence[str], names: Sequence[str]) 
     return [f"{recipe} {name}".strip() for recipe, name in zip(recipes, names)]
 
 
-def _arm(
-    run: RunFolder, label: str, entries: Sequence[Json], final: Json | None, reference: Json | None, *, first: bool
-) -> Arm:
+def _arm(run: RunFolder, label: str, entries: Sequence[Json], final: Json | None, claim: _Claim | None) -> Arm:
     metrics = run.read("metrics", skip_damaged=True)
     spent: dict[int, Spent] = {0: dict.fromkeys(SPENT, 0.0)}
     spent |= {record["step"]: _until(record) for record in metrics}
     watched = _watched(entries)
     scores = tuple(Point(e["step"], spent.get(e["step"], {}), **_estimate(e)) for e in watched)
     top = max(scores, key=lambda point: point.mean, default=None)
-    claim, shared, verdict = (None, 0, "first") if first else _claim(reference, final)
+    claim = claim or _Claim("first")
     return Arm(
         run=str(run.path),
         label=label,
@@ -173,9 +178,10 @@ def _arm(
         set=None if final is None else str(final["set"]),
         final=None if final is None else _estimate(final),
         best=None if top is None else {"set": watched[0]["set"], **vars(top)},
-        difference=claim,
-        shared_problems=shared,
-        verdict=verdict,
+        difference=claim.judgement and interval_json(claim.judgement.found),
+        shared_problems=claim.problems,
+        word=claim.judgement and claim.judgement.word,
+        verdict=str(claim.judgement) if claim.judgement else claim.reason,
         spent=_spent(metrics),
         scores=scores,
         rewards=tuple((spent[r["step"]], r["reward/mean"]) for r in metrics if "reward/mean" in r),
@@ -194,26 +200,30 @@ def _watched(entries: Sequence[Json]) -> list[Json]:
     return max(counts.values(), key=len, default=[])
 
 
-def _claim(reference: Json | None, final: Json | None) -> tuple[Json | None, int, str]:
-    """(paired difference, number of shared problems, verdict)."""
+@dataclass(frozen=True)
+class _Claim:
+    """How a run differs from the first one on its task, or the reason why nothing can be said."""
+
+    reason: str = ""
+    judgement: Judgement | None = None
+    problems: int = 0  # on which both runs were evaluated
+
+
+def _claim(reference: Json | None, final: Json | None, family: Family) -> _Claim:
     if reference is None or final is None:
-        return None, 0, "not evaluated"
+        return _Claim("not evaluated")
     if reference["set"] != final["set"]:
-        return None, 0, "other evaluation sets"
+        return _Claim("other evaluation sets")
     if "bank" not in reference or "bank" not in final:
-        return None, 0, "answers of the evaluations were not saved"
+        return _Claim("answers of the evaluations were not saved")
     before, after = Bank.from_json(reference["bank"]), Bank.from_json(final["bank"])
     if (before.max_new, before.temperature) != (after.max_new, after.temperature):
-        return None, 0, "evaluated with other lengths or temperatures"
+        return _Claim("evaluated with other lengths or temperatures")
     try:
-        found = difference(before, after, [1])
+        (found,) = paired_passes(before, after, [1])
     except DataError:
-        return None, 0, "no shared problems"
-    value = found["pass"]["1"]
-    if value["low"] is None:
-        return value, found["problems"], "undecided"
-    verdict = "higher" if value["low"] > 0 else "lower" if value["high"] < 0 else "undecided"
-    return value, found["problems"], verdict
+        return _Claim("no shared problems")
+    return _Claim("", judge(found, Stated(), family), len(found.values))
 
 
 def _spent(metrics: Sequence[Json]) -> dict[str, float | None]:
@@ -235,8 +245,12 @@ def as_json(comparison: Comparison) -> Json:
     }
     if comparison.methods:
         about["methods"] = [dataclasses.asdict(method) for method in comparison.methods]
-    note = SEEDS if comparison.methods else CAVEAT
-    return {**about, "note": note, "judged_otherwise": list(comparison.judged_otherwise)}
+    said = {"family": comparison.family, "note": _note(comparison)}
+    return {**about, **said, "judged_otherwise": list(comparison.judged_otherwise)}
+
+
+def _note(comparison: Comparison) -> str:
+    return (SEEDS if comparison.methods else CAVEAT).format(comparison.family)
 
 
 def render(comparison: Comparison) -> Table:
@@ -249,7 +263,7 @@ def _table_of_methods(comparison: Comparison) -> Table:
     from rich.text import Text
 
     by_run = {arm.run: arm for arm in comparison.arms}
-    table = Table(caption=SEEDS, caption_justify="left", title_justify="left")
+    table = Table(caption=_note(comparison), caption_justify="left", title_justify="left")
     table.add_column("task")
     table.add_column("method")
     for heading in ("seeds", "final pass@1", "difference", "p", "tokens", "time"):
@@ -262,7 +276,7 @@ def _table_of_methods(comparison: Comparison) -> Table:
             Text(terminal.plain(method.label)),
             str(len(method.seeds)),
             Text(score(method.final)),
-            Text(claim, style=STYLES.get(method.verdict, "")),
+            Text(claim, style=STYLES.get(method.word, "")),
             chance(method.p),
             *(_total(spent, name, shown) for name, shown in (("generated_tokens", _amount), ("seconds", duration))),
         )
@@ -279,13 +293,13 @@ def _table_of_runs(comparison: Comparison) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(caption=CAVEAT, caption_justify="left", title_justify="left")
+    table = Table(caption=_note(comparison), caption_justify="left", title_justify="left")
     table.add_column("task")
     table.add_column("run")
     for heading in ("steps", "final pass@1", "difference", "best", "tokens", "verified", "trained", "updates", "time"):
         table.add_column(heading, justify="right", no_wrap=heading not in ("difference", "final pass@1"))
     for arm in comparison.arms:
-        style = STYLES.get(arm.verdict, "")
+        style = STYLES.get(arm.word, "")
         claim = arm.verdict if arm.difference is None else f"{change(arm.difference)} {arm.verdict}"
         table.add_row(
             Text(terminal.plain(arm.task)),

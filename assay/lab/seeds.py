@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,14 +13,15 @@ import numpy as np
 
 from assay.record import RunFolder
 from assay.scoring.bank import Bank
-from assay.scoring.inference import Effect, effect, effect_of_seeds, holm, seeds_needed
+from assay.scoring.inference import Bounds, Effect, Few, effect, effect_of_seeds
+from assay.scoring.intervals import Interval
+from assay.scoring.verdict import Estimate, Family, Judgement, Stated, Word, judge
 from assay.tasks import short
 
 Json = Mapping[str, Any]
 
-ALPHA = 0.05
-WORTH = 0.02  # the smallest difference of pass@1 worth knowing
 WHOLE = "the whole exam"  # in the place of a problem, where nothing is known of single ones
+SHARES, DIFFERENCES = (0.0, 1.0), (-1.0, 1.0)  # in which shares of right answers lie, and their differences
 NO_MATTER = ("seed", "machine", "saving", "tracking")  # settings of an experiment that are no part of its method
 
 
@@ -32,11 +34,11 @@ class Method:
     runs: tuple[str, ...]
     seeds: tuple[int, ...]
     final: dict[str, float] | None  # mean, low, high of the final pass@1 over seeds and problems
-    difference: dict[str, float] | None  # likewise, paired by seed and problem
-    p: float | None  # of the difference, corrected for the number of methods
-    p_equal: float | None  # of one larger than `WORTH`, likewise: small where the methods are equally good
-    verdict: str  # first, higher, lower, equal, undecided, or the reason why there is no difference
-    seeds_needed: int | None  # that would show a difference of `WORTH` in four of five studies
+    difference: dict[str, float] | None  # paired by seed and problem; all of a family hold together at 95 %
+    p: float | None  # of the word, corrected for the family
+    word: Word | None  # None of the first method, and where there is no difference
+    verdict: str  # the word with what it lacks; "first", or the reason why there is no difference
+    family: str  # the differences that are judged together
 
 
 @dataclass(frozen=True)
@@ -52,41 +54,37 @@ class Examined:
 
 @dataclass(frozen=True)
 class Claim:
-    """How a method differs from the first, or the reason why nothing can be said. `judged` corrects p for the number of
-    claims that are made at once, and says the verdict.
-    """
+    """How a method differs from the first, or the reason why nothing can be said."""
 
-    effect: Effect | None = None
-    seeds_needed: int | None = None
+    effect: Estimate | None = None
     reason: str = ""
-    p: float | None = None
-    p_equal: float | None = None
+    judgement: Judgement | None = None  # once it is judged
+
+    @property
+    def word(self) -> Word | None:
+        return self.judgement and self.judgement.word
 
     @property
     def verdict(self) -> str:
-        if self.effect is None or self.p is None or self.p_equal is None:
-            return self.reason
-        if self.p < ALPHA:
-            return "higher" if self.effect.mean > 0 else "lower"
-        if self.p_equal < ALPHA:
-            return f"equal within {WORTH}"
-        return f"undecided; {self.needed}"
+        return self.reason if self.judgement is None else str(self.judgement)
 
     @property
-    def needed(self) -> str:
-        """What would show a difference of `WORTH`: more seeds, or more problems where these many seeds are enough."""
-        enough = self.effect is not None and self.seeds_needed is not None and self.seeds_needed <= self.effect.seeds
-        return f"more problems would show {WORTH}" if enough else f"{self.seeds_needed} seeds would show {WORTH}"
+    def p(self) -> float | None:
+        return self.judgement and self.judgement.p
+
+    @property
+    def difference(self) -> dict[str, float] | None:
+        """The difference with an interval that holds together with those of its family."""
+        return None if self.judgement is None else as_dict(self.judgement.found)
+
+    def judged(self, family: Family) -> Claim:
+        """The claim with what may be said of it as one of this family."""
+        if self.effect is None:
+            return self
+        return dataclasses.replace(self, judgement=judge(self.effect, Stated(), family))
 
 
-def judged(claims: Sequence[Claim]) -> list[Claim]:
-    """The claims with Holm's correction over all of them that have an effect."""
-    effects = [claim.effect for claim in claims if claim.effect]
-    chances = iter(zip(holm([one.p for one in effects]), holm([one.p_within(WORTH) for one in effects]), strict=True))
-    return [
-        dataclasses.replace(claim, **dict(zip(("p", "p_equal"), next(chances), strict=True))) if claim.effect else claim
-        for claim in claims
-    ]
+FIRST = Claim(reason="first")
 
 
 def methods(runs: Sequence[RunFolder], finals: Sequence[Json | None]) -> tuple[Method, ...]:
@@ -99,24 +97,23 @@ def methods(runs: Sequence[RunFolder], finals: Sequence[Json | None]) -> tuple[M
     examined = [_examined([(_seed(runs[place]), finals[place]) for place in places]) for places in groups]
     tasks = [task_of(runs[places[0]]) for places in groups]
     firsts = [tasks.index(task) for task in tasks]
-    claims = judged(
-        [
-            Claim(reason="first") if first == place else claim_of(examined[first], examined[place])
-            for place, first in enumerate(firsts)
-        ]
-    )
+    family = Family("differences from the first method of a task", len(groups) - len(set(firsts)))
+    claims = [
+        FIRST if first == place else claim_of(examined[first], examined[place]).judged(family)
+        for place, first in enumerate(firsts)
+    ]
     return tuple(
         Method(
             label=name,
             task=task,
             runs=tuple(str(runs[place].path) for place in places),
             seeds=tuple(_seed(runs[place]) for place in places),
-            final=bounds(mean_of(own)),
-            difference=bounds(claim.effect),
+            final=as_dict(mean_of(own)),
+            difference=claim.difference,
             p=claim.p,
-            p_equal=claim.p_equal,
+            word=claim.word,
             verdict=claim.verdict,
-            seeds_needed=claim.seeds_needed,
+            family=str(family),
         )
         for name, task, places, own, claim in zip(_names(groups, runs), tasks, groups, examined, claims, strict=True)
     )
@@ -192,13 +189,13 @@ def shares(problems: Sequence[str], n: Iterable[int], right: Iterable[int]) -> d
 
 def mean_of(examined: Examined) -> Effect | None:
     """The mean score with its interval over seeds and problems; None with fewer than two of either."""
-    return _effect(_table(list(examined.scores.values())), whole=_is_whole(examined))
+    return _effect(_table(list(examined.scores.values())), whole=_is_whole(examined), bounds=SHARES)
 
 
-def _effect(values: np.ndarray, *, whole: bool) -> Effect | None:
+def _effect(values: np.ndarray, *, whole: bool, bounds: Bounds) -> Effect | None:
     if whole and values.shape[0] >= 2 and values.shape[1] == 1:
-        return effect_of_seeds(values[:, 0].tolist())
-    return effect(values) if min(values.shape) >= 2 else None
+        return effect_of_seeds(values[:, 0].tolist(), bounds=bounds)
+    return effect(values, bounds=bounds) if min(values.shape) >= 2 else None
 
 
 def _is_whole(examined: Examined) -> bool:
@@ -206,19 +203,21 @@ def _is_whole(examined: Examined) -> bool:
 
 
 def claim_of(first: Examined, other: Examined) -> Claim:
-    """The difference `other` - `first`, paired by seed and problem, before any correction."""
+    """The difference `other` - `first`, paired by seed and problem, not yet judged."""
     if len(first.asked | other.asked) > 1:
         return Claim(reason="evaluated with other sets, lengths or temperatures")
     seeds = sorted(first.scores.keys() & other.scores.keys())
-    if len(seeds) < 2:
-        return Claim(reason=f"shared seeds: {len(seeds)}; at least two are needed")
     both = _table([*(first.scores[seed] for seed in seeds), *(other.scores[seed] for seed in seeds)])
     differences = both[len(seeds) :] - both[: len(seeds)]
-    found = _effect(differences, whole=_is_whole(first) and _is_whole(other))
-    if found is None:
-        return Claim(reason="no shared problems")
-    return Claim(found, seeds_needed(differences.mean(1).tolist(), WORTH))
+    if len(seeds) < 2:
+        return Claim(Few(float(differences.mean()) if differences.size else math.nan, len(seeds)))
+    found = _effect(differences, whole=_is_whole(first) and _is_whole(other), bounds=DIFFERENCES)
+    return Claim(reason="no shared problems") if found is None else Claim(found)
 
 
-def bounds(found: Effect | None) -> dict[str, float] | None:
-    return None if found is None else {"mean": found.mean, "low": found.low, "high": found.high}
+def as_dict(found: Effect | Interval | None) -> dict[str, float] | None:
+    """Mean, low and high, as far as they are known."""
+    if found is None or math.isnan(found.mean):
+        return None
+    known = {"mean": found.mean, "low": found.low, "high": found.high}
+    return {name: value for name, value in known.items() if not math.isnan(value)}

@@ -10,14 +10,14 @@ from typing import Any, Literal
 import numpy as np
 
 from assay.errors import DataError
-from assay.scoring.bank import RESAMPLING, Bank, as_json, common, difference, powers, summary
+from assay.scoring.bank import RESAMPLING, Bank, as_json, common, paired_passes, powers, summary
 from assay.scoring.bayes import better, fit_beta, pass_posterior, posterior
 from assay.scoring.intervals import interval
 from assay.scoring.passk import all_at_k, area, pass_at_k, pass_errors, unsolved_bound
 from assay.scoring.power import Spread, problems_needed, samples_needed
 from assay.scoring.samples import SampleBank
+from assay.scoring.verdict import WORTH, Family, Judgement, Stated, judge
 
-WORTH = 0.02  # the smallest difference of interest
 UNJUDGED = 0.005  # share of samples without a verdict above which a bank is incomplete
 TEMPERATURES = (0.4, 0.6, 0.8, 1.0)  # among which a model's best is chosen
 DEPENDS = "temperature-dependent"
@@ -97,6 +97,8 @@ def compared(
             f"a comparison needs two problems and two samples of each; the banks share {len(before)}, with {fewest}."
         )
     ks = sorted(set(ks)) or powers(fewest)
+    family = Family("differences between the banks, one for each k", len(ks))
+    judgements = [judge(one, Stated(worth), family) for one in paired_passes(before, after, ks)]
     pair = (before.n, before.correct), (after.n, after.correct)
     chosen = first.select(before.problems), other.select(before.problems)
     spread = _spread(*chosen)
@@ -112,13 +114,17 @@ def compared(
             str(k): [float(pass_at_k(*counts, k=k).mean()) for counts in pair]  # of the first, of the other
             for k in ks
         },
-        "difference": difference(before, after, ks),
+        "difference": {
+            "problems": len(before),
+            "family": str(family),
+            "pass": {str(k): judged_json(one) for k, one in zip(ks, judgements, strict=True)},
+        },
         "changed": _changed(*chosen),
         "better": dataclasses.asdict(better(*pair, RESAMPLING("better"))),
         "settle": {
             "worth": worth,
-            "problems": problems_needed(spread, worth, samples=fewest),
-            "samples": samples_needed(spread, worth, problems=len(before)),
+            "problems": problems_needed(spread, worth, samples=fewest, level=family.level),
+            "samples": samples_needed(spread, worth, problems=len(before), level=family.level),
         },
     }
 
@@ -193,24 +199,25 @@ def parity(base: str, child: str, sampled: Sampled, ks: Sequence[int]) -> Json:
     found: Json = {"base": base, "child": child, "temperatures": list(TEMPERATURES), "pass": {}}
     tests: dict[tuple[str, float], Bank] = {}
 
-    def tested(heats: Sequence[float]) -> Json:
+    def judged_at(heats: Sequence[float], k: int) -> Json:
         for model, heat in zip(models, heats, strict=True):
             if (model, heat) not in tests:
                 tests[model, heat] = sampled(model, heat, "test").counts()
         before, after = (tests[place] for place in zip(models, heats, strict=True))
-        return {"temperatures": list(heats), "difference": difference(before, after, [k])["pass"][str(k)]}
+        (difference,) = paired_passes(before, after, [k])
+        return {"temperatures": list(heats), **judged_json(judge(difference, Stated(), family))}
 
+    family = Family("differences at two temperatures, for each k", 2 * len(ks))
     for k in ks:
         passes = [{h: float(pass_at_k(b.n, b.correct, k=k).mean()) for h, b in one.items()} for one in curves]
-        equal, own = tested((1.0, 1.0)), tested([best(scores) for scores in passes])
-        said = [direction(one["difference"]) for one in (equal, own)]
+        equal, own = (judged_at(heats, k) for heats in ((1.0, 1.0), [best(scores) for scores in passes]))
         found["pass"][str(k)] = {
             "valid": [{f"{heat:g}": value for heat, value in scores.items()} for scores in passes],
-            "equal": equal | {"said": said[0]},
-            "own": own | {"said": said[1]},
-            "conclusion": said[0] if said[0] == said[1] else DEPENDS,
+            "equal": equal,
+            "own": own,
+            "conclusion": equal["word"] if equal["word"] == own["word"] else DEPENDS,
         }
-    return found
+    return found | {"family": str(family)}
 
 
 def best(scores: Mapping[float, float]) -> float:
@@ -218,12 +225,9 @@ def best(scores: Mapping[float, float]) -> float:
     return max(scores, key=lambda heat: (scores[heat], heat))
 
 
-def direction(difference: Mapping[str, Any]) -> str:
-    """What the interval of a difference says: higher, lower, or undecided."""
-    low, high = difference["low"], difference["high"]
-    if low is None or high is None:
-        return "undecided"
-    return "higher" if low > 0 else "lower" if high < 0 else "undecided"
+def judged_json(judged: Judgement) -> Json:
+    """A difference with the interval that holds together with its family's, and its word, also with what it lacks."""
+    return as_json(judged.found) | {"word": judged.word, "said": str(judged), "p": judged.p}
 
 
 def _known(value: float) -> float | None:

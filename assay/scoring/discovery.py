@@ -9,11 +9,11 @@ did not: so curves, gained problems and zero sets are all compared after this co
     reach    whether n samples of the child solve more than times n of the base    all problems
     zero     whether they do so where n samples of the base solved nothing        its zero set, `boundary.expansion`
 
-The three are judged by `verdict`, and together
+The three are one family, each stated to go up (`verdict`), and together
 
     discovery      zero SUPPORTED and reach SUPPORTED
     mixed          zero SUPPORTED, reach not: new problems are solved, and as many others are lost
-    sharpening     first SUPPORTED, reach REFUTED or REVERSED, zero not SUPPORTED
+    sharpening     first SUPPORTED, reach REFUTED or EQUAL, zero not SUPPORTED
     undetermined   otherwise; also where base and child do not differ
 
 A chance below 3 / n per sample cannot be told from 0 by n samples (`blind_below`).
@@ -37,15 +37,15 @@ from assay.scoring.boundary import (
     misses,
     require_pair,
 )
-from assay.scoring.intervals import Interval
-from assay.scoring.verdict import Judgement, verdict
+from assay.scoring.intervals import LEVEL, Interval, Resampled
+from assay.scoring.verdict import WORTH, Family, Judgement, Stated, judge
 
 Word = Literal["sharpening", "discovery", "mixed", "undetermined"]
-WORTH = 0.02  # the smallest difference of pass@k worth knowing
-ZERO_WORTH = 0.10  # likewise on a zero set, which is small
+ZERO_WORTH = 0.10  # the smallest difference worth knowing on a zero set, which is small
 FEWEST_ZERO = 20  # problems of a zero set of which something can be said
 DRAWS = 2_000  # resampled sets of problems
-LEVELS = (0.025, 0.975)
+FAMILY = Family("conditions of sharpening and discovery", 3)
+EXCLUDED = ("REFUTED", "EQUAL")  # words of what is smaller than is worth knowing
 
 
 @dataclass(frozen=True)
@@ -95,15 +95,14 @@ def sharpen_or_discover(
     seen = table.measured(np.full((1, len(base)), 1 / len(base)))[0]
     generator = (key or Key("sharpening or discovery"))("bootstrap", len(base), draws).generator()
     weights = generator.multinomial(len(base), np.full(len(base), 1 / len(base)), size=draws) / len(base)
-    bounds = np.quantile(table.measured(weights), LEVELS, axis=0)
     times, first, reach, zero = (
-        Interval(*map(float, (mean, *low_high))) for mean, low_high in zip(seen, bounds.T, strict=True)
+        Resampled(float(mean), column) for mean, column in zip(seen, table.measured(weights).T, strict=True)
     )
     zero_problems = float(table.zero.sum())
     judged = (
-        verdict(first, worth),
-        verdict(reach, worth),
-        verdict(zero, zero_worth) if zero_problems >= FEWEST_ZERO else None,
+        judge(first, Stated(worth, "up"), FAMILY),
+        judge(reach, Stated(worth, "up"), FAMILY),
+        judge(zero, Stated(zero_worth, "up"), FAMILY) if zero_problems >= FEWEST_ZERO else None,
     )
     word, reason = _called(*judged, zero_problems)
     return Boundary(
@@ -111,7 +110,7 @@ def sharpen_or_discover(
         reason=reason,
         n=n,
         blind_below=3 / n,
-        times=times,
+        times=times.within(LEVEL),
         first=judged[0],
         reach=judged[1],
         zero=judged[2],
@@ -126,14 +125,14 @@ def _called(first: Judgement, reach: Judgement, zero: Judgement | None, problems
     if zero is None:
         return "undetermined", f"the zero set has {problems:.0f} problems, fewer than {FEWEST_ZERO}: take harder ones"
     if zero.word == "SUPPORTED" and reach.word == "SUPPORTED":
-        return "discovery", f"it solves what the base does not: on the zero set {zero.reason}"
+        return "discovery", f"it solves what the base does not: on the zero set {zero.numbers}"
     if zero.word == "SUPPORTED":
-        return "mixed", f"on the zero set {zero.reason}; over all problems {reach.reason}"
-    if first.word == "SUPPORTED" and reach.word in ("REFUTED", "REVERSED"):
-        return "sharpening", f"pass@1 {first.reason}, and beyond the base given as many tries more {reach.reason}"
-    if first.word != "SUPPORTED" and reach.word in ("REFUTED", "REVERSED"):
-        return "undetermined", f"the child is not better than its base: pass@1 {first.reason}"
-    return "undetermined", f"what the child reaches beyond its base is not settled: {reach.reason}"
+        return "mixed", f"on the zero set {zero.numbers}; over all problems {reach.numbers}"
+    if first.word == "SUPPORTED" and reach.word in EXCLUDED:
+        return "sharpening", f"pass@1 {first.numbers}, and beyond the base given as many tries more {reach.numbers}"
+    if first.word != "SUPPORTED" and reach.word in EXCLUDED:
+        return "undetermined", f"the child is not better than its base: pass@1 {first.numbers}"
+    return "undetermined", f"what the child reaches beyond its base is not settled: {reach.numbers}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,6 +5,8 @@ Two checkpoints are compared by the mean of their paired differences on the same
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import NormalDist
 
@@ -16,9 +18,27 @@ from assay.rng import Key
 SMALL = 200  # with fewer problems the intervals are bias-corrected and accelerated (BCa)
 DRAWS = 10_000  # resampled sets of problems
 LEVEL = 0.95
+POWER = 0.8  # the chance with which a difference is to be shown: in four of five studies
 _CHUNK = 2_000_000  # resampled indices held at once
 
 _normal = NormalDist()
+
+
+@dataclass(frozen=True)
+class Needed:
+    """What would resolve an undecided claim in four of five studies; what is None may stay as it is.
+
+    Needed(seeds=9)
+    """
+
+    seeds: int | None = None
+    problems: int | None = None
+
+    def __str__(self) -> str:
+        """`9 seeds`, `700 problems`, or both."""
+        told = [f"{self.seeds} seeds"] if self.seeds is not None else []
+        told += [f"{self.problems:,} problems"] if self.problems is not None else []
+        return " and ".join(told)
 
 
 @dataclass(frozen=True)
@@ -34,10 +54,6 @@ class Interval:
 
     def __contains__(self, value: float) -> bool:
         return self.low <= value <= self.high
-
-    @property
-    def excludes_zero(self) -> bool:
-        return self.low > 0 or self.high < 0
 
 
 def interval(
@@ -59,22 +75,120 @@ def intervals(
     values: np.ndarray, key: Key, *, level: float = LEVEL, draws: int = DRAWS, bounds: tuple[float, float] = (0.0, 1.0)
 ) -> list[Interval]:
     """One interval for each column of float[M, K]; all columns use the same resampled problems."""
+    return [one.within(level) for one in over_problems(values, key, draws=draws, bounds=bounds)]
+
+
+@dataclass(frozen=True, eq=False)
+class OverProblems:
+    """The mean of a value over problems, which were drawn from something larger: nothing is said of new seeds.
+
+    over_problems(after - before, key, bounds=(-1.0, 1.0))[0].within(0.95)
+    """
+
+    values: np.ndarray  # float[M]
+    resampled: np.ndarray  # float[draws], means over M problems drawn again; empty for a single problem
+    bounds: tuple[float, float]  # in which every value lies
+
+    @property
+    def seeds(self) -> None:
+        return None
+
+    @property
+    def mean(self) -> float:
+        return float(self.values.mean())
+
+    @property
+    def _alike(self) -> bool:
+        return bool(np.ptp(self.values) <= 1e-12)
+
+    def within(self, level: float) -> Interval:
+        """The interval at this level; without bounds for a single problem."""
+        M, mean = len(self.values), self.mean
+        if M == 1:
+            return Interval(mean, math.nan, math.nan)
+        if self._alike:
+            return of_constant(mean, M, level, self.bounds)
+        tails = ((1 - level) / 2, (1 + level) / 2)
+        chosen = _bca_tails(self.values, self.resampled, tails) if M < SMALL else tails
+        return Interval(mean, *map(float, np.quantile(self.resampled, chosen)))
+
+    def chance(self, truth: float) -> float:
+        """The chance of a mean so far from this truth, on either side: 1 minus the level whose interval touches it.
+        With n resampled sets no chance below 1 / n can be told.
+        """
+        if len(self.values) == 1 or self.mean == truth:
+            return 1.0
+        if self._alike:
+            return share_outside(self.mean, len(self.values), truth, self.bounds)
+        return _touching(self.within, truth, 1 / len(self.resampled))
+
+    def power(self, size: float, level: float) -> float:
+        """The chance that so many problems leave 0 outside the interval at this level, if the truth is `size`."""
+        error = self._spread / math.sqrt(len(self.values))
+        return 1.0 if not error else _normal.cdf(size / error - _normal.inv_cdf((1 + level) / 2))
+
+    def needed(self, size: float, level: float, *, power: float = POWER) -> Needed | None:
+        """The problems that show a mean of this size with this chance: (z + z')^2 variance / size^2. The variance
+        contains the noise of the samples of each problem.
+        """
+        if not self._spread:
+            return None
+        z = _normal.inv_cdf((1 + level) / 2) + _normal.inv_cdf(power)
+        return Needed(problems=max(2, math.ceil(z**2 * self._spread**2 / size**2)))
+
+    @property
+    def _spread(self) -> float:
+        return 0.0 if len(self.values) == 1 or self._alike else float(self.values.std(ddof=1))
+
+
+@dataclass(frozen=True, eq=False)
+class Resampled:
+    """A measure that is no mean, such as a ratio, by what it is on problems drawn again. What other numbers of problems
+    would show cannot be told.
+    """
+
+    mean: float  # on the problems at hand
+    resampled: np.ndarray  # float[draws]
+
+    @property
+    def seeds(self) -> None:
+        return None
+
+    def within(self, level: float) -> Interval:
+        low, high = np.quantile(self.resampled, ((1 - level) / 2, (1 + level) / 2))
+        return Interval(self.mean, float(low), float(high))
+
+    def chance(self, truth: float) -> float:
+        """1 minus the level whose interval touches this truth."""
+        return _touching(self.within, truth, 1 / len(self.resampled))
+
+    def power(self, size: float, level: float) -> None:
+        return None
+
+    def needed(self, size: float, level: float) -> None:
+        return None
+
+
+def _touching(within: Callable[[float], Interval], truth: float, least: float) -> float:
+    """1 minus the level whose interval touches this truth, which is no less than `least`."""
+    low, high = math.log(least), 0.0
+    if truth not in within(1 - least):
+        return least
+    while high - low > 1e-6:
+        middle = (low + high) / 2
+        low, high = (middle, high) if truth in within(1 - math.exp(middle)) else (low, middle)
+    return math.exp(high)
+
+
+def over_problems(
+    values: np.ndarray, key: Key, *, draws: int = DRAWS, bounds: tuple[float, float] = (0.0, 1.0)
+) -> list[OverProblems]:
+    """One mean for each column of float[M, K], with values within `bounds`; all use the same resampled problems."""
     M = len(values)
     if M == 0:
         raise DataError("an interval over problems needs problems; the set is empty.")
-    means = values.mean(axis=0)
-    if M == 1:
-        return [Interval(float(mean), float("nan"), float("nan")) for mean in means]
-    resampled = _resampled_means(values, key, draws)
-    limits = []
-    for column, mean, sample in zip(values.T, means, resampled.T):
-        if np.ptp(column) <= 1e-12:
-            limits.append(_constant(float(mean), M, level, bounds))
-            continue
-        tails = ((1 - level) / 2, (1 + level) / 2)
-        low, high = np.quantile(sample, _bca_tails(column, sample, tails) if M < SMALL else tails)
-        limits.append(Interval(float(mean), float(low), float(high)))
-    return limits
+    resampled = _resampled_means(values, key, draws) if M > 1 else np.empty((0, values.shape[1]))
+    return [OverProblems(column, sample, bounds) for column, sample in zip(values.T, resampled.T, strict=True)]
 
 
 def _resampled_means(values: np.ndarray, key: Key, draws: int) -> np.ndarray:
@@ -107,11 +221,20 @@ def _bca_tails(column: np.ndarray, sample: np.ndarray, tails: tuple[float, float
     return [_normal.cdf(z0 + z / (1 - a * z)) for z in shifted]
 
 
-def _constant(value: float, M: int, level: float, bounds: tuple[float, float]) -> Interval:
-    """The interval for M equal values, where the bootstrap would give no width.
+def of_constant(value: float, units: int, level: float, bounds: tuple[float, float]) -> Interval:
+    """The interval for so many equal values, where the bootstrap would give no width.
 
-    If more than a share q = 1 - (1 - level)^(1/M) of all problems had other values, at least one of M would have shown
-    it with probability `level`.
+    If more than a share q = 1 - (1 - level)^(1/M) of all units had other values, at least one of M would have shown it
+    with probability `level`.
     """
-    q = 1 - (1 - level) ** (1 / M)
+    q = 1 - (1 - level) ** (1 / units)
     return Interval(value, value - q * (value - bounds[0]), value + q * (bounds[1] - value))
+
+
+def share_outside(value: float, units: int, truth: float, bounds: tuple[float, float]) -> float:
+    """The chance of so many equal values if the truth is another one: 1 minus the level at which `of_constant` touches
+    it. 0 where no share of other values within the bounds comes to that truth.
+    """
+    reach = value - bounds[0] if truth < value else bounds[1] - value
+    q = abs(truth - value) / reach if reach > 0 else math.inf
+    return (1 - q) ** units if q < 1 else 0.0

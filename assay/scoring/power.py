@@ -14,10 +14,8 @@ from statistics import NormalDist
 import numpy as np
 
 from assay.errors import DataError
-from assay.scoring.intervals import LEVEL
+from assay.scoring.intervals import LEVEL, POWER
 from assay.scoring.passk import Counts
-
-POWER = 0.8
 
 
 @dataclass(frozen=True)
@@ -47,29 +45,31 @@ class Spread:
         return self.omega + (self.first + self.other) / samples
 
 
-def problems_needed(spread: Spread, worth: float, *, samples: int, power: float = POWER) -> int:
+def problems_needed(spread: Spread, worth: float, *, samples: int, power: float = POWER, level: float = LEVEL) -> int:
     """How many problems show a difference of this size with this chance, with so many samples of each."""
     _positive(worth, samples)
-    return max(2, math.ceil(_reach(power) ** 2 * spread.of_a_problem(samples) / worth**2))
+    return max(2, math.ceil(_reach(power, level) ** 2 * spread.of_a_problem(samples) / worth**2))
 
 
-def samples_needed(spread: Spread, worth: float, *, problems: int, power: float = POWER) -> int | None:
+def samples_needed(
+    spread: Spread, worth: float, *, problems: int, power: float = POWER, level: float = LEVEL
+) -> int | None:
     """How many samples of each of so many problems show it; None where no number does, and more problems are needed."""
     _positive(worth, problems)
-    left = problems * (worth / _reach(power)) ** 2 - spread.omega
+    left = problems * (worth / _reach(power, level)) ** 2 - spread.omega
     return None if left <= 0 else max(1, math.ceil((spread.first + spread.other) / left - 1e-12))
 
 
-def detectable(spread: Spread, *, problems: int, samples: int, power: float = POWER) -> float:
+def detectable(spread: Spread, *, problems: int, samples: int, power: float = POWER, level: float = LEVEL) -> float:
     """The smallest difference that so many problems and samples show with this chance."""
     _positive(1.0, problems, samples)
-    return _reach(power) * math.sqrt(spread.of_a_problem(samples) / problems)
+    return _reach(power, level) * math.sqrt(spread.of_a_problem(samples) / problems)
 
 
-def _reach(power: float) -> float:
-    """Standard errors between nothing and a difference that a test at 95 % shows with this chance."""
+def _reach(power: float, level: float) -> float:
+    """Standard errors between nothing and a difference that an interval at this level shows with this chance."""
     normal = NormalDist()
-    return normal.inv_cdf((1 + LEVEL) / 2) + normal.inv_cdf(power)
+    return normal.inv_cdf((1 + level) / 2) + normal.inv_cdf(power)
 
 
 def _positive(worth: float, *counts: int) -> None:

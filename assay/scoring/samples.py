@@ -103,7 +103,7 @@ class SampleBank:
         import pyarrow as pa
 
         rows = [_row(episode) for episode in episodes]
-        return cls(asked, pa.Table.from_pylist(rows, schema=_schema()))._checked("these episodes")
+        return cls(asked, pa.Table.from_pylist(rows, schema=schema()))._checked("these episodes")
 
     @classmethod
     def joined(cls, asked: Asked, parts: Sequence[SampleBank]) -> SampleBank:
@@ -152,9 +152,9 @@ class SampleBank:
                 f"{path} was written by a later Assay, {document.get('version')}: it has format {version}, and this "
                 f"Assay, {__version__}, reads formats up to {FORMAT}. Upgrade Assay."
             )
-        if not table.schema.equals(_schema()):
+        if not table.schema.equals(schema()):
             raise DataError(f"{path} is damaged: it has other columns than a bank of format {FORMAT}. {AGAIN}")
-        return cls(asked, table.cast(_schema()))._checked(str(path))
+        return cls(asked, table.cast(schema()))._checked(str(path))
 
     def counts(self) -> Bank:
         """The counts of the bank with its answers; all estimators work on counts."""
@@ -251,7 +251,7 @@ class SampleBank:
         return self
 
 
-def _schema() -> pa.Schema:
+def schema() -> pa.Schema:
     """The names and types of the columns of a bank."""
     import pyarrow as pa
 

@@ -1,185 +1,218 @@
-"""From numbers to a verdict: what may be claimed of an effect, by a rule that was fixed before the numbers came.
+"""From numbers to words: the one rule by which anything is said of a difference, wherever it is said.
 
-A claim names the smallest effect worth knowing, `worth`. With the mean D and its interval [L, U] at 95 %
+The hypotheses that are judged together are one family, which is named and counted before the numbers are there. With m
+of them each has its interval [L, U] at 1 - 5 % / m, so that all of these hold the truth together in 95 of 100 studies.
+The word follows from [L, U] alone; w is the smallest effect worth knowing.
 
-    SUPPORTED     L > 0 and D >= worth
-    REFUTED       U < worth: an effect as large as claimed is excluded; REVERSED if U < 0 as well
-    INCONCLUSIVE  otherwise
+    NOT ENOUGH SEEDS  of fewer than five, where methods are compared
+    EQUAL             -w < L and U < w, where no size was stated; it comes before the other words
 
-A claim of no difference is SUPPORTED where the interval at 90 % lies within -worth .. worth (two one-sided tests at 5
-%), and REFUTED where the interval at 95 % lies beyond `worth` on one side.
+    nothing was stated        BETTER if L > 0, WORSE if U < 0
+    a direction               SUPPORTED if L > 0, REFUTED if U < w
+    a direction and a size s  SUPPORTED if L > s, REFUTED if U < s
 
-The unit of a claim on two checkpoints is the problem (`of_checkpoints`), of a claim on two methods the seed of training
-(`of_methods`): samples are no units of either.
+    UNDECIDED         otherwise, with the seeds or problems that would show w in four of five studies
+
+What was stated to go down is judged with its sign turned. Where a word says REFUTED and U < 0, it is the opposite that
+was seen. p is that of the word: the least chance of a false word in the family at which it would still be said.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
-from typing import Literal
+from functools import cached_property
+from typing import Literal, Protocol
 
-import numpy as np
+from assay.errors import UsageError
+from assay.scoring.intervals import Interval, Needed
 
-from assay.errors import DataError, UsageError
-from assay.rng import Key
-from assay.scoring.inference import effect, seeds_needed, student_quantile
-from assay.scoring.intervals import LEVEL, Interval, interval
+Word = Literal["BETTER", "WORSE", "EQUAL", "SUPPORTED", "REFUTED", "UNDECIDED", "NOT ENOUGH SEEDS"]
+Moves = Literal["", "up", "down"]
+ALPHA = 0.05  # the chance of any false word in a family, at most
+WORTH = 0.02  # the smallest difference of a share worth knowing
+LEAST_SEEDS = 5  # with fewer nothing is said of methods
+CARD_SEEDS = 6  # of a claim card
 
-Word = Literal["SUPPORTED", "REFUTED", "REVERSED", "INCONCLUSIVE"]
-Kind = Literal["difference", "equality"]
-EQUAL_LEVEL = 0.90  # of the interval of a claim of no difference: two one-sided tests at 5 %
-LEAST_SEEDS = 6  # fewer cannot reach p < 0.05 on both sides: 2^-(S-1)
-MOST_SEEDS = 20  # whose signs are all tried: a million ways
-LEAST_PROBLEMS = 2
-TRUNCATED = 0.02  # difference of the shares of truncated answers above which arms are not comparable
+
+class Estimate(Protocol):
+    """A mean that was measured, and how sure one may be of it: `inference.Effect` over seeds, `intervals.OverProblems`
+    over problems.
+    """
+
+    @property
+    def mean(self) -> float: ...
+    @property
+    def seeds(self) -> int | None: ...  # None where two checkpoints are compared
+    def within(self, level: float) -> Interval: ...
+    def chance(self, truth: float) -> float: ...
+    def power(self, size: float, level: float) -> float | None: ...
+    def needed(self, size: float, level: float) -> Needed | None: ...
 
 
 @dataclass(frozen=True)
-class Needed:
-    """What would resolve an undecided claim in four of five studies: so many seeds, and so many problems. `seeds` is
-    None where two checkpoints are compared.
+class Stated:
+    """What is stated of a difference before it is seen; by default nothing.
 
-    Needed(seeds=9, problems=700)
+    Stated(moves="up", size=0.05)  # whether it is larger than 0.05
     """
 
-    seeds: int | None
-    problems: int
+    worth: float = WORTH  # the smallest effect worth knowing; 0 where none can be named, and nothing is called equal
+    moves: Moves = ""
+    size: float | None = None  # that was stated
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.worth < math.inf:
+            raise UsageError(f"the smallest effect worth knowing is 0 or more, not {self.worth}: 0.02, for example.")
+        if self.size is not None and not (self.moves and 0 < self.size < math.inf):
+            raise UsageError(f"a size is a positive number, of what goes up or down, not {self.size}.")
+
+    @property
+    def sign(self) -> float:
+        return -1.0 if self.moves == "down" else 1.0
+
+    @property
+    def least(self) -> float:
+        """What is SUPPORTED lies above it."""
+        return self.size or 0.0
+
+    @property
+    def most(self) -> float:
+        """What is REFUTED lies below it."""
+        return self.worth if self.size is None else self.size
+
+
+@dataclass(frozen=True)
+class Family:
+    """Hypotheses that are judged together.
+
+    Family("differences from grpo", 8).level  # 1 - 0.05 / 8
+    """
+
+    name: str
+    size: int
+
+    @property
+    def level(self) -> float:
+        """Of the interval of each of them."""
+        return 1 - ALPHA / max(self.size, 1)
 
     def __str__(self) -> str:
-        problems = f"{self.problems:,} problems"
-        return problems if self.seeds is None else f"{self.seeds} seeds and {problems}"
+        return f"{self.size} {self.name}"
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """A verdict, with the numbers it was read from.
+    """A word, and the numbers that it follows from.
 
-    Judgement("INCONCLUSIVE", Interval(0.01, -0.01, 0.03), 0.02, "the interval holds 0 and 0.02", Needed(14, 800))
+    judge(effect(after - before, bounds=(-1.0, 1.0)), Stated(), Family("differences", 3)).word
     """
 
     word: Word
-    found: Interval
-    worth: float
-    reason: str
-    needed: Needed | None = None  # where it is undecided, and the differences themselves are known
-    p: float | None = None  # of the signs of the seeds' differences, where methods are compared
+    found: Interval  # one of a family whose intervals hold together
+    stated: Stated
+    estimate: Estimate
+    family: Family
+
+    @cached_property
+    def p(self) -> float | None:
+        """That of the word; None where there are too few seeds for one."""
+        if self.word == "NOT ENOUGH SEEDS":
+            return None
+        return min(1.0, max(self.family.size, 1) * _chance(self.estimate, self.stated))
+
+    @property
+    def step(self) -> float:
+        """The difference by which it is asked what is lacking; 0 where none is known."""
+        return self.stated.worth or self.stated.least
+
+    @cached_property
+    def needed(self) -> Needed | None:
+        """What would show one step where it is undecided."""
+        return self.estimate.needed(self.step, self.family.level) if self._lacks else None
+
+    @cached_property
+    def power(self) -> float | None:
+        """Where it is undecided, the chance that a comparison like this one shows two steps."""
+        return self.estimate.power(2 * self.step, self.family.level) if self._lacks else None
+
+    @property
+    def _lacks(self) -> bool:
+        return self.word == "UNDECIDED" and self.step > 0 and not math.isnan(self.found.low)
+
+    @property
+    def opposite(self) -> bool:
+        """Whether what was stated goes the other way."""
+        high = self.found.high if self.stated.moves == "up" else -self.found.low
+        return self.word == "REFUTED" and high < 0
+
+    @property
+    def numbers(self) -> str:
+        """`+0.050 [+0.020, +0.080]`"""
+        return f"{self.found.mean:+.3f} [{self.found.low:+.3f}, {self.found.high:+.3f}]"
 
     def __str__(self) -> str:
-        more = f"; {self.needed} would resolve it" if self.needed else ""
-        return f"{self.word}: {self.reason}{more}"
+        """The word, with what a reader needs beside it."""
+        if self.word == "NOT ENOUGH SEEDS":
+            return f"{self.word}: {self.estimate.seeds} of {LEAST_SEEDS} at least"
+        if self.word == "EQUAL":
+            return f"{self.word} within {self.stated.worth:g}"
+        return f"{self.word}, the opposite" if self.opposite else f"{self.word}{self.lacking}"
+
+    @property
+    def lacking(self) -> str:
+        """What an undecided claim lacks: `; 14 seeds would show 0.02, and 0.04 is seen in 35 % of ...`."""
+        if self.power is None:
+            return ""
+        beyond = f" beyond {self.stated.size:g}" if self.stated.size else ""
+        return (
+            f"; {self.needed or 'no number of seeds and problems'} would show {self.step:g}{beyond}, and "
+            f"{2 * self.step:g}{beyond} is seen in {self.power:.0%} of comparisons like this"
+        )
 
 
-def verdict(found: Interval, worth: float, kind: Kind = "difference", *, narrow: Interval | None = None) -> Judgement:
-    """The verdict on an effect by its interval at 95 %. A claim of no difference needs the one at 90 % too: `narrow`.
+def word_of(found: Interval, stated: Stated) -> Word:
+    """The word that follows from the bounds of an interval.
 
-    verdict(Interval(0.05, 0.02, 0.08), 0.02).word  # "SUPPORTED"
+    word_of(Interval(0.05, 0.02, 0.08), Stated())  # "BETTER"
     """
-    if not 0 < worth < math.inf:
-        raise UsageError(f"the smallest effect worth knowing is a positive number, not {worth}: 0.02, for example.")
     if math.isnan(found.low) or math.isnan(found.high):
-        return Judgement("INCONCLUSIVE", found, worth, "one problem has no interval")
-    if kind == "equality":
-        if narrow is None:
-            raise UsageError("a claim of no difference is judged by the interval at 90 % too: give it as `narrow`.")
-        return _equality(found, narrow, worth)
-    told = f"{found.mean:+.3f} [{found.low:+.3f}, {found.high:+.3f}]"
-    if found.low > 0 and found.mean >= worth:
-        return Judgement("SUPPORTED", found, worth, f"{told} lies above 0 and is at least {worth:g}")
-    if found.high < 0:
-        return Judgement("REVERSED", found, worth, f"{told} lies below 0")
-    if found.high < worth:
-        return Judgement("REFUTED", found, worth, f"{told} excludes an effect of {worth:g}")
-    what = f"{told} is above 0 but smaller than {worth:g}" if found.low > 0 else f"{told} holds both 0 and {worth:g}"
-    return Judgement("INCONCLUSIVE", found, worth, what)
+        return "UNDECIDED"  # a single problem has no interval
+    if stated.size is None and -stated.worth < found.low and found.high < stated.worth:
+        return "EQUAL"
+    if not stated.moves:
+        return "BETTER" if found.low > 0 else "WORSE" if found.high < 0 else "UNDECIDED"
+    low, high = (found.low, found.high) if stated.moves == "up" else (-found.high, -found.low)
+    return "SUPPORTED" if low > stated.least else "REFUTED" if high < stated.most else "UNDECIDED"
 
 
-def _equality(found: Interval, narrow: Interval, worth: float) -> Judgement:
-    told = f"{found.mean:+.3f}, at 90 % [{narrow.low:+.3f}, {narrow.high:+.3f}],"
-    if -worth < narrow.low and narrow.high < worth:
-        return Judgement("SUPPORTED", found, worth, f"{told} lies within {worth:g} of 0")
-    if found.low >= worth or found.high <= -worth:
-        return Judgement("REFUTED", found, worth, f"{told} lies beyond {worth:g}")
-    return Judgement("INCONCLUSIVE", found, worth, f"{told} lies neither within {worth:g} of 0 nor beyond")
+def judge(estimate: Estimate, stated: Stated, family: Family) -> Judgement:
+    """What may be said of an estimate that is one of a family."""
+    found = estimate.within(family.level)
+    few = estimate.seeds is not None and estimate.seeds < LEAST_SEEDS
+    return Judgement("NOT ENOUGH SEEDS" if few else word_of(found, stated), found, stated, estimate, family)
 
 
-def of_methods(differences: np.ndarray, worth: float, kind: Kind = "difference") -> Judgement:
-    """The verdict on two methods by float[S, M], the difference for each seed of training on each problem.
+def _chance(estimate: Estimate, stated: Stated) -> float:
+    """The least chance at which one of the words would be said of this estimate alone."""
+    worth, mean = stated.worth, stated.sign * estimate.mean
+    ways = []
+    if stated.size is None and abs(mean) < worth:
+        ways.append(max(estimate.chance(worth), estimate.chance(-worth)))
+    if not stated.moves:
+        ways.append(estimate.chance(0.0))
+    elif mean > stated.least:
+        ways.append(estimate.chance(stated.sign * stated.least))
+    if stated.moves and mean < stated.most:
+        ways.append(estimate.chance(stated.sign * stated.most))
+    return min(ways, default=1.0)
 
-    The interval holds for new seeds and new problems (`assay.scoring.inference`) and decides. `p`, of the signs of the
-    seeds, assumes nothing of how they spread, but holds for these problems alone; it is reported beside the verdict.
 
-    of_methods(after - before, worth=0.02)
+def together(words: Sequence[Word]) -> Word:
+    """The word of a claim with several conditions, which all stand in one family: SUPPORTED if all of them are, REFUTED
+    if one is, else UNDECIDED.
     """
-    values = np.asarray(differences, dtype=np.float64)
-    found = effect(values)
-    p = sign_flip(values.mean(axis=1).tolist())
-    wide = Interval(found.mean, found.low, found.high)
-    half = found.error and student_quantile((1 + EQUAL_LEVEL) / 2, found.freedom) * found.error
-    narrow = Interval(found.mean, found.mean - half, found.mean + half)
-    judged = dataclasses.replace(verdict(wide, worth, kind, narrow=narrow), p=p)
-    seeds = seeds_needed(values.mean(axis=1).tolist(), worth)
-    return _resolved(judged, Needed(max(seeds, LEAST_SEEDS), problems_needed(values.mean(axis=0), worth)))
-
-
-def of_checkpoints(differences: np.ndarray, worth: float, key: Key, kind: Kind = "difference") -> Judgement:
-    """The verdict on two checkpoints by float[M], the difference on each problem: nothing is said of their methods."""
-    values = np.asarray(differences, dtype=np.float64)
-    if values.ndim != 1 or len(values) < LEAST_PROBLEMS:
-        raise DataError(f"two checkpoints are compared on two problems at least, not on an array of {values.shape}.")
-    wide, narrow = (interval(values, key, level=level, bounds=(-1.0, 1.0)) for level in (LEVEL, EQUAL_LEVEL))
-    return _resolved(verdict(wide, worth, kind, narrow=narrow), Needed(None, problems_needed(values, worth)))
-
-
-def _resolved(judged: Judgement, needed: Needed) -> Judgement:
-    return dataclasses.replace(judged, needed=needed) if judged.word == "INCONCLUSIVE" else judged
-
-
-def problems_needed(of_problems: np.ndarray, worth: float, *, power: float = 0.8, level: float = LEVEL) -> int:
-    """How many problems would show a mean difference of `worth` with this chance, if differences on problems spread as
-    these do: (z + z')^2 variance / worth^2. The spread contains the noise of the samples of each problem.
-    """
-    normal = NormalDist()
-    z = normal.inv_cdf((1 + level) / 2) + normal.inv_cdf(power)
-    return max(LEAST_PROBLEMS, math.ceil(z**2 * float(np.var(of_problems, ddof=1)) / worth**2))
-
-
-def sign_flip(of_seeds: Sequence[float]) -> float:
-    """The chance of a mean as far from 0 as that of these differences, on either side, if every sign were a coin's: all
-    2^S ways are tried. `sign_flip([1, 1, 1, 1, 1, 1])` is 2 / 64.
-    """
-    values = np.asarray(of_seeds, dtype=np.float64)
-    if values.ndim != 1 or len(values) < LEAST_SEEDS:
-        raise DataError(
-            f"the sign-flip test of {values.size} paired seeds cannot fall below 0.05 on both sides, whatever they "
-            f"show: train with {LEAST_SEEDS} seeds at least."
-        )
-    if len(values) > MOST_SEEDS:
-        raise DataError(f"the sign-flip test tries all signs of {MOST_SEEDS} seeds at most, not of {len(values)}.")
-    sums = np.zeros(1)
-    for value in values:
-        sums = np.concatenate([sums + value, sums - value])
-    slack = 1e-12 * float(np.abs(values).sum())  # equal sums differ by rounding
-    return float((np.abs(sums) >= abs(values.sum()) - slack).mean())
-
-
-def reported(judged: Judgement, *, null: Interval | None, truncated: tuple[float, float]) -> Judgement:
-    """The verdict as a report may print it: INCONCLUSIVE where the null is missing, that is the same comparison between
-    two banks of one checkpoint, or where the shares of `truncated` answers of both sides differ by more than two
-    points.
-    """
-    first, other = truncated
-    if null is None:
-        return _downgraded(judged, "no null was measured: compare two banks of one checkpoint in the same way")
-    if abs(first - other) > TRUNCATED + 1e-12:
-        return _downgraded(
-            judged, f"{first:.1%} and {other:.1%} of the answers were truncated: raise the limit for both sides"
-        )
-    return judged
-
-
-def _downgraded(judged: Judgement, reason: str) -> Judgement:
-    return dataclasses.replace(judged, word="INCONCLUSIVE", reason=f"{reason} (else {judged.word}: {judged.reason})")
+    if words and all(word == "SUPPORTED" for word in words):
+        return "SUPPORTED"
+    return "REFUTED" if "REFUTED" in words else "UNDECIDED"

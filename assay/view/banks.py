@@ -49,9 +49,10 @@ def voted_table(found: Json) -> str:
 
 def compared_table(found: Json) -> str:
     """Two models on the same problems: pass@k of both, problems gained and lost, and what would settle a difference."""
-    rows: list[Sequence[str]] = [("", "first", "other", "difference")]
+    rows: list[Sequence[str]] = [("", "first", "other", "difference", "")]
     for k, (one, two) in found["pass"].items():
-        rows.append((f"pass@{k}", f"{one:.3f}", f"{two:.3f}", change(found["difference"]["pass"][k])))
+        difference = found["difference"]["pass"][k]
+        rows.append((f"pass@{k}", f"{one:.3f}", f"{two:.3f}", change(difference), difference["said"]))
     changed, better, settle = found["changed"], found["better"], found["settle"]
     halves = changed["halves"]
     solved: list[Sequence[str]] = [
@@ -76,7 +77,9 @@ def compared_table(found: Json) -> str:
         facts.append(f"problems of one bank alone, left out: {found['left_out'][0]} and {found['left_out'][1]}")
     heads = [f"{side}  {_named(found[side])}, {_decoding(found[side])}" for side in ("first", "other")]
     shape = f"{found['difference']['problems']} problems, {found['samples']} samples of each or more"
-    return "\n".join([*heads, shape, *columns(rows), *columns(solved), *facts, "intervals: 95 %, over problems"])
+    notes = f"intervals: over problems, of these checkpoints alone; one family of {found['difference']['family']}"
+    together = "which hold together at 95 %"
+    return "\n".join([*heads, shape, *columns(rows), *columns(solved), *facts, f"{notes}, {together}"])
 
 
 def scored_table(found: Json) -> str:
@@ -104,10 +107,11 @@ def parity_table(found: Json) -> str:
     for k, one in found["pass"].items():
         equal, own = one["equal"], one["own"]
         heats = ", ".join(f"{heat:g}" for heat in own["temperatures"])
-        cells = (change(equal["difference"]), equal["said"], change(own["difference"]), own["said"])
+        cells = (change(equal), equal["word"], change(own), own["word"])
         rows.append((f"pass@{k}", *cells, heats, one["conclusion"]))
-    shape = f"{found['child']} against {found['base']}: difference, and what its interval says"
-    return "\n".join([shape, *columns(rows), "intervals: 95 %, over problems; best temperatures chosen on split valid"])
+    shape = f"{found['child']} against {found['base']}: difference, and the word that follows from its interval"
+    notes = f"intervals: over problems; one family of {found['family']}, which hold together at 95 %"
+    return "\n".join([shape, *columns(rows), f"{notes}; best temperatures chosen on split valid"])
 
 
 def _named(found: Json) -> str:

@@ -8,11 +8,14 @@ assay compare --study bench/studies/cure.toml   # runs what is missing of one
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from pathlib import Path
 
-from assay.lab.seeds import bounds
+from assay.lab.seeds import as_dict
 from assay.lab.study import Study, analysis, contrasts, markdown, queue, read
 from assay.lab.study.analysis import Findings
+from assay.lab.study.results import Result
+from assay.scoring.verdict import Family, Stated, judge
 from assay.view.text import ABSENT, chance, change
 
 HERE = Path(__file__).parent
@@ -29,11 +32,26 @@ Each study is a file, run by `assay compare --study bench/studies/NAME.toml`, wh
 CONTRASTS = """
 ## Contrasts on the test beds
 
-Written down with their direction and their smallest effect, and committed, before the first run. Chances are corrected
-for all of them together (Holm). *As expected* is a difference of the size that was said, or a larger one.
+Written down with their direction and their smallest effect, and committed, before the first run. Each is judged in the
+family of its study, which its report names. SUPPORTED is a difference that is surely larger than what was said, REFUTED
+one that is surely smaller.
 
 | claim | on | what should differ | difference | p | verdict |
 |---|---|---|---:|---:|---|"""
+
+CROSSING = """
+## What becomes of pass@k
+
+The base beside what was trained from it, at one sample and at the most. Where pass@k rises at one and falls at many,
+the curves cross: what is likely became likelier, and what is rare was lost. Intervals hold together within a study.
+The seeds are those of training: all began from one base, so nothing is said of others.
+
+The last two columns are words about the checkpoints of these seeds, over problems: they say nothing of a method, and
+they are what three seeds of one base allow.
+
+| study | task | method | base | change at 1 | change at the most | checkpoints at 1 | at the most |
+|---|---|---|---|---:|---:|---|---|"""
+CROSSED = ("ten",)  # studies whose exams have many samples of each problem, and arms that learn otherwise
 
 AGAIN = """
 ## Experiments again on the test beds
@@ -69,20 +87,44 @@ def index(of: dict[str, Findings]) -> str:
 
 
 def declared(of: dict[str, Findings]) -> str:
-    """What was declared of the test beds before anything ran, as one family, with what became of each."""
+    """What was declared of the test beds before anything ran, with what became of each."""
     asked = [(name, one) for name, findings in of.items() for one in findings.study.expected if one.least]
-    every = [one for findings in of.values() for one in contrasts.seen(findings.study, [*findings.results.values()])]
-    found = {(one.expected, one.task): one for one in contrasts.judged(every)}
+    found = {(one.expected, one.task): one for findings in of.values() for one in findings.seen}
     lines = [CONTRASTS]
     for name, one in asked:
         for task in [one.task] if one.task else of[name].study.tasks:
             seen = found.get((one, task))
             told = [ABSENT, ABSENT, "not run yet"]
             if seen is not None:
-                told = [change(bounds(seen.difference)), chance(seen.p), f"{seen.verdict} ({seen.seeds} seeds)"]
+                judged = seen.judgement
+                told = [change(as_dict(judged.found)), chance(judged.p), str(judged)]
             what = f"{one.metric} {one.moves} by {one.least:g} in {one.arm} against {one.against}"
             lines.append(f"| {one.claim} | [{task}]({name}/report.md) | {what} | {' | '.join(told)} |")
     return "\n".join(lines) + "\n"
+
+
+def crossing(of: dict[str, Findings]) -> str:
+    """What training did to pass@k at one sample and at the most, of the studies that can show it."""
+    lines = [CROSSING]
+    for name in CROSSED:
+        findings = of[name]
+        for task in findings.study.tasks:
+            base = findings.bases[task]
+            for cell in (cell for cell in findings.cells if cell.task == task and len(cell.changes) > 1):
+                ends = [f"{change(as_dict(one.found))} {one.word}" for one in cell.changes.values()]
+                before = ", ".join(f"{base[k]['mean']:.3f} at {k}" for k in cell.changes)
+                place = f"[{name}]({name}/report.md) | {task} | {cell.arm} | {before}"
+                told = [_checkpoints(findings.of(cell.arm, task), k) for k in cell.changes]
+                lines.append(f"| {place} | {' | '.join([*ends, *told])} |")
+    return "\n".join(lines) + "\n"
+
+
+def _checkpoints(runs: list[Result], k: int) -> str:
+    """The words about each run's model beside its base, over problems: `3 WORSE`."""
+    found = [over for run in runs if (over := contrasts.over_problems_at(run.before, run.after, k)) is not None]
+    family = Family("checkpoints beside their base", 2 * len(found))
+    words = Counter(judge(one, Stated(), family).word for one in found)
+    return ", ".join(f"{count} {word}" for word, count in words.most_common())
 
 
 def again(of: dict[str, Findings]) -> str:
@@ -103,8 +145,7 @@ def _seen(findings: Findings) -> str:
     if not findings.seen:
         return "not run yet"
     one = findings.seen[0]
-    gap = ABSENT if one.difference is None else change(bounds(one.difference))
-    return f"{one.task}: {gap}, {one.agreeing} of {one.seeds} seeds"
+    return f"{one.task}: {change(as_dict(one.judgement.found))}, {one.agreeing} of {one.seeds} seeds"
 
 
 def main() -> None:
@@ -119,7 +160,7 @@ def main() -> None:
             markdown.write(findings, HERE / name)
     if arguments.render:
         beds = {name: findings for name, findings in every.items() if name.startswith("contrasts-")}
-        INDEX.write_text(f"{index(every)}{declared(beds)}\n{ATTEMPTS.read_text()}{again(every)}")
+        INDEX.write_text(f"{index(every)}{declared(beds)}{crossing(every)}\n{ATTEMPTS.read_text()}{again(every)}")
 
 
 if __name__ == "__main__":

@@ -202,7 +202,7 @@ def test_parity_chooses_on_valid_and_says_that_it_depends(
     reply = shell("bank", "parity", "base", "child", "--n", "2", "--k", "1")
     assert reply.code == 0, reply.err
     row = next(line for line in reply.out.splitlines() if line.startswith("pass@1"))
-    assert row.endswith("temperature-dependent") and "higher" in row and "lower" in row and "0.4, 0.8" in row
+    assert row.endswith("temperature-dependent") and "BETTER" in row and "WORSE" in row and "0.4, 0.8" in row
     tested = [place for place in asked if place[2] == "test"]
     assert tested == [("base", 1.0, "test"), ("child", 1.0, "test"), ("base", 0.4, "test"), ("child", 0.8, "test")]
     assert len(asked) == 8 + 4

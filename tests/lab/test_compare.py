@@ -57,15 +57,18 @@ def test_table_of_what_was_reached_and_spent(tmp_path):
     assert first.best["mean"] == pytest.approx(6.5 / 8)
     assert second.difference is not None
     assert second.difference["mean"] == pytest.approx(7 / 32)
-    assert second.verdict == "higher"
+    assert second.word == second.verdict == "BETTER"
     assert second.shared_problems == 80
     assert [arm.label for arm in (first, second)] == ["grpo", "rloo"]
 
 
 @pytest.mark.slow
-def test_the_other_way_round_is_lower_and_noise_is_undecided(tmp_path):
+def test_the_other_way_round_is_worse_and_noise_is_undecided(tmp_path):
     paths = [run(tmp_path / "a", [3, 4] * 20), run(tmp_path / "b", [1, 2] * 20), run(tmp_path / "c", [4, 3] * 20)]
-    assert [arm.verdict for arm in compare_runs(paths).arms] == ["first", "lower", "undecided"]
+    found = compare_runs(paths)
+    assert [arm.word for arm in found.arms] == [None, "WORSE", "UNDECIDED"]
+    assert found.arms[0].verdict == "first" and "problems would show 0.02" in found.arms[2].verdict
+    assert found.family == "2 differences between runs"
 
 
 def test_labels_tell_equal_recipes_apart(tmp_path):
@@ -109,13 +112,13 @@ def test_nothing_and_twice_the_same_are_refused(tmp_path):
 def test_json_and_table(tmp_path):
     comparison = compare_runs([run(tmp_path / "a", [1, 2] * 20), run(tmp_path / "b", [5, 6] * 20, recipe="[red]x")])
     found = json.loads(json.dumps(as_json(comparison), allow_nan=False))
-    assert found["runs"][1]["verdict"] == "higher"
+    assert found["runs"][1]["word"] == "BETTER"
     assert "scores" not in found["runs"][0]
     assert render(comparison).row_count == 2
     stream = io.StringIO()
     show(comparison, stream=stream)
     text = stream.getvalue()
-    for part in ["[red]x", "higher", "0.188 [", "+0.500 [", "not methods"]:
+    for part in ["[red]x", "BETTER", "0.188 [", "+0.500 [", "not methods"]:
         assert part in text
 
 

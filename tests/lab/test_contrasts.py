@@ -5,13 +5,16 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
+import numpy as np
 import pytest
+from scipy import stats
 
 from assay.errors import DataError
 from assay.lab.study import contrasts
 from assay.lab.study.plan import Arm, Expected, Study, tasks_of
 from assay.lab.study.results import Exam, Result
 from assay.lab.study.table import expectation
+from assay.scoring.inference import Effect
 
 CURVE = ((0, 0.0, 0.1), (10, 1000.0, 0.3), (20, 2000.0, 0.5))
 SEEDS = range(5)
@@ -77,8 +80,9 @@ def test_pass_at_k_is_paired_by_problem_and_by_seed() -> None:
     runs = [result("a", s, (6, 6)) for s in SEEDS] + [result("b", s, (2, 6)) for s in SEEDS]
     runs = [dataclasses.replace(run, after=dataclasses.replace(exam(run), passes={2: 0.0})) for run in runs]
     (seen,) = contrasts.seen(study(Expected("pass@2", "a", "b", "up")), runs)
-    assert seen.difference is not None and seen.difference.mean == pytest.approx((27 / 28 - 13 / 28) / 2)
-    assert (seen.difference.seeds, seen.difference.problems) == (5, 2)
+    effect = seen.judgement.estimate
+    assert isinstance(effect, Effect) and effect.mean == pytest.approx((27 / 28 - 13 / 28) / 2)
+    assert (effect.seeds, effect.problems, effect.bounds) == (5, 2, (-1.0, 1.0))
 
 
 def moved(gaps: tuple[float, ...], least: float, moves: str = "up") -> contrasts.Seen:
@@ -86,35 +90,55 @@ def moved(gaps: tuple[float, ...], least: float, moves: str = "up") -> contrasts
     runs = [result("a", s, (4, 4), means={"m": 1.0 + gap}) for s, gap in enumerate(gaps)]
     runs += [result("b", s, (4, 4), means={"m": 1.0}) for s in range(len(gaps))]
     expected = Expected("m", "a", "b", moves, least)  # type: ignore[arg-type]
-    (seen,) = contrasts.judged(contrasts.seen(study(expected), runs))
+    (seen,) = contrasts.seen(study(expected), runs)
     return seen
 
 
 @pytest.mark.parametrize(
     ("gaps", "least", "moves", "verdict"),
     [
-        ((0.5, 0.6, 0.5, 0.4, 0.5), 0.3, "up", "as expected"),
-        ((0.5, 0.6, 0.5, 0.4, 0.5), 0.3, "down", "the opposite"),
-        ((-0.5, -0.6, -0.5, -0.4, -0.5), 0.3, "down", "as expected"),
-        ((0.1, 0.11, 0.1, 0.09, 0.1), 0.3, "up", "smaller than expected"),
-        ((0.5, -0.6, 0.5, -0.4, 0.9), 0.3, "up", "undecided"),
-        ((0.5,), 0.3, "up", "undecided"),
+        ((0.5, 0.6, 0.5, 0.4, 0.5), 0.2, "up", "SUPPORTED"),
+        ((0.5, 0.6, 0.5, 0.4, 0.5), 0.2, "down", "REFUTED, the opposite"),
+        ((-0.5, -0.6, -0.5, -0.4, -0.5), 0.2, "down", "SUPPORTED"),
+        ((0.1, 0.11, 0.1, 0.09, 0.1), 0.3, "up", "REFUTED"),  # surely smaller than was said
+        ((0.3, 0.5, 0.4, 0.2, 0.3), 0.3, "up", "UNDECIDED"),  # of the size that was said, and not surely larger
+        ((0.5, 0.6, 0.5, 0.4, 0.5), 0.0, "up", "SUPPORTED"),
+        ((-0.5, -0.6, -0.5, -0.4, -0.5), 0.0, "up", "REFUTED, the opposite"),
+        ((0.5, 0.5, 0.5, 0.4), 0.3, "up", "NOT ENOUGH SEEDS: 4 of 5 at least"),
+        ((0.5,), 0.3, "up", "NOT ENOUGH SEEDS: 1 of 5 at least"),
     ],
 )
 def test_a_verdict_needs_the_direction_and_the_size(
     gaps: tuple[float, ...], least: float, moves: str, verdict: str
 ) -> None:
-    assert moved(gaps, least, moves).verdict == verdict
+    assert str(moved(gaps, least, moves).judgement).partition(";")[0] == verdict
 
 
-def test_holm_corrects_all_that_is_judged_together_and_nothing_else() -> None:
+def test_all_that_a_study_is_asked_is_one_family() -> None:
+    """One difference between the arms, and three things expected, of which one is said of a task that is not there."""
     runs = [result("a", s, (4, 4), means={"m": 1.5 + s / 10, "n": 1.4 + s / 9}) for s in SEEDS]
     runs += [result("b", s, (4, 4), means={"m": 1.0, "n": 1.0}) for s in SEEDS]
-    expected = (Expected("m", "a", "b", "up", 0.1), Expected("n", "a", "b", "up", 0.1), Expected("m", "a", "b", "up"))
-    one, two, said = contrasts.judged(contrasts.seen(study(*expected), runs))
-    raw = [seen.difference.p for seen in (one, two) if seen.difference]
-    assert one.p == pytest.approx(2 * min(raw)) and two.p == pytest.approx(max(2 * min(raw), max(raw)))
-    assert said.p is None and "undecided" not in expectation(said) and "counts; p" in expectation(one)
+    expected = (Expected("m", "a", "b", "up", 0.1), Expected("n", "a", "b", "up"), Expected("gone", "a", "b", "up"))
+    asked = study(*expected)
+    assert str(asked.family) == "4 hypotheses, 1 differences from a and 3 expected" and asked.family.size == 4
+    one, two = contrasts.seen(asked, runs)
+    gaps = np.array([0.5 + s / 10 for s in SEEDS])
+    raw = float(np.asarray(stats.ttest_1samp(gaps, 0.1), dtype=float)[1])
+    assert one.judgement.p == pytest.approx(4 * raw), "of the size that was said"
+    assert "0.1 counts; p" in expectation(one) and "counts" not in expectation(two) and "SUPPORTED" in expectation(two)
+    twice = dataclasses.replace(asked, tasks=tasks_of(["countdown:3", "countdown:4"]))
+    assert twice.family.size == 2 * 4 and twice.changes.size == 2 * 2 * 2
+
+
+def test_a_report_says_what_else_differs_between_two_arms() -> None:
+    runs = [result(arm, s, (4, 4), means={"m": 1.0 + s / 10}) for arm in "ab" for s in SEEDS]
+    arms = {"a": Arm("grpo", {"mechanism.objective.gate.high": "0.3"}), "b": Arm("grpo")}
+    asked = dataclasses.replace(study(Expected("m", "a", "b", "up")), arms=arms)
+    (seen,) = contrasts.seen(asked, runs)
+    assert seen.apart == ("mechanism.objective.gate.high 0.3, beside 0.2",)
+    assert "The recipe of a differs from that of b in: mechanism.objective.gate.high 0.3" in expectation(seen)
+    same = dataclasses.replace(asked, arms={"a": Arm("grpo"), "b": Arm("grpo")})
+    assert contrasts.seen(same, runs)[0].apart == () and "differs" not in expectation(contrasts.seen(same, runs)[0])
 
 
 def test_a_task_of_its_own_and_what_is_refused() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +18,12 @@ from assay.known import RECIPES
 from assay.lab.study.declared import check
 from assay.lab.study.files import read
 from assay.lab.study.plan import TRIAL_SEED, Arm, Budget, Expected, Run
+from assay.lab.study.queue import outlook
 from assay.reward import SoftOverlong
 from assay.run.bases import BASES
 from assay.run.configure import differing, to_data
-from assay.scoring.inference import seeds_needed, smallest_effect
+from assay.scoring.inference import effect_of_seeds
+from assay.scoring.intervals import Needed
 
 
 @pytest.mark.parametrize(
@@ -120,13 +121,21 @@ def test_a_field_that_is_added_with_a_default_changes_no_key() -> None:
     assert differing(SoftOverlong()) == {"part": to_data(SoftOverlong())["part"]}, "a part always says its name"
 
 
-def test_an_outlook_turns_the_rule_for_seeds_around() -> None:
-    """Differences whose standard deviation is 0.02 need as many seeds as show the smallest effect of these seeds."""
-    for seeds in (3, 5, 9, 20):
-        spread = np.array([-0.02, 0.02, 0.0]) * math.sqrt(3 / 2) * math.sqrt(2 / 3)
-        assert spread.std(ddof=1) == pytest.approx(0.02)
-        assert seeds_needed(spread.tolist(), smallest_effect(seeds, 0.02) * (1 + 1e-9)) == seeds
-    assert smallest_effect(2, 0.02) == math.inf
+def test_an_outlook_turns_the_rule_for_seeds_around(tmp_path: Path) -> None:
+    """Differences whose standard deviation is 0.02 need as many seeds as show the smallest effect of these seeds, each
+    as one of the study's family.
+    """
+    arms = {name: Arm("grpo") for name in ("grpo", "a", "b")}
+    for seeds in (5, 9, 20):
+        plan = outlook(study_of(arms=arms, seeds=tuple(range(seeds))), tmp_path)
+        spread = np.array([-0.02, 0.02, 0.0])
+        needed = effect_of_seeds(spread.tolist()).needed(plan.smallest * (1 + 1e-9), 1 - 0.05 / 2)
+        assert needed == Needed(seeds)
+        assert plan.document()["smallest_effect"] == plan.smallest and plan.document()["family"] == 2
+        assert "one family of 2 hypotheses, 2 differences from grpo" in plan.lines()[-1]
+    few = outlook(study_of(arms=arms, seeds=(0, 1, 2, 3)), tmp_path)
+    assert few.lines()[-1] == "warning: 4 seeds are not enough for a word about methods: take 5 at least"
+    assert few.document()["smallest_effect"] is None
 
 
 def test_a_study_in_a_file(tmp_path: Path) -> None:

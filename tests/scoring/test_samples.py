@@ -185,8 +185,10 @@ def test_the_comparison_of_two_banks_by_hand() -> None:
         "lost": 1,
         "halves": {"gained": (2 + 1) / 2, "lost": (1 + 1) / 2, "by_luck": [(1 + 1) / 2, (1 + 0) / 2]},
     }
-    # omega^2 = var(1, -1/2, 0, 0) - 1/8 - 1/16 = 19/48 - 9/48, sigma^2 = 1/4 and 1/8; (1.960 + 0.842)^2 = 7.849
-    assert found["settle"] == {"worth": 1.0, "problems": math.ceil(7.849 * 19 / 48), "samples": 2}
+    # omega^2 = var(1, -1/2, 0, 0) - 1/8 - 1/16 = 19/48 - 9/48, sigma^2 = 1/4 and 1/8; of two k the factor is
+    # (2.241 + 0.842)^2 = 9.504
+    assert found["settle"] == {"worth": 1.0, "problems": math.ceil(9.504 * 19 / 48), "samples": 2}
+    assert found["difference"]["family"] == "2 differences between the banks, one for each k"
     assert compared(made(FIRST), made(OTHER), worth=0.5)["settle"]["samples"] is None
     assert not found["same_seed"] and found["left_out"] == [0, 0]
 
@@ -195,8 +197,8 @@ def test_random_numbers_that_two_banks_share_hide_no_spread() -> None:
     """Of 4 samples the even ones of one bank are held against the odd ones of the other: -1 and 1, so omega^2 = 2."""
     same = {"a": [1, 0, 1, 0], "b": [0, 1, 0, 1]}
     settle = compared(made(same), made(same), worth=1.0)["settle"]
-    # sigma^2 = 4/12 of both; all four samples together would say that omega^2 is 0
-    assert settle["problems"] == math.ceil(7.84888 * (2 + (1 / 3 + 1 / 3) / 4))
+    # sigma^2 = 4/12 of both; all four samples together would say that omega^2 is 0; of three k: (2.394 + 0.842)^2
+    assert settle["problems"] == math.ceil(10.4697 * (2 + (1 / 3 + 1 / 3) / 4))
 
 
 def test_the_chance_that_the_other_is_better_has_the_side_of_the_counts() -> None:
@@ -223,16 +225,16 @@ def test_banks_that_were_asked_otherwise_are_refused_by_name() -> None:
 
 def test_parity_says_where_a_conclusion_depends_on_the_temperature() -> None:
     found = parity("base", "child", flips, [1])["pass"]["1"]
-    assert found["equal"]["said"] == "higher" and found["equal"]["temperatures"] == [1.0, 1.0]
-    assert found["own"]["said"] == "lower" and found["own"]["temperatures"] == [0.4, 0.8]
-    assert found["own"]["difference"]["mean"] == -1.0
+    assert found["equal"]["word"] == "BETTER" and found["equal"]["temperatures"] == [1.0, 1.0]
+    assert found["own"]["word"] == "WORSE" and found["own"]["temperatures"] == [0.4, 0.8]
+    assert found["own"]["mean"] == -1.0
     assert found["conclusion"] == DEPENDS
 
     def steady(model: str, heat: float, split: str) -> SampleBank:
         return made({f"{split}{i}": [int(model == "child")] * 2 for i in range(20)}, temperature=heat)
 
     agreed = parity("base", "child", steady, [1, 2])["pass"]
-    assert [agreed[k]["conclusion"] for k in ("1", "2")] == ["higher", "higher"]
+    assert [agreed[k]["conclusion"] for k in ("1", "2")] == ["BETTER", "BETTER"]
     assert agreed["1"]["own"]["temperatures"] == [1.0, 1.0], "of equal temperatures the highest"
 
 

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     import jinja2
 
 
+COVERAGE = "intervals-over-seeds"  # the check whose shares are drawn
+
+
 def conclusion(record: Record) -> str:
     """One sentence: what may be relied on, and what not."""
     holds = [one.name for one in record.outcomes if one.holds]
@@ -60,21 +63,16 @@ def page(card: Card, record: Record) -> str:
 
 
 def _charts(record: Record) -> list[tuple[str, str]]:
-    """(title, SVG): how often a difference is claimed, by its size, and how often intervals hold the truth, by seeds,
-    over the band in which they may.
-    """
-    drawn = []
-    for check, prefix, title, x in (
-        ("verdicts", "SUPPORTED at ", "claimed, of simulated studies", "true difference"),
-        ("intervals-over-seeds", "S=", "95 % intervals that hold 0", "seeds"),
-    ):
-        if (outcome := record.outcome(check)) is not None and outcome.figures:
-            shares = {float(n.removeprefix(prefix)): v for n, v in outcome.figures.items() if n.startswith(prefix)}
-            lines = [Line(check, tuple((at, share, share, share) for at, share in sorted(shares.items())))]
-            if prefix == "S=":
-                lines.append(Line("allowed", tuple((at, LEVEL, *COVERED) for at in sorted(shares))))
-            drawn.append((title, chart(lines, x=x, y="share")))
-    return drawn
+    """(title, SVG): how often intervals hold the truth, by seeds, over the band in which they may."""
+    outcome = record.outcome(COVERAGE)
+    shares = {float(name.removeprefix("S=")): share for name, share in (outcome.figures if outcome else {}).items()}
+    if not shares:
+        return []
+    lines = [
+        Line(COVERAGE, tuple((at, share, share, share) for at, share in sorted(shares.items()))),
+        Line("allowed", tuple((at, LEVEL, *COVERED) for at in sorted(shares))),
+    ]
+    return [("95 % intervals that hold 0", chart(lines, x="seeds", y="share"))]
 
 
 def table(outcomes: tuple[Outcome, ...]) -> str:

@@ -12,7 +12,7 @@ from assay.lab.study.plan import Arm, Budget, Study, tasks_of
 from assay.lab.study.queue import fill
 from assay.lab.study.results import Result
 from assay.scoring.inference import Effect, effect
-from assay.scoring.verdict import Judgement, of_methods
+from assay.scoring.verdict import WORTH, Family, Judgement, Stated, judge
 
 TASK = "countdown:3,4"
 STUDY = Study(
@@ -22,7 +22,7 @@ STUDY = Study(
     budget=Budget("steps", 20),
     settings={"evaluation.every": "0"},
 )
-WORTH = 0.02
+FAMILY = Family("differences", 1)
 SPLITS = 1000  # ways to pair the seeds, of the 10,395 x 64 that there are
 MOST = 0.10  # of these may be significant at 5 %: twice the nominal share, since all splits are of the same twelve runs
 
@@ -31,8 +31,8 @@ def repeats_agree(
     work: Work,
     *,
     study: Study = STUDY,
-    judge: Callable[[np.ndarray, float], Judgement] = of_methods,
-    effect: Callable[[np.ndarray], Effect] = effect,
+    judge: Callable[..., Judgement] = judge,
+    effect: Callable[..., Effect] = effect,
     splits: int = SPLITS,
 ) -> Finding:
     """Seeds 0, 2, 4 ... against 1, 3, 5 ..., and then many other ways to pair them, beside the nominal rate."""
@@ -52,22 +52,26 @@ def scores_of(results: Sequence[Result]) -> np.ndarray:
 def agreement(
     scores: np.ndarray,
     *,
-    judge: Callable[[np.ndarray, float], Judgement],
-    effect: Callable[[np.ndarray], Effect],
+    judge: Callable[..., Judgement],
+    effect: Callable[..., Effect],
     splits: int = SPLITS,
 ) -> Finding:
     """What is claimed of runs of one method, given as float[S, M], when they are taken for two methods."""
+
+    def judged(values: np.ndarray) -> Judgement:
+        return judge(effect(values, bounds=(-1.0, 1.0)), Stated(WORTH), FAMILY)
+
     declared = scores[1::2] - scores[0::2]
-    words = [judge(declared, WORTH).word, judge(-declared, WORTH).word]
+    found, mirrored = judged(declared), judged(-declared)
     key, significant = key_of("repeats"), 0
     for split in range(splits):
         order = key(split).generator().permutation(len(scores))
-        significant += effect(scores[order[1::2]] - scores[order[0::2]]).p < 0.05
-    share, found = significant / splits, judge(declared, WORTH)
+        significant += 0.0 not in effect(scores[order[1::2]] - scores[order[0::2]]).within(FAMILY.level)
+    share = significant / splits
     spread = float(declared.mean(axis=1).std(ddof=1))
     came = (
-        f"{len(declared)} pairs: {found.found.mean:+.3f} [{found.found.low:+.3f}, {found.found.high:+.3f}], "
-        f"{found.word}; {share:.1%} of {splits} splits differ at 5 %; differences of pairs spread by {spread:.3f}"
+        f"{len(declared)} pairs: {found.numbers}, {found.word}; {share:.1%} of {splits} splits differ at 5 %; "
+        f"differences of pairs spread by {spread:.3f}"
     )
     figures = {
         "difference": found.found.mean,
@@ -77,4 +81,5 @@ def agreement(
         "spread of pairs": spread,
         "mean": float(scores.mean()),
     }
-    return Finding(came, "SUPPORTED" not in words and share <= MOST, figures)
+    called = {found.word, mirrored.word} & {"BETTER", "WORSE"}
+    return Finding(came, not called and share <= MOST, figures)

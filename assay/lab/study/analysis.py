@@ -1,7 +1,7 @@
 """What a study says: each arm's score on each task, its difference from the first arm, and one sentence about it all.
 
-Differences are paired by seed and problem, and hold for new seeds and problems (`assay.scoring.inference`); verdicts
-are corrected for all differences of the study at once (Holm).
+Differences are paired by seed and problem, and hold for new seeds and problems (`assay.scoring.inference`). All that a
+study is asked, its arms' differences and what it expects, is one family of hypotheses (`assay.scoring.verdict`).
 """
 
 from __future__ import annotations
@@ -13,18 +13,21 @@ from typing import Any
 
 import numpy as np
 
-from assay.lab.seeds import WHOLE, WORTH, Claim, Examined, bounds, claim_of, judged, mean_of, shares
+from assay.lab.seeds import FIRST, SHARES, WHOLE, Claim, Examined, as_dict, claim_of, mean_of, shares
 from assay.lab.study import contrasts
 from assay.lab.study.contrasts import Seen
 from assay.lab.study.plan import Run, Study
 from assay.lab.study.results import Exam, Result
 from assay.scoring.inference import Effect, effect, effect_of_seeds
+from assay.scoring.intervals import LEVEL
 from assay.scoring.passk import pass_at_k
+from assay.scoring.verdict import LEAST_SEEDS, WORTH, Family, Judgement, Stated, judge
 from assay.view.text import change, listed
 
 Json = dict[str, Any]
 Bounds = dict[str, float]
 NAMED = 9  # arms of one verdict that the conclusion names, at most
+RATE = "scale.learning-rate"
 UNEVEN = 0.1  # budgets that differ by more than this share are said
 
 
@@ -40,6 +43,7 @@ class Cell:
     after: Bounds | None  # the score that is compared
     gain: Bounds | None  # after - before, paired by seed and problem
     passes: Mapping[int, Bounds]  # k -> pass@k after training
+    changes: Mapping[int, Judgement]  # k -> how pass@k differs from the base's, for the least and the largest k
     claim: Claim
     spent: Mapping[str, float]  # means over the seeds
     seconds: float  # of all seeds
@@ -60,6 +64,7 @@ class Findings:
     results: Mapping[Run, Result]
     cells: tuple[Cell, ...]
     seen: tuple[Seen, ...]
+    bases: Mapping[str, Mapping[int, Bounds]]  # task -> k -> pass@k before training
     missing: int  # runs that are not done
     conclusion: str
     notes: tuple[str, ...]
@@ -78,20 +83,24 @@ def analyse(study: Study, results: Mapping[Run, Result]) -> Findings:
     of = {place: [r for run, r in results.items() if (run.arm, run.task) == place] for place in places}
     first = next(iter(study.arms))
     examined = {(arm, task): found for task in study.tasks for arm, found in _after(study, task, of).items()}
-    claims = judged(
-        [
-            Claim(reason="first") if arm == first else claim_of(examined[first, task], examined[arm, task])
-            for arm, task in places
-        ]
-    )
+    claims = [
+        FIRST if arm == first else claim_of(examined[first, task], examined[arm, task]).judged(study.family)
+        for arm, task in places
+    ]
     cells = tuple(
-        _cell(arm, task, of[arm, task], _before(study, of[arm, task]), examined[arm, task], claim)
+        _cell(study, (arm, task), of[arm, task], examined[arm, task], claim)
         for (arm, task), claim in zip(places, claims, strict=True)
     )
     missing = len(places) * len(study.seeds) - len(results)
-    seen = tuple(contrasts.judged(contrasts.seen(study, list(results.values()))))
+    seen = contrasts.seen(study, list(results.values()))
     notes = _notes(study, results, cells)
-    return Findings(study, results, cells, seen, missing, _conclusion(study, cells, missing), notes)
+    bases = {
+        task: _passes(
+            [run.before for run in max((of[arm, task] for arm in study.arms), key=len) if run.before is not None]
+        )
+        for task in study.tasks
+    }
+    return Findings(study, results, cells, seen, bases, missing, _conclusion(study, cells, missing), notes)
 
 
 def _after(study: Study, task: str, of: Mapping[tuple[str, str], Sequence[Result]]) -> dict[str, Examined]:
@@ -132,7 +141,8 @@ def _of_exams(exams: Iterable[tuple[int, Exam | None]], results: Sequence[Result
     return Examined(scores, frozenset(result.asked for result in results))
 
 
-def _cell(arm: str, task: str, results: Sequence[Result], before: Examined, after: Examined, claim: Claim) -> Cell:
+def _cell(study: Study, place: tuple[str, str], results: Sequence[Result], after: Examined, claim: Claim) -> Cell:
+    (arm, task), before = place, _before(study, results)
     names = sorted({name for result in results for name in result.spent})
     return Cell(
         arm=arm,
@@ -141,8 +151,9 @@ def _cell(arm: str, task: str, results: Sequence[Result], before: Examined, afte
         rate=results[0].rate if results else 1.0,
         before=_mean(before),
         after=_mean(after),
-        gain=bounds(claim_of(before, after).effect),
+        gain=_gain(before, after),
         passes=_passes([result.after for result in results if result.after is not None]),
+        changes=_changes(results, study.changes),
         claim=claim,
         spent={name: float(np.mean([result.spent.get(name, 0.0) for result in results])) for name in names},
         seconds=math.fsum(result.seconds for result in results),
@@ -155,9 +166,15 @@ def _cell(arm: str, task: str, results: Sequence[Result], before: Examined, afte
 def _mean(examined: Examined) -> Bounds | None:
     """The mean with its interval; alone where one seed is done, of which nothing more can be said."""
     if len(examined.scores) != 1:
-        return bounds(mean_of(examined))
+        return as_dict(mean_of(examined))
     (scores,) = examined.scores.values()
     return {"mean": float(np.mean(list(scores.values())))} if scores else None
+
+
+def _gain(before: Examined, after: Examined) -> Bounds | None:
+    """What training changed, with an interval of its own: no word is said of it."""
+    found = claim_of(before, after).effect
+    return None if found is None else as_dict(found.within(LEVEL))
 
 
 def _passes(exams: Sequence[Exam]) -> dict[int, Bounds]:
@@ -166,17 +183,30 @@ def _passes(exams: Sequence[Exam]) -> dict[int, Bounds]:
         return {}
     ks = [k for k in exams[0].passes if all(k in exam.passes for exam in exams)]
     if not all(exam.problems for exam in exams):
-        return {k: _known(effect_of_seeds([exam.passes[k] for exam in exams])) for k in ks}
+        return {k: _known(effect_of_seeds([exam.passes[k] for exam in exams], bounds=SHARES)) for k in ks}
     counts = [dict(zip(exam.problems, zip(exam.n, exam.right), strict=True)) for exam in exams]
     shared = [problem for problem in exams[0].problems if all(problem in of and of[problem][0] for of in counts)]
     if len(shared) < 2:
         return {}
     n, right = (np.array([[of[problem][i] for problem in shared] for of in counts]) for i in (0, 1))
     return {
-        k: _known(effect(np.array([pass_at_k(*pair, k=k) for pair in zip(n, right, strict=True)])))
+        k: _known(effect(np.array([pass_at_k(*pair, k=k) for pair in zip(n, right, strict=True)]), bounds=SHARES))
         for k in ks
         if k <= n.min()
     }
+
+
+def _changes(results: Sequence[Result], family: Family) -> dict[int, Judgement]:
+    """How far an arm came from its base at the least and at the largest k, where its curve may cross the base's."""
+    runs = [result for result in results if result.before is not None and result.after is not None]
+    exams = [exam for result in runs for exam in (result.before, result.after) if exam is not None]
+    ks = set.intersection(*(set(exam.passes) for exam in exams)) if exams else set[int]()
+    found: dict[int, Judgement] = {}
+    for k in sorted({min(ks), max(ks)}) if ks else ():
+        change = contrasts.differences_at([run.before for run in runs], [run.after for run in runs], k)
+        if change is not None:
+            found[k] = judge(change, Stated(), family)
+    return found
 
 
 def _known(found: Effect) -> Bounds:
@@ -194,23 +224,34 @@ def _conclusion(study: Study, cells: Sequence[Cell], missing: int) -> str:
     for task in study.tasks:
         here = [cell for cell in cells if cell.task == task and cell.arm != first]
         parts = []
-        for verdict, words in (("higher", "better"), ("lower", "worse")):
-            found = [cell for cell in here if cell.claim.verdict == verdict and cell.claim.effect]
+        for word in ("BETTER", "WORSE"):
+            found = [cell for cell in here if cell.claim.word == word and cell.claim.effect]
             found.sort(key=lambda cell: -abs(cell.claim.effect.mean if cell.claim.effect else 0.0))
-            named = [f"{cell.arm} ({change(bounds(cell.claim.effect))})" for cell in found]
-            parts += [f"{_few(named)} {'is' if len(named) == 1 else 'are'} {words} than {first}"] if named else []
-        equal = [c.arm for c in here if c.claim.verdict.startswith("equal")]
-        if equal:
-            parts.append(f"{_few(equal)} {'is' if len(equal) == 1 else 'are'} as good as {first} within {WORTH}")
-        open_ = [c for c in here if c.claim.verdict.startswith("undecided")]
-        if open_:
-            most = max((cell.claim for cell in open_), key=lambda claim: claim.seeds_needed or 0)
-            parts.append(f"nothing can be said of {_few([c.arm for c in open_])} ({most.needed})")
-        silent = [c.arm for c in here if c.claim.effect is None]
+            named = [f"{cell.arm} ({change(cell.claim.difference)})" for cell in found]
+            parts += [f"{_few(named)} {_is(named)} {word} than {first}"] if named else []
+        if equal := [cell.arm for cell in here if cell.claim.word == "EQUAL"]:
+            parts.append(f"{_few(equal)} {_is(equal)} EQUAL to {first} within {WORTH}")
+        if undecided := [cell for cell in here if cell.claim.word == "UNDECIDED"]:
+            names = [cell.arm for cell in undecided]
+            most = max((cell.claim.judgement for cell in undecided), key=_seeds_needed)
+            parts.append(f"{_few(names)} {_is(names)} UNDECIDED{most.lacking if most else ''}")
+        if few := [cell for cell in here if cell.claim.word == "NOT ENOUGH SEEDS"]:
+            names = [cell.arm for cell in few]
+            seeds = max(cell.claim.effect.seeds or 0 for cell in few if cell.claim.effect)
+            parts.append(f"NOT ENOUGH SEEDS for a word about {_few(names)}: {seeds}, where {LEAST_SEEDS} are the least")
+        silent = [cell.arm for cell in here if cell.claim.word is None]
         parts += [f"{_few(silent)} could not be compared"] if silent else []
         said.append(f"On {task}, {', and '.join(parts)}.")
     unfinished = f" {missing} runs are not done yet." if missing else ""
     return " ".join(said) + unfinished
+
+
+def _is(names: Sequence[str]) -> str:
+    return "is" if len(names) == 1 else "are"
+
+
+def _seeds_needed(judgement: Judgement | None) -> int:
+    return (judgement and judgement.needed and judgement.needed.seeds) or 0
 
 
 def _few(names: Sequence[str]) -> str:
@@ -220,15 +261,19 @@ def _few(names: Sequence[str]) -> str:
 
 def _notes(study: Study, results: Mapping[Run, Result], cells: Sequence[Cell]) -> tuple[str, ...]:
     """What a reader must know to trust the numbers."""
-    compared = max(0, len(cells) - len(study.tasks))
     notes = [
-        f"{len(study.seeds)} seeds; every run may spend {study.budget}. Intervals are 95 %, over seeds and problems; "
-        f"differences are paired by both, and verdicts corrected for all {compared} of them."
+        f"{len(study.seeds)} seeds; every run may spend {study.budget}. Intervals of scores are 95 % each, over seeds "
+        "and problems; differences are paired by both.",
+        f"One family of {study.family}. Their intervals hold the truth together at 95 %, and each word follows from "
+        "its own interval; p is the chance of a false word in the family at which that word would just be said.",
     ]
+    if any(cell.changes for cell in cells):
+        notes.append(f"What is said of changes from the base is a family of its own: {study.changes}.")
     if study.scores == "equal-tokens":
         notes.append(
             "Scores are those of held-out problems during training, where all runs of a seed have generated as many "
-            "tokens as the one that ends first; intervals are over seeds alone."
+            "tokens as the one that ends first; intervals are over seeds alone. pass@k is that of the exam after "
+            "training, where runs have spent what they spent."
         )
     elif any(exam and not exam.problems for result in results.values() for exam in (result.before, result.after)):
         notes.append("Of some exams only the mean is known: their intervals are over seeds alone.")
@@ -239,7 +284,7 @@ def _notes(study: Study, results: Mapping[Run, Result], cells: Sequence[Cell]) -
             f"Each arm's learning rate was the best of {rates} times its own, by a seed not shown here: {chosen}."
         )
     else:
-        notes.append("Learning rates are those of the recipes: nobody tuned them, for no arm.")
+        notes.append(f"{_rates(study)} Nobody tuned them.")
     notes += [f"{arm} may spend {study.budget_of(arm)}." for arm in study.arms if study.arms[arm].budget]
     for task in study.tasks:
         spent = {c.arm: c.spent.get("generated_tokens", 0.0) for c in cells if c.task == task and c.seeds}
@@ -262,6 +307,19 @@ def _notes(study: Study, results: Mapping[Run, Result], cells: Sequence[Cell]) -
     return (*notes, *study.notes)
 
 
+def _rates(study: Study) -> str:
+    """Whose learning rates the arms have: those of their recipes, or what the study gives them."""
+    given: dict[str, list[str]] = {}
+    for name, arm in study.arms.items():
+        settings = {key.replace("_", "-"): value for key, value in {**study.settings, **arm.settings}.items()}
+        given.setdefault(settings.get(RATE, ""), []).append(name)
+    if list(given) == [""]:
+        return "Learning rates are those of the recipes."
+    told = [f"{rate} for {_few(arms)}" for rate, arms in given.items() if rate]
+    own = [f"{_few(given[''])} as in the recipe"] if "" in given else []
+    return f"The study sets the learning rates: {'; '.join([*told, *own])}."
+
+
 def as_json(findings: Findings) -> Json:
     return {
         "arms": list(findings.study.arms),
@@ -270,23 +328,34 @@ def as_json(findings: Findings) -> Json:
         "budget": str(findings.study.budget),
         "conclusion": findings.conclusion,
         "notes": list(findings.notes),
+        "bases": {task: {str(k): v for k, v in passes.items()} for task, passes in findings.bases.items()},
         "missing": findings.missing,
+        "family": str(findings.study.family),
         "cells": [_cell_json(cell) for cell in findings.cells],
         "expected": [
-            {**vars(one.expected), "task": one.task, "means": one.means, "difference": bounds(one.difference)}
-            | {"agreeing": one.agreeing, "seeds": one.seeds, "p": one.p, "verdict": one.verdict}
+            {**vars(one.expected), "task": one.task, "means": one.means}
+            | {"agreeing": one.agreeing, "seeds": one.seeds, "apart": list(one.apart), **_judged(one.judgement)}
             for one in findings.seen
         ],
     }
 
 
 def _cell_json(cell: Cell) -> Json:
-    about = {k: v for k, v in vars(cell).items() if k not in ("claim", "passes")}
-    claim = {
-        "difference": bounds(cell.claim.effect),
-        "p": cell.claim.p,
-        "p_equal": cell.claim.p_equal,
-        "verdict": cell.claim.verdict,
-        "seeds_needed": cell.claim.seeds_needed,
+    about = {k: v for k, v in vars(cell).items() if k not in ("claim", "passes", "changes")}
+    claim = _judged(cell.claim.judgement) | {"verdict": cell.claim.verdict}
+    changes = {str(k): _judged(one) for k, one in cell.changes.items()}
+    return {**about, "pass": {str(k): v for k, v in cell.passes.items()}, "changes": changes, **claim}
+
+
+def _judged(judgement: Judgement | None) -> Json:
+    """A judgement as data; of the first arm, and where there is nothing to judge, all is null."""
+    if judgement is None:
+        return dict.fromkeys(("difference", "p", "word", "verdict", "needed", "power"))
+    return {
+        "difference": as_dict(judgement.found),
+        "p": judgement.p,
+        "word": judgement.word,
+        "verdict": str(judgement),
+        "needed": judgement.needed and vars(judgement.needed),
+        "power": judgement.power,  # of seeing twice the smallest effect
     }
-    return {**about, "pass": {str(k): v for k, v in cell.passes.items()}, **claim}

@@ -6,7 +6,6 @@ generates until its held-out score during training is S, or else a metric of tra
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,11 +13,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from assay.errors import DataError
-from assay.lab.seeds import ALPHA
+from assay.lab.seeds import DIFFERENCES
+from assay.lab.study.apart import apart
 from assay.lab.study.plan import Expected, Study
-from assay.lab.study.results import Result
-from assay.scoring.inference import Effect, effect, effect_of_seeds, holm
+from assay.lab.study.results import Exam, Result
+from assay.scoring.bank import RESAMPLING
+from assay.scoring.inference import Effect, Few, effect, effect_of_seeds
+from assay.scoring.intervals import OverProblems, over_problems
 from assay.scoring.passk import pass_at_k
+from assay.scoring.verdict import WORTH, Estimate, Judgement, Stated, judge
 
 _PASS = re.compile(r"pass@([1-9][0-9]*)")
 _TOKENS_TO = re.compile(r"tokens to (0?\.[0-9]+)")
@@ -31,41 +34,24 @@ class Seen:
     expected: Expected
     task: str
     means: tuple[float, float]  # of the arm and of the one beside it
-    difference: Effect | None  # over seeds, of pass@K over problems too; None with one seed alone
+    judgement: Judgement  # of the difference, over seeds, of pass@K over problems too
     agreeing: int  # seeds in which it moved as expected
     seeds: int
-    p: float | None = None  # corrected for all that is judged together
-
-    @property
-    def verdict(self) -> str:
-        """`as expected` is a difference of at least the size that was said, in the direction that was said."""
-        if self.difference is None or self.p is None or self.p >= ALPHA:
-            return "undecided"
-        signed = self.difference.mean if self.expected.moves == "up" else -self.difference.mean
-        if signed < 0:
-            return "the opposite"
-        return "as expected" if signed >= self.expected.least else "smaller than expected"
+    apart: tuple[str, ...]  # everything in which the recipes of the two differ
 
 
 def seen(study: Study, results: Sequence[Result]) -> tuple[Seen, ...]:
-    """Everything that the study expects and of which both arms have a seed, not yet judged."""
+    """Everything that the study expects and of which both arms have a seed, each judged as one of its family."""
     return tuple(
         one
         for task in study.tasks
         for expected in study.expected
         if expected.task in ("", task)
-        if (one := _seen(expected, task, [result for result in results if result.task == task])) is not None
+        if (one := _seen(study, expected, task, [run for run in results if run.task == task])) is not None
     )
 
 
-def judged(found: Sequence[Seen]) -> list[Seen]:
-    """All that was declared with a smallest size, as one family with Holm's correction; the rest as it is."""
-    family = [one for one in found if one.expected.least and one.difference is not None]
-    chances = iter(holm([one.difference.p for one in family if one.difference is not None]))
-    return [dataclasses.replace(one, p=next(chances)) if one in family else one for one in found]
-
-
-def _seen(expected: Expected, task: str, results: Sequence[Result]) -> Seen | None:
+def _seen(study: Study, expected: Expected, task: str, results: Sequence[Result]) -> Seen | None:
     of = {arm: {r.seed: r for r in results if r.arm == arm} for arm in (expected.arm, expected.against)}
     measure = measure_of(expected.metric)
     values = [
@@ -79,7 +65,16 @@ def _seen(expected: Expected, task: str, results: Sequence[Result]) -> Seen | No
     differences = pairs[0] - pairs[1]
     agreeing = int((differences > 0).sum() if expected.moves == "up" else (differences < 0).sum())
     found = _effect(expected, [[of[arm][seed] for seed in seeds] for arm in of], differences)
-    return Seen(expected, task, (float(pairs[0].mean()), float(pairs[1].mean())), found, agreeing, len(seeds))
+    judgement = judge(found, stated_of(expected), study.family)
+    means = float(pairs[0].mean()), float(pairs[1].mean())
+    differ = apart(study, task, expected.arm, expected.against)
+    return Seen(expected, task, means, judgement, agreeing, len(seeds), differ)
+
+
+def stated_of(expected: Expected) -> Stated:
+    """What is stated of the difference. A smallest effect worth knowing is known of shares of right answers alone."""
+    worth = WORTH if _PASS.fullmatch(expected.metric) else 0.0
+    return Stated(worth, expected.moves, expected.least or None)
 
 
 def measure_of(name: str) -> Callable[[Result], float | None]:
@@ -110,29 +105,42 @@ def tokens_to(result: Result, score: float) -> float | None:
     return result.tokens
 
 
-def _effect(expected: Expected, runs: Sequence[Sequence[Result]], differences: np.ndarray) -> Effect | None:
+def _effect(expected: Expected, runs: Sequence[Sequence[Result]], differences: np.ndarray) -> Estimate:
     if len(differences) < 2:
-        return None
-    if (match := _PASS.fullmatch(expected.metric)) and (paired := _paired(runs, int(match[1]))) is not None:
-        return effect(paired)
-    return effect_of_seeds(differences.tolist())
+        return Few(float(differences.mean()), len(differences))
+    if (match := _PASS.fullmatch(expected.metric)) is None:
+        return effect_of_seeds(differences.tolist())
+    k, sides = int(match[1]), [[result.after for result in side] for side in runs]
+    return differences_at(sides[1], sides[0], k) or effect_of_seeds(differences.tolist(), bounds=DIFFERENCES)
 
 
-def _paired(runs: Sequence[Sequence[Result]], k: int) -> np.ndarray | None:
-    """float[S, M]: differences of pass@k for each seed and problem; None where exams kept means alone."""
-    counts = [[_counts(result) for result in side] for side in runs]
+def differences_at(first: Sequence[Exam | None], other: Sequence[Exam | None], k: int) -> Effect | None:
+    """The differences of pass@k, `other` - `first`, of exams paired by seed, and by problem too; None where exams kept
+    means alone, or have fewer than k samples of two problems.
+    """
+    counts = [[_counts(exam) for exam in side] for side in (other, first)]
     every = [of for side in counts for of in side]
     shared = [problem for problem in every[0] if all(of.get(problem, (0, 0))[0] >= k for of in every)]
-    if len(shared) < 2:
+    if len(shared) < 2 or len(first) < 2:
         return None
     table = np.array([[[of[problem] for problem in shared] for of in side] for side in counts])  # sides, S, M, 2
     passed = [[pass_at_k(of[:, 0], of[:, 1], k=k) for of in side] for side in table]
-    return np.array(passed[0]) - np.array(passed[1])
+    return effect(np.array(passed[0]) - np.array(passed[1]), bounds=DIFFERENCES)
 
 
-def _counts(result: Result) -> dict[str, tuple[int, int]]:
-    """Problem -> (valid samples, right ones), of the exam after training."""
-    exam = result.after
+def over_problems_at(before: Exam | None, after: Exam | None, k: int) -> OverProblems | None:
+    """How one checkpoint's pass@k differs from another's over the problems of both exams: nothing is said of seeds."""
+    one, two = _counts(before), _counts(after)
+    shared = [problem for problem in one if min(one[problem][0], two.get(problem, (0, 0))[0]) >= k]
+    if not shared:
+        return None
+    tables = [np.array([of[problem] for problem in shared]) for of in (one, two)]
+    first, then = (pass_at_k(table[:, 0], table[:, 1], k=k) for table in tables)
+    return over_problems((then - first)[:, None], RESAMPLING, bounds=DIFFERENCES)[0]
+
+
+def _counts(exam: Exam | None) -> dict[str, tuple[int, int]]:
+    """Problem -> (valid samples, right ones)."""
     return {} if exam is None else dict(zip(exam.problems, zip(exam.n, exam.right, strict=True), strict=True))
 
 

@@ -17,6 +17,7 @@ from assay.lab.study.plan import Arm, Budget, Expected, Run, Scores, Study, task
 from assay.part import name_of, parts_of
 from assay.recipe import PROFILES
 from assay.reward.judged import Judged
+from assay.scoring.verdict import LEAST_SEEDS
 
 ALL = "all"  # of `recipes`: every recipe that the tasks can serve
 FIELDS = (
@@ -40,7 +41,7 @@ def read(path: Path) -> Study:
     if (scores := data.get("scores", "exam")) not in get_args(Scores):
         raise unknown("kind of scores", str(scores), get_args(Scores), str(path))
     _import(path, data.get("uses", ()))
-    seeds, everything = data.get("seeds", 3), data.get("recipes") == ALL
+    seeds, everything = data.get("seeds", LEAST_SEEDS), data.get("recipes") == ALL
     named = list(RECIPES) if everything else data.get("recipes", [])
     arms = {name: Arm(name) for name in named}
     arms |= {name: _arm(name, given, path) for name, given in data.get("arms", {}).items()}

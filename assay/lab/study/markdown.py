@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from assay.lab.study.analysis import Findings
-from assay.lab.study.table import OF_A_TASK, WORDS, collapses, expectation, passes, texts
+from assay.lab.study.table import OF_A_TASK, WORDS, changes, collapses, expectation, passes, texts
 from assay.record import disk
 
 NAME = "report.md"
@@ -34,12 +34,13 @@ def text(findings: Findings, name: str) -> str:
         parts += [sentence] if (sentence := collapses(findings, task)) else []
         headings, *rows = passes(findings, task)
         parts += [_table(headings, rows)] if rows else []
+        parts += [_table(beside[0], beside[1:])] if (beside := changes(findings, task)) else []
     parts += ["## How to read this", "\n".join(f"- {_plain(note)}" for note in findings.notes)]
     return "\n\n".join(parts) + "\n"
 
 
 def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    sides = ["---" if heading in WORDS else "---:" for heading in headings]
+    sides = ["---" if heading in WORDS or heading.startswith("word") else "---:" for heading in headings]
     lines = [headings, sides, *rows]
     return "\n".join(f"| {' | '.join(_plain(cell) for cell in line)} |" for line in lines)
 

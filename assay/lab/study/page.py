@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from assay.lab.study.analysis import Findings
+from assay.lab.study.analysis import Bounds, Findings
 from assay.lab.study.charts import Line, Range, chart, look
 from assay.lab.study.progress import PASSED
 from assay.lab.study.results import SERIES
-from assay.lab.study.table import OF_A_TASK, WORDS, collapses, expectation, passes, texts
+from assay.lab.study.table import BASE, OF_A_TASK, WORDS, changes, collapses, expectation, passes, texts
 from assay.record import disk
 from assay.record.panel import duration
 from assay.scoring.inference import student_quantile
@@ -55,8 +55,12 @@ def page(findings: Findings, name: str) -> str:
         words=WORDS,
         expectations=[expectation(seen) for seen in findings.seen],
         arms=[(arm, *look(i)) for i, arm in enumerate(study.arms)],
+        base=(BASE, *look(len(study.arms))),
         tasks=[
-            (task, _rows(findings, task), collapses(findings, task), passes(findings, task), _charts(findings, task))
+            (
+                *(task, _rows(findings, task), collapses(findings, task), passes(findings, task)),
+                *(changes(findings, task), _charts(findings, task)),
+            )
             for task in study.tasks
         ],
     )
@@ -73,16 +77,18 @@ def _charts(findings: Findings, task: str) -> list[tuple[str, Any]]:
     held_out = _held_out(findings, task)
     own = {name: _series(findings, task, name) for name in SERIES}
     across = _range([x for lines in (held_out, *own.values()) for line in lines for x, *_ in line.points])
-    curves = [
-        Line(arm, tuple((k, v["mean"], v["low"], v["high"]) for k, v in findings.cell(arm, task).passes.items()))
-        for arm in findings.study.arms
-    ]
+    curves = [_curve(arm, findings.cell(arm, task).passes) for arm in findings.study.arms]
+    curves += [_curve(BASE, findings.bases[task])]
     made = [
         ("held-out pass@1 in training", chart(held_out, x="tokens", y=PASSED, across=across)),
         ("pass@k after training", chart(curves, x="k", y="pass@k", log=True, up=(0.0, 1.0))),
         *((TITLES[name], chart(lines, x="tokens", y=TITLES[name], across=across)) for name, lines in own.items()),
     ]
     return [(title, trusted(svg)) for title, svg in made]
+
+
+def _curve(name: str, passes: Mapping[int, Bounds]) -> Line:
+    return Line(name, tuple((k, v["mean"], v["low"], v["high"]) for k, v in passes.items()))
 
 
 def _held_out(findings: Findings, task: str) -> list[Line]:

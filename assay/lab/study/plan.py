@@ -16,6 +16,7 @@ from assay.rng import digest
 from assay.run import bases, session
 from assay.run.configure import differing
 from assay.run.experiment import Experiment
+from assay.scoring.verdict import Family
 from assay.source import Pool, Share
 
 Measure = Literal["steps", "tokens"]
@@ -96,8 +97,8 @@ class Arm:
 
 @dataclass(frozen=True)
 class Expected:
-    """A measure that is to stand higher or lower in one arm than in another. `assay.lab.study.contrasts` has the names
-    of measures. With `least`, the smallest difference that counts, it is judged, and corrected for all that are.
+    """A measure that is to stand higher or lower in one arm than in another, by `least` or more where that is given.
+    `assay.lab.study.contrasts` has the names of measures.
 
     Expected("policy/entropy_whole", arm="cure", against="dapo", moves="up")
     Expected("pass@64", arm="nsr", against="psr", moves="up", least=0.05, claim="negative samples keep pass@64")
@@ -138,7 +139,7 @@ class Study:
 
     arms: Mapping[str, Arm]
     tasks: Mapping[str, Pool]
-    seeds: tuple[int, ...] = (0, 1, 2)
+    seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
     budget: Budget = Budget("steps", 100)
     trials: tuple[float, ...] = ()  # factors of each arm's learning rate that are tried; (): the arm's own is taken
     model: str = ""  # empty: the base of each task
@@ -183,6 +184,22 @@ class Study:
 
     def budget_of(self, arm: str) -> Budget:
         return self.arms[arm].budget or self.budget
+
+    @property
+    def family(self) -> Family:
+        """All that the study is asked, counted as it is written down, whatever of it is done: how each arm differs from
+        the first, and what is expected.
+        """
+        differences = len(self.tasks) * (len(self.arms) - 1)
+        expected = sum(1 if one.task else len(self.tasks) for one in self.expected)
+        named = [f"{differences} differences from {next(iter(self.arms))}"] if differences else []
+        named += [f"{expected} expected"] if expected else []
+        return Family(f"hypotheses, {' and '.join(named)}", differences + expected)
+
+    @property
+    def changes(self) -> Family:
+        """How every arm differs from its base, on every task at two numbers of samples."""
+        return Family("differences from the base", 2 * len(self.tasks) * len(self.arms))
 
     def runs(self) -> Iterator[Run]:
         """The runs that are reported, without trials: seed by seed, so that a study that was stopped has whole ones."""

@@ -29,6 +29,7 @@ from assay.record import RunFolder
 from assay.record.panel import duration
 from assay.run import session
 from assay.scoring.inference import smallest_effect
+from assay.scoring.verdict import LEAST_SEEDS
 
 SPREAD = 0.02  # of differences between paired seeds, as on countdown and its like: what an outlook assumes
 PILOT_STEPS = 5  # that show how many tokens a step generates
@@ -114,23 +115,29 @@ class Outlook:
             f"{shape} = {self.runs} runs of {cost}{trials}",
             f"{self.done} are done, {left} are missing{time_left}",
         ]
-        if (least := smallest_effect(seeds, SPREAD)) == math.inf:
-            lines.append("warning: two seeds can hardly show any difference: take five at least")
+        if seeds < LEAST_SEEDS:
+            lines.append(f"warning: {seeds} seeds are not enough for a word about methods: take {LEAST_SEEDS} at least")
         else:
             lines.append(
-                f"{seeds} seeds show a difference of {least:.3f} of {PASSED} in four of five studies, if differences "
-                f"between paired seeds spread by {SPREAD} (standard deviation)"
+                f"{seeds} seeds show a difference of {self.smallest:.3f} of {PASSED} in four of five studies, if "
+                f"differences between paired seeds spread by {SPREAD} (standard deviation); one family of "
+                f"{study.family}"
             )
         return lines
 
+    @property
+    def smallest(self) -> float:
+        """The smallest difference that the seeds show in four of five studies, as one of the study's family."""
+        return smallest_effect(len(self.study.seeds), SPREAD, level=self.study.family.level)
+
     def document(self) -> Json:
-        least = smallest_effect(len(self.study.seeds), SPREAD)
         return {
             "runs": self.runs,
             "pilots_and_trials": self.others,
             "done": self.done,
             "seconds_a_run": self.seconds,
-            "smallest_effect": None if least == math.inf else least,
+            "family": self.study.family.size,
+            "smallest_effect": self.smallest if len(self.study.seeds) >= LEAST_SEEDS else None,
         }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from assay.host import terminal
-from assay.lab.seeds import bounds
+from assay.lab.seeds import as_dict
 from assay.lab.study.analysis import Cell, Findings
 from assay.lab.study.contrasts import Seen
 from assay.lab.study.progress import PASSED
@@ -19,7 +19,7 @@ COLUMNS: Mapping[str, Callable[[Cell], str]] = {  # heading -> what a cell says 
     "before": lambda cell: ABSENT if cell.before is None else f"{cell.before['mean']:.3f}",
     f"after, {PASSED}": lambda cell: score(cell.after),
     "gain": lambda cell: change(cell.gain),
-    "difference": lambda cell: change(bounds(cell.claim.effect)),
+    "difference": lambda cell: change(cell.claim.difference),
     "p": lambda cell: chance(cell.claim.p),
     "verdict": lambda cell: cell.claim.verdict,
     "entropy": lambda cell: ABSENT if cell.entropy is None else f"{cell.entropy:.2f}",
@@ -28,6 +28,8 @@ COLUMNS: Mapping[str, Callable[[Cell], str]] = {  # heading -> what a cell says 
     "updates": lambda cell: f"{cell.spent.get('optimiser_steps', 0.0):,.0f}",
     "time": lambda cell: duration(cell.seconds),
 }
+DIFFER = 24  # settings of a contrast that a report names, at most
+BASE = "base"  # the column of what was before training
 WORDS = ("task", "method", "verdict")  # columns of words; all others hold numbers
 ON_TERMINALS = ("task", "method", "seeds", "before", f"after, {PASSED}", "difference", "p", "verdict", "tokens", "time")
 OF_A_TASK = tuple(name for name in COLUMNS if name != "task")
@@ -39,13 +41,32 @@ def texts(cell: Cell, headings: Sequence[str] = OF_A_TASK) -> list[str]:
 
 
 def passes(findings: Findings, task: str) -> list[list[str]]:
-    """A row for each k with the pass@k of each arm, and the headings before them."""
+    """A row for each k with the pass@k of the base and of each arm, and the headings before them."""
     cells = [cell for cell in findings.cells if cell.task == task]
-    ks = sorted({k for cell in cells for k in cell.passes})
+    base = findings.bases[task]
+    ks = sorted({k for known in (base, *(cell.passes for cell in cells)) for k in known})
+    before = [BASE] if base else []
     return [
-        ["k", *(cell.arm for cell in cells)],
-        *([str(k), *(score(cell.passes.get(k)) for cell in cells)] for k in ks),
+        ["k", *before, *(cell.arm for cell in cells)],
+        *([str(k), *(score(base.get(k)) for _ in before), *(score(cell.passes.get(k)) for cell in cells)] for k in ks),
     ]
+
+
+def changes(findings: Findings, task: str) -> list[list[str]]:
+    """A row for each arm with what became of pass@k, beside its base, at the least and the largest k; none where the
+    exams of the base are not known.
+    """
+    cells = [cell for cell in findings.cells if cell.task == task and cell.changes]
+    ks = sorted({k for cell in cells for k in cell.changes})
+    if not cells:
+        return []
+    headings = ["method", *(text for k in ks for text in (f"pass@{k} from the base", f"word at {k}"))]
+    return [headings, *([cell.arm, *(text for k in ks for text in _changed(cell, k))] for cell in cells)]
+
+
+def _changed(cell: Cell, k: int) -> tuple[str, str]:
+    one = cell.changes.get(k)
+    return (ABSENT, "") if one is None else (change(as_dict(one.found)), str(one))
 
 
 def collapses(findings: Findings, task: str) -> str:
@@ -71,15 +92,25 @@ def _span(steps: Sequence[int]) -> str:
 def expectation(seen: Seen) -> str:
     """What became of something that was expected, as a sentence."""
     one, (own, other) = seen.expected, seen.means
-    gap = "" if seen.difference is None else f", {change(bounds(seen.difference))}"
+    gap = f", {change(as_dict(seen.judgement.found))}"
     claim = f"{one.claim}: on {seen.task}, " if one.claim else f"On {seen.task}, "
     told = (
         f"{claim}{one.metric} goes {one.moves} in {one.arm} against {one.against} in {seen.agreeing} of "
         f"{seen.seeds} seeds: {number(own)} and {number(other)}{gap}"
     )
-    if not one.least:
-        return f"{told}."
-    return f"{told}, where {one.least:g} counts; p {chance(seen.p)}: {seen.verdict}."
+    counts = f", where {one.least:g} counts" if one.least else ""
+    p = f"; p {chance(seen.judgement.p)}" if seen.judgement.p is not None else ""
+    differ = f" {_apart(seen)}" if seen.apart else ""
+    return f"{told}{counts}{p}: {seen.judgement}.{differ}"
+
+
+def _apart(seen: Seen) -> str:
+    """What else may make the difference, as a sentence."""
+    shown, more = seen.apart[:DIFFER], len(seen.apart) - DIFFER
+    rest = f"; and {more} more, which `assay show` lists" if more > 0 else ""
+    return (
+        f"The recipe of {seen.expected.arm} differs from that of {seen.expected.against} in: {'; '.join(shown)}{rest}."
+    )
 
 
 def table(findings: Findings) -> str:
