@@ -1,5 +1,6 @@
 """For all tests: properties are judged by their truth, not by the speed of a busy machine; run folders to write in."""
 
+import signal
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -87,6 +88,17 @@ def learning_seed(request: pytest.FixtureRequest) -> Iterator[None]:
     Draw.begin(getattr(request, "param", 0))
     yield
     Draw.begin(0)
+
+
+@pytest.fixture
+def in_front() -> Iterator[None]:
+    """Signals as a command in front of a terminal has them. Under `nohup`, or behind `&` in a script, SIGHUP and SIGINT
+    are ignored from the start, and a run rightly leaves them so.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler), signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    for number, handler in zip((signal.SIGINT, signal.SIGHUP), before, strict=True):
+        signal.signal(number, handler)
 
 
 @pytest.fixture

@@ -342,6 +342,7 @@ def test_a_folder_that_cannot_be_made_is_named(shell: Shell, model: Path, tmp_pa
 # --- people -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("in_front")
 @pytest.mark.parametrize(
     ("method", "nth", "sent"),
     [("generate", 1, signal.SIGTERM)]

@@ -126,6 +126,7 @@ def test_a_read_error_is_set_aside_and_a_missing_permission_is_not(
 # --- signals and failpoints ---------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("in_front")
 @pytest.mark.parametrize("first", STOPS, ids=lambda number: number.name)
 def test_the_first_signal_asks_and_the_second_leaves(first: signal.Signals) -> None:
     before = signal.getsignal(first)
@@ -146,6 +147,7 @@ def test_the_first_signal_asks_and_the_second_leaves(first: signal.Signals) -> N
     assert signal.getsignal(first) is before
 
 
+@pytest.mark.usefixtures("in_front")
 def test_a_run_under_nohup_outlives_its_terminal() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:

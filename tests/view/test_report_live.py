@@ -117,6 +117,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_model(tmp_path_factory.mktemp("model") / "small")
 
 
+@pytest.mark.usefixtures("in_front")
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_report_can_be_read_while_a_run_goes_and_after_it_was_stopped(
@@ -137,6 +138,7 @@ def test_a_report_can_be_read_while_a_run_goes_and_after_it_was_stopped(
     assert shown(run) == max(steps_of(run))
 
 
+@pytest.mark.usefixtures("in_front")
 @pytest.mark.slow
 def test_a_run_whose_terminal_is_gone_saves_and_stops(model: Path, tmp_path: Path) -> None:
     """As when the connection to another machine is lost: nothing that it says can be written any more."""
