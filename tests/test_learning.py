@@ -23,7 +23,7 @@ from assay.verifiers.elections import answer_of, shares
 
 pytestmark = [pytest.mark.slow, pytest.mark.learning]
 STEPS = 24
-SLOW = ("spec-rl", "fork-mask", "shape-rm")  # some seeds need twice the steps
+SLOW = ("spec-rl", "fork-mask", "shape-rm", "areal")  # some seeds need twice the steps
 STAGED = (
     "r3-staged",
     "rlad",
@@ -45,8 +45,8 @@ UNLABELLED = tuple(name for name in RECIPES if METHOD_OF[name] in GROUPS["unlabe
 BY_CHANCE = ("spurious-random", "r-zero", "sqlm", "serl", "rlpr", "covo", "rpt")
 # recalls its one problem once a quarter of the answers was right: in one seed of twenty at once, and learns no more
 RECALLS = ("deepsearch",)
-# write few answers anew, so that what they have learnt, which is less, is asked afterwards
-REPLAYS = ("spec-rl", "drive", "deepsearch")
+# write few answers anew, or pose problems themselves, so that what they have learnt, which is less, is asked afterwards
+REPLAYS = ("spec-rl", "drive", "deepsearch", "azr")
 CLUSTERS = ("empo", "empo-log")  # a share of the group, or its logarithm, which is no measure of what is learnt
 COLD = ("gepo", "vine-ppo", "spo-chain", "spo-tree", "rlmt", "dense-step-model")  # sampled below temperature 1
 PICKS = ("self",)  # works on what the greedy answer fails, and here that is right from the start

@@ -196,7 +196,7 @@ def run_sweep(arguments: argparse.Namespace) -> Any:
 
 def _run(study: Study, folder: Path, arguments: argparse.Namespace) -> Any:
     """Plans, runs and reports a study that was checked."""
-    from assay.lab.study import analysis, markdown, page, queue, table
+    from assay.lab.study import analysis, guesses, markdown, page, queue, table
 
     if arguments.adopt:
         terminal.say(f"{queue.adopt(study, folder)} results of {folder} answer the study as it is written now")
@@ -212,7 +212,7 @@ def _run(study: Study, folder: Path, arguments: argparse.Namespace) -> Any:
         folder.mkdir(parents=True, exist_ok=True)
     else:
         results = queue.fill(study, folder, again=arguments.again, quiet=arguments.quiet)
-    findings = analysis.analyse(study, results)
+    findings = analysis.analyse(study, results, guesses.made(study, folder))
     report = page.write(findings, folder)
     markdown.write(findings, folder)
     if not arguments.json:

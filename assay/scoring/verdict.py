@@ -4,6 +4,7 @@ The hypotheses that are judged together are one family, which is named and count
 of them each has its interval [L, U] at 1 - 5 % / m, so that all of these hold the truth together in 95 of 100 studies.
 The word follows from [L, U] alone; w is the smallest effect worth knowing.
 
+    NO EVIDENCE       the measure says nothing, and why (`void`)
     NOT ENOUGH SEEDS  of fewer than five, where methods are compared
     EQUAL             -w < L and U < w, where no size was stated; it comes before the other words
 
@@ -28,7 +29,8 @@ from typing import Literal, Protocol
 from assay.errors import UsageError
 from assay.scoring.intervals import Interval, Needed
 
-Word = Literal["BETTER", "WORSE", "EQUAL", "SUPPORTED", "REFUTED", "UNDECIDED", "NOT ENOUGH SEEDS"]
+Word = Literal["BETTER", "WORSE", "EQUAL", "SUPPORTED", "REFUTED", "UNDECIDED", "NOT ENOUGH SEEDS", "NO EVIDENCE"]
+SILENT: tuple[Word, ...] = ("NOT ENOUGH SEEDS", "NO EVIDENCE")  # of what nothing is said
 Moves = Literal["", "up", "down"]
 ALPHA = 0.05  # the chance of any false word in a family, at most
 WORTH = 0.02  # the smallest difference of a share worth knowing
@@ -114,11 +116,12 @@ class Judgement:
     stated: Stated
     estimate: Estimate
     family: Family
+    void: str = ""  # why the measure is no evidence
 
     @cached_property
     def p(self) -> float | None:
-        """That of the word; None where there are too few seeds for one."""
-        if self.word == "NOT ENOUGH SEEDS":
+        """That of the word; None where nothing is said."""
+        if self.word in SILENT:
             return None
         return min(1.0, max(self.family.size, 1) * _chance(self.estimate, self.stated))
 
@@ -154,6 +157,8 @@ class Judgement:
 
     def __str__(self) -> str:
         """The word, with what a reader needs beside it."""
+        if self.word == "NO EVIDENCE":
+            return f"{self.word}: {self.void}"
         if self.word == "NOT ENOUGH SEEDS":
             return f"{self.word}: {self.estimate.seeds} of {LEAST_SEEDS} at least"
         if self.word == "EQUAL":
@@ -187,11 +192,12 @@ def word_of(found: Interval, stated: Stated) -> Word:
     return "SUPPORTED" if low > stated.least else "REFUTED" if high < stated.most else "UNDECIDED"
 
 
-def judge(estimate: Estimate, stated: Stated, family: Family) -> Judgement:
-    """What may be said of an estimate that is one of a family."""
+def judge(estimate: Estimate, stated: Stated, family: Family, *, void: str = "") -> Judgement:
+    """What may be said of an estimate that is one of a family; nothing, where the measure is `void`."""
     found = estimate.within(family.level)
     few = estimate.seeds is not None and estimate.seeds < LEAST_SEEDS
-    return Judgement("NOT ENOUGH SEEDS" if few else word_of(found, stated), found, stated, estimate, family)
+    word: Word = "NO EVIDENCE" if void else "NOT ENOUGH SEEDS" if few else word_of(found, stated)
+    return Judgement(word, found, stated, estimate, family, void)
 
 
 def _chance(estimate: Estimate, stated: Stated) -> float:

@@ -12,7 +12,7 @@ from collections import Counter
 from pathlib import Path
 
 from assay.lab.seeds import as_dict
-from assay.lab.study import Study, analysis, contrasts, markdown, queue, read
+from assay.lab.study import Study, analysis, contrasts, guesses, markdown, queue, read
 from assay.lab.study.analysis import Findings
 from assay.lab.study.results import Result
 from assay.scoring.verdict import Family, Stated, judge
@@ -47,7 +47,8 @@ the curves cross: what is likely became likelier, and what is rare was lost. Int
 The seeds are those of training: all began from one base, so nothing is said of others.
 
 The last two columns are words about the checkpoints of these seeds, over problems: they say nothing of a method, and
-they are what three seeds of one base allow.
+they are what three seeds of one base allow. Where the base or the arm is no better than a blind guesser, pass@k is no
+evidence.
 
 | study | task | method | base | change at 1 | change at the most | checkpoints at 1 | at the most |
 |---|---|---|---|---:|---:|---|---|"""
@@ -72,9 +73,10 @@ def study(name: str) -> Study:
     return read(HERE / f"{name}.toml")
 
 
-def found(name: str, of: Study) -> Findings:
-    """The findings of the results that are there."""
-    return analysis.analyse(of, queue.stored(of, HERE / name))
+def found(name: str, of: Study, *, guess: bool = False) -> Findings:
+    """The findings of the results that are there, beside a blind guesser; `guess` makes what is missing of it."""
+    guessed = (guesses.made if guess else guesses.known)(of, HERE / name)
+    return analysis.analyse(of, queue.stored(of, HERE / name), guessed)
 
 
 def index(of: dict[str, Findings]) -> str:
@@ -112,9 +114,14 @@ def crossing(of: dict[str, Findings]) -> str:
             base = findings.bases[task]
             for cell in (cell for cell in findings.cells if cell.task == task and len(cell.changes) > 1):
                 ends = [f"{change(as_dict(one.found))} {one.word}" for one in cell.changes.values()]
+                guessed = findings.guesses.get(task, {})
                 before = ", ".join(f"{base[k]['mean']:.3f} at {k}" for k in cell.changes)
+                before += f"; a guesser {guessed[k]:.3f}" if (k := max(cell.changes)) in guessed else ""
                 place = f"[{name}]({name}/report.md) | {task} | {cell.arm} | {before}"
-                told = [_checkpoints(findings.of(cell.arm, task), k) for k in cell.changes]
+                told = [
+                    ABSENT if one.void else _checkpoints(findings.of(cell.arm, task), k)
+                    for k, one in cell.changes.items()
+                ]
                 lines.append(f"| {place} | {' | '.join([*ends, *told])} |")
     return "\n".join(lines) + "\n"
 
@@ -152,7 +159,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--render", action="store_true")
     arguments = parser.parse_args()
-    every = {name: found(name, study(name)) for name in names()}
+    every = {name: found(name, study(name), guess=arguments.render) for name in names()}
     for name, findings in every.items():
         done = len(findings.results)
         print(f"{name:26} {done} of {done + findings.missing} runs; arms {', '.join(list(findings.study.arms)[:8])}")

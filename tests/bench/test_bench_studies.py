@@ -46,13 +46,17 @@ def test_every_recipe_is_an_arm_or_is_refused_with_its_reason() -> None:
 
 def test_the_readme_counts_what_the_contrasts_came_to() -> None:
     rows = committed.INDEX.read_text().split("## Contrasts on the test beds")[1].split("##")[0].splitlines()
-    words = [row.split("|")[-2].split(";")[0].strip() for row in rows if row.startswith("| ")][1:]
+    words = [row.split("|")[-2].split(";")[0].split(":")[0].strip() for row in rows if row.startswith("| ")][1:]
     assert len(words) == 12
     supported, undecided = words.count("SUPPORTED"), words.count("UNDECIDED")
     opposite = words.count("REFUTED, the opposite")
     refuted = words.count("REFUTED") + opposite
-    assert supported + refuted + undecided == 12
-    told = f"{supported} are supported, {refuted} refuted ({opposite} of them the opposite), and {undecided} undecided"
+    void = words.count("NO EVIDENCE")
+    assert supported + refuted + undecided + void == 12
+    told = (
+        f"{supported} are supported, {refuted} refuted ({opposite} of them the opposite), {undecided} undecided, and "
+        f"{void} without evidence"
+    )
     assert told in " ".join((committed.HERE.parents[1] / "README.md").read_text().split())
 
 

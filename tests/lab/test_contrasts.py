@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -42,7 +42,7 @@ def result(arm: str, seed: int, right: tuple[int, ...], **changes: object) -> Re
         after=exam,
         means={"policy/entropy": 0.5},
     )
-    return dataclasses.replace(made, **changes)  # type: ignore[arg-type]
+    return replace(made, **changes)  # type: ignore[arg-type]
 
 
 def exam(run: Result) -> Exam:
@@ -78,8 +78,8 @@ def test_measures_read_exams_curves_and_means() -> None:
 def test_pass_at_k_is_paired_by_problem_and_by_seed() -> None:
     """Of 8 answers, 2 and 6 right: pass@2 is 1 - C(6,2)/C(8,2) = 13/28 and 1 - C(2,2)/C(8,2) = 27/28."""
     runs = [result("a", s, (6, 6)) for s in SEEDS] + [result("b", s, (2, 6)) for s in SEEDS]
-    runs = [dataclasses.replace(run, after=dataclasses.replace(exam(run), passes={2: 0.0})) for run in runs]
-    (seen,) = contrasts.seen(study(Expected("pass@2", "a", "b", "up")), runs)
+    runs = [replace(run, after=replace(exam(run), passes={2: 0.0})) for run in runs]
+    (seen,) = contrasts.seen(study(Expected("pass@2", "a", "b", "up")), runs, {})
     effect = seen.judgement.estimate
     assert isinstance(effect, Effect) and effect.mean == pytest.approx((27 / 28 - 13 / 28) / 2)
     assert (effect.seeds, effect.problems, effect.bounds) == (5, 2, (-1.0, 1.0))
@@ -90,7 +90,7 @@ def moved(gaps: tuple[float, ...], least: float, moves: str = "up") -> contrasts
     runs = [result("a", s, (4, 4), means={"m": 1.0 + gap}) for s, gap in enumerate(gaps)]
     runs += [result("b", s, (4, 4), means={"m": 1.0}) for s in range(len(gaps))]
     expected = Expected("m", "a", "b", moves, least)  # type: ignore[arg-type]
-    (seen,) = contrasts.seen(study(expected), runs)
+    (seen,) = contrasts.seen(study(expected), runs, {})
     return seen
 
 
@@ -121,29 +121,55 @@ def test_all_that_a_study_is_asked_is_one_family() -> None:
     expected = (Expected("m", "a", "b", "up", 0.1), Expected("n", "a", "b", "up"), Expected("gone", "a", "b", "up"))
     asked = study(*expected)
     assert str(asked.family) == "4 hypotheses, 1 differences from a and 3 expected" and asked.family.size == 4
-    one, two = contrasts.seen(asked, runs)
+    one, two = contrasts.seen(asked, runs, {})
     gaps = np.array([0.5 + s / 10 for s in SEEDS])
     raw = float(np.asarray(stats.ttest_1samp(gaps, 0.1), dtype=float)[1])
     assert one.judgement.p == pytest.approx(4 * raw), "of the size that was said"
     assert "0.1 counts; p" in expectation(one) and "counts" not in expectation(two) and "SUPPORTED" in expectation(two)
-    twice = dataclasses.replace(asked, tasks=tasks_of(["countdown:3", "countdown:4"]))
+    twice = replace(asked, tasks=tasks_of(["countdown:3", "countdown:4"]))
     assert twice.family.size == 2 * 4 and twice.changes.size == 2 * 2 * 2
 
 
 def test_a_report_says_what_else_differs_between_two_arms() -> None:
     runs = [result(arm, s, (4, 4), means={"m": 1.0 + s / 10}) for arm in "ab" for s in SEEDS]
     arms = {"a": Arm("grpo", {"mechanism.objective.gate.high": "0.3"}), "b": Arm("grpo")}
-    asked = dataclasses.replace(study(Expected("m", "a", "b", "up")), arms=arms)
-    (seen,) = contrasts.seen(asked, runs)
+    asked = replace(study(Expected("m", "a", "b", "up")), arms=arms)
+    (seen,) = contrasts.seen(asked, runs, {})
     assert seen.apart == ("mechanism.objective.gate.high 0.3, beside 0.2",)
     assert "The recipe of a differs from that of b in: mechanism.objective.gate.high 0.3" in expectation(seen)
-    same = dataclasses.replace(asked, arms={"a": Arm("grpo"), "b": Arm("grpo")})
-    assert contrasts.seen(same, runs)[0].apart == () and "differs" not in expectation(contrasts.seen(same, runs)[0])
+    same = replace(asked, arms={"a": Arm("grpo"), "b": Arm("grpo")})
+    (alike,) = contrasts.seen(same, runs, {})
+    assert alike.apart == () and "differs" not in expectation(alike)
+
+
+@pytest.mark.parametrize(
+    ("guessed", "word"),
+    [
+        ({2: 0.3}, "SUPPORTED"),
+        ({2: 13 / 28 / 2 + 0.5, 1: 0.9}, "NO EVIDENCE"),  # the lower one is no better
+        ({1: 0.9}, "SUPPORTED"),  # nothing is known of a guesser at two samples
+        ({2: 0.0}, "SUPPORTED"),
+    ],
+)
+def test_pass_at_k_of_what_is_no_better_than_a_blind_guesser_is_no_evidence(
+    guessed: dict[int, float], word: str
+) -> None:
+    """b has 13/28 on half of the problems and all of the others."""
+    runs = [result("a", s, (6, 8) * 30) for s in SEEDS] + [result("b", s, (2, 8) * 30) for s in SEEDS]
+    means = {"a": (27 / 28 + 1) / 2, "b": (13 / 28 + 1) / 2}
+    runs = [replace(run, after=replace(exam(run), passes={2: means[run.arm], 1: 0.5})) for run in runs]
+    (seen,) = contrasts.seen(study(Expected("pass@2", "a", "b", "up")), runs, {"countdown:3": guessed})
+    assert seen.judgement.word == word
+    if word == "NO EVIDENCE":
+        assert seen.judgement.p is None
+        assert str(seen.judgement) == f"NO EVIDENCE: a blind guesser has {guessed[2]:.3f} at 2"
+    (first,) = contrasts.seen(study(Expected("pass@1", "a", "b", "up")), runs, {"countdown:3": {1: 0.9}})
+    assert first.judgement.word != "NO EVIDENCE", "a model that lost what it could is seen at one sample"
 
 
 def test_a_task_of_its_own_and_what_is_refused() -> None:
     runs = [result(arm, s, (4, 4)) for arm in "ab" for s in SEEDS]
-    assert not contrasts.seen(study(Expected("policy/entropy", "a", "b", "up", task="mod-chain:2")), runs)
+    assert not contrasts.seen(study(Expected("policy/entropy", "a", "b", "up", task="mod-chain:2")), runs, {})
     for metric, least, task, words in (
         ("pass@x", 0.1, "", "no measure"),
         ("tokens to 40", 0.1, "", "no measure"),

@@ -91,6 +91,12 @@ def test_the_curve_of_the_base_stands_beside_those_of_the_arms() -> None:
     shown = page.page(found, "x")
     assert "base: 0.25 to 1" in shown and "pass@k beside the base" in shown
     assert analysis.as_json(found)["cells"][0]["changes"]["8"]["word"] == "WORSE"
+    guessing = analysis.analyse(study, results, {TASK: {1: 0.02, 8: 0.7}})
+    assert guessing.cell("grpo", TASK).changes[8].word == "NO EVIDENCE", "the arm has 2 / 3 at eight samples"
+    told = markdown.text(guessing, "x")
+    assert "| k | guesser | base | grpo | other |" in told and "| 8 | 0.700 | 1.000 [" in told
+    assert "| 2 | - | " in told and "NO EVIDENCE: a blind guesser has 0.700 at 8" in told and "A blind guesser" in told
+    assert "guesser: 0.02 to 0.7" in page.page(guessing, "x")
     alone = analysis.analyse(study, {run: dataclasses.replace(one, before=None) for run, one in results.items()})
     assert "base" not in table.passes(alone, TASK)[0] and not table.changes(alone, TASK)
 

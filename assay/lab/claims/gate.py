@@ -41,7 +41,8 @@ Json = dict[str, Any]
 FOLDER = Path("claims")
 SAY = (  # of the package: what turns banks into words
     *("scoring", "lab/claims", "lab/seeds.py", "lab/compare.py", "lab/study/analysis.py", "lab/study/contrasts.py"),
-    *("lab/study/markdown.py", "lab/study/plan.py", "lab/study/results.py", "lab/study/table.py"),
+    *("lab/study/guesses.py", "lab/study/markdown.py", "lab/study/plan.py", "lab/study/results.py"),
+    *("lab/study/table.py", "lab/guesser.py"),
     *("view/banks.py", "view/text.py", "rng.py"),
 )
 SHOW = ("lab/claims/page.py",)  # shows what came, and decides nothing

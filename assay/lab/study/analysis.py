@@ -16,6 +16,7 @@ import numpy as np
 from assay.lab.seeds import FIRST, SHARES, WHOLE, Claim, Examined, as_dict, claim_of, mean_of, shares
 from assay.lab.study import contrasts
 from assay.lab.study.contrasts import Seen
+from assay.lab.study.guesses import Guesses
 from assay.lab.study.plan import Run, Study
 from assay.lab.study.results import Exam, Result
 from assay.scoring.inference import Effect, effect, effect_of_seeds
@@ -26,6 +27,7 @@ from assay.view.text import change, listed
 
 Json = dict[str, Any]
 Bounds = dict[str, float]
+NO_GUESSES: Guesses = {}
 NAMED = 9  # arms of one verdict that the conclusion names, at most
 RATE = "scale.learning-rate"
 UNEVEN = 0.1  # budgets that differ by more than this share are said
@@ -65,6 +67,7 @@ class Findings:
     cells: tuple[Cell, ...]
     seen: tuple[Seen, ...]
     bases: Mapping[str, Mapping[int, Bounds]]  # task -> k -> pass@k before training
+    guesses: Guesses  # of a blind guesser
     missing: int  # runs that are not done
     conclusion: str
     notes: tuple[str, ...]
@@ -77,8 +80,10 @@ class Findings:
         return [result for run, result in self.results.items() if (run.arm, run.task) == (arm, task)]
 
 
-def analyse(study: Study, results: Mapping[Run, Result]) -> Findings:
-    """The findings of the runs that are done. Seeds that an arm lacks are left out where it is compared."""
+def analyse(study: Study, results: Mapping[Run, Result], guesses: Guesses = NO_GUESSES) -> Findings:
+    """The findings of the runs that are done. Seeds that an arm lacks are left out where it is compared. `guesses` is
+    what a blind guesser comes to (`assay.lab.study.guesses`).
+    """
     places = [(arm, task) for task in study.tasks for arm in study.arms]
     of = {place: [r for run, r in results.items() if (run.arm, run.task) == place] for place in places}
     first = next(iter(study.arms))
@@ -88,19 +93,19 @@ def analyse(study: Study, results: Mapping[Run, Result]) -> Findings:
         for arm, task in places
     ]
     cells = tuple(
-        _cell(study, (arm, task), of[arm, task], examined[arm, task], claim)
+        _cell(study, (arm, task), of[arm, task], examined[arm, task], claim, guesses.get(task, {}))
         for (arm, task), claim in zip(places, claims, strict=True)
     )
     missing = len(places) * len(study.seeds) - len(results)
-    seen = contrasts.seen(study, list(results.values()))
-    notes = _notes(study, results, cells)
+    seen = contrasts.seen(study, list(results.values()), guesses)
+    notes = _notes(study, results, cells, guesses)
     bases = {
         task: _passes(
             [run.before for run in max((of[arm, task] for arm in study.arms), key=len) if run.before is not None]
         )
         for task in study.tasks
     }
-    return Findings(study, results, cells, seen, bases, missing, _conclusion(study, cells, missing), notes)
+    return Findings(study, results, cells, seen, bases, guesses, missing, _conclusion(study, cells, missing), notes)
 
 
 def _after(study: Study, task: str, of: Mapping[tuple[str, str], Sequence[Result]]) -> dict[str, Examined]:
@@ -141,7 +146,14 @@ def _of_exams(exams: Iterable[tuple[int, Exam | None]], results: Sequence[Result
     return Examined(scores, frozenset(result.asked for result in results))
 
 
-def _cell(study: Study, place: tuple[str, str], results: Sequence[Result], after: Examined, claim: Claim) -> Cell:
+def _cell(
+    study: Study,
+    place: tuple[str, str],
+    results: Sequence[Result],
+    after: Examined,
+    claim: Claim,
+    guessed: Mapping[int, float],
+) -> Cell:
     (arm, task), before = place, _before(study, results)
     names = sorted({name for result in results for name in result.spent})
     return Cell(
@@ -153,7 +165,7 @@ def _cell(study: Study, place: tuple[str, str], results: Sequence[Result], after
         after=_mean(after),
         gain=_gain(before, after),
         passes=_passes([result.after for result in results if result.after is not None]),
-        changes=_changes(results, study.changes),
+        changes=_changes(results, study.changes, guessed),
         claim=claim,
         spent={name: float(np.mean([result.spent.get(name, 0.0) for result in results])) for name in names},
         seconds=math.fsum(result.seconds for result in results),
@@ -196,7 +208,7 @@ def _passes(exams: Sequence[Exam]) -> dict[int, Bounds]:
     }
 
 
-def _changes(results: Sequence[Result], family: Family) -> dict[int, Judgement]:
+def _changes(results: Sequence[Result], family: Family, guessed: Mapping[int, float]) -> dict[int, Judgement]:
     """How far an arm came from its base at the least and at the largest k, where its curve may cross the base's."""
     runs = [result for result in results if result.before is not None and result.after is not None]
     exams = [exam for result in runs for exam in (result.before, result.after) if exam is not None]
@@ -205,7 +217,8 @@ def _changes(results: Sequence[Result], family: Family) -> dict[int, Judgement]:
     for k in sorted({min(ks), max(ks)}) if ks else ():
         change = contrasts.differences_at([run.before for run in runs], [run.after for run in runs], k)
         if change is not None:
-            found[k] = judge(change, Stated(), family)
+            sides = [float(np.mean([exam.passes[k] for exam in side])) for side in (exams[::2], exams[1::2])]
+            found[k] = judge(change, Stated(), family, void=contrasts.guessable(k, sides, guessed))
     return found
 
 
@@ -259,7 +272,7 @@ def _few(names: Sequence[str]) -> str:
     return listed(names if len(names) <= NAMED else [*names[: NAMED - 1], f"{len(names) - NAMED + 1} more"])
 
 
-def _notes(study: Study, results: Mapping[Run, Result], cells: Sequence[Cell]) -> tuple[str, ...]:
+def _notes(study: Study, results: Mapping[Run, Result], cells: Sequence[Cell], guesses: Guesses) -> tuple[str, ...]:
     """What a reader must know to trust the numbers."""
     notes = [
         f"{len(study.seeds)} seeds; every run may spend {study.budget}. Intervals of scores are 95 % each, over seeds "
@@ -269,6 +282,11 @@ def _notes(study: Study, results: Mapping[Run, Result], cells: Sequence[Cell]) -
     ]
     if any(cell.changes for cell in cells):
         notes.append(f"What is said of changes from the base is a family of its own: {study.changes}.")
+    if guesses:
+        notes.append(
+            "A blind guesser draws answers from those of training problems of the same level by their frequency, k "
+            "times with replacement. At several samples nothing is said of models that are no better."
+        )
     if study.scores == "equal-tokens":
         notes.append(
             "Scores are those of held-out problems during training, where all runs of a seed have generated as many "
@@ -329,6 +347,7 @@ def as_json(findings: Findings) -> Json:
         "conclusion": findings.conclusion,
         "notes": list(findings.notes),
         "bases": {task: {str(k): v for k, v in passes.items()} for task, passes in findings.bases.items()},
+        "guesses": {task: {str(k): v for k, v in passes.items()} for task, passes in findings.guesses.items()},
         "missing": findings.missing,
         "family": str(findings.study.family),
         "cells": [_cell_json(cell) for cell in findings.cells],

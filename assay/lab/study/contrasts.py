@@ -7,7 +7,7 @@ generates until its held-out score during training is S, or else a metric of tra
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy as np
 from assay.errors import DataError
 from assay.lab.seeds import DIFFERENCES
 from assay.lab.study.apart import apart
+from assay.lab.study.guesses import Guesses
 from assay.lab.study.plan import Expected, Study
 from assay.lab.study.results import Exam, Result
 from assay.scoring.bank import RESAMPLING
@@ -40,18 +41,21 @@ class Seen:
     apart: tuple[str, ...]  # everything in which the recipes of the two differ
 
 
-def seen(study: Study, results: Sequence[Result]) -> tuple[Seen, ...]:
+def seen(study: Study, results: Sequence[Result], guesses: Guesses) -> tuple[Seen, ...]:
     """Everything that the study expects and of which both arms have a seed, each judged as one of its family."""
     return tuple(
         one
         for task in study.tasks
         for expected in study.expected
         if expected.task in ("", task)
-        if (one := _seen(study, expected, task, [run for run in results if run.task == task])) is not None
+        if (one := _seen(study, expected, task, [run for run in results if run.task == task], guesses.get(task, {})))
+        is not None
     )
 
 
-def _seen(study: Study, expected: Expected, task: str, results: Sequence[Result]) -> Seen | None:
+def _seen(
+    study: Study, expected: Expected, task: str, results: Sequence[Result], guessed: Mapping[int, float]
+) -> Seen | None:
     of = {arm: {r.seed: r for r in results if r.arm == arm} for arm in (expected.arm, expected.against)}
     measure = measure_of(expected.metric)
     values = [
@@ -65,10 +69,21 @@ def _seen(study: Study, expected: Expected, task: str, results: Sequence[Result]
     differences = pairs[0] - pairs[1]
     agreeing = int((differences > 0).sum() if expected.moves == "up" else (differences < 0).sum())
     found = _effect(expected, [[of[arm][seed] for seed in seeds] for arm in of], differences)
-    judgement = judge(found, stated_of(expected), study.family)
     means = float(pairs[0].mean()), float(pairs[1].mean())
+    match = _PASS.fullmatch(expected.metric)
+    void = guessable(int(match[1]), means, guessed) if match else ""
+    judgement = judge(found, stated_of(expected), study.family, void=void)
     differ = apart(study, task, expected.arm, expected.against)
     return Seen(expected, task, means, judgement, agreeing, len(seeds), differ)
+
+
+def guessable(k: int, passes: Sequence[float], guessed: Mapping[int, float]) -> str:
+    """Why pass@k of these models is no evidence: one of them is no better at k samples than a blind guesser. At one
+    sample it is evidence all the same, of a model that lost what it could, and so it is where a guesser has nothing.
+    """
+    if k == 1 or not guessed.get(k) or min(passes) > guessed[k]:
+        return ""
+    return f"a blind guesser has {guessed[k]:.3f} at {k}"
 
 
 def stated_of(expected: Expected) -> Stated:

@@ -29,7 +29,7 @@ COLUMNS: Mapping[str, Callable[[Cell], str]] = {  # heading -> what a cell says 
     "time": lambda cell: duration(cell.seconds),
 }
 DIFFER = 24  # settings of a contrast that a report names, at most
-BASE = "base"  # the column of what was before training
+BASE, GUESSER = "base", "guesser"  # the columns of what was before training, and of a blind guesser
 WORDS = ("task", "method", "verdict")  # columns of words; all others hold numbers
 ON_TERMINALS = ("task", "method", "seeds", "before", f"after, {PASSED}", "difference", "p", "verdict", "tokens", "time")
 OF_A_TASK = tuple(name for name in COLUMNS if name != "task")
@@ -41,15 +41,21 @@ def texts(cell: Cell, headings: Sequence[str] = OF_A_TASK) -> list[str]:
 
 
 def passes(findings: Findings, task: str) -> list[list[str]]:
-    """A row for each k with the pass@k of the base and of each arm, and the headings before them."""
+    """The headings, and a row for each k with the pass@k of a blind guesser, of the base and of each arm."""
     cells = [cell for cell in findings.cells if cell.task == task]
-    base = findings.bases[task]
-    ks = sorted({k for known in (base, *(cell.passes for cell in cells)) for k in known})
-    before = [BASE] if base else []
+    known = {BASE: findings.bases[task], **{cell.arm: cell.passes for cell in cells}}
+    known = {name: of for name, of in known.items() if of or name != BASE}
+    guessed = findings.guesses.get(task, {})
+    ks = sorted({k for of in known.values() for k in of})
+    beside = [GUESSER] if guessed and ks else []
     return [
-        ["k", *before, *(cell.arm for cell in cells)],
-        *([str(k), *(score(base.get(k)) for _ in before), *(score(cell.passes.get(k)) for cell in cells)] for k in ks),
+        ["k", *beside, *known],
+        *([str(k), *(_guess(guessed, k) for _ in beside), *(score(of.get(k)) for of in known.values())] for k in ks),
     ]
+
+
+def _guess(guessed: Mapping[int, float], k: int) -> str:
+    return f"{guessed[k]:.3f}" if k in guessed else ABSENT
 
 
 def changes(findings: Findings, task: str) -> list[list[str]]:
