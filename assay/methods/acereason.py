@@ -69,8 +69,8 @@ ACEREASON = Recipe(
         "lengths of the stages, ddof and epsilon are ours.",
         "With one update a rollout the ratio is 1 and the clip does nothing: REINFORCE with the rewards of a group "
         "normalised.",
-        "The first task of the pool stands for mathematics, the others for code: --task mod-chain:4 --task "
-        "dsl-deduction:3. With one task all stages draw from it.",
+        "The first task of the pool stands for mathematics, the others for code: `--task mod-chain:4 --task "
+        "dsl-deduction:3`. With one task all stages draw from it.",
         "Hard problems are those of a set of 2048 that one step examined, with all answers of a group: a step that "
         "trains on nothing. In the last stage of code a problem whose answers were all right at its last visit is not "
         "drawn again; the paper drops them by epochs. In that stage all 16 answers are asked for from the start, "

@@ -15,8 +15,8 @@ DEEPMATH = Like(
     missing="the paper's raw sources, and the prompts with which a model rates difficulty and rewords questions; "
     "`assay data curate` does the other stages",
     notes=(
-        "The method is its data: assay data curate RAW --eval-data EXAMS --embedder MODEL --judge --into FILE, then "
-        "assay train deepmath --data FILE.",
+        "The method is its data: `assay data curate RAW --eval-data EXAMS --embedder MODEL --judge --into FILE`, then "
+        "`assay train deepmath --data FILE`.",
         "The paper trains with GRPO, the changes of DAPO and +1 or -1 for the final answer; the values are DAPO's.",
         "Without a judge, a cosine decides what is the same problem. The paper only asks its judge.",
     ),

@@ -32,7 +32,7 @@ GSPO = Recipe(
         "warm-up of 5 % included. The paper states no ddof.",
         "The clip is made for long answers, because the spread of the mean log-ratio falls with the root of the "
         "length. It would clip nearly all answers of some 50 tokens; for those 3e-3 to 3e-2 clip the share that the "
-        "paper sees, some 15 %: --mechanism.objective.gate.low 0.01 --mechanism.objective.gate.high 0.013.",
+        "paper sees, some 15 %: `--mechanism.objective.gate.low 0.01 --mechanism.objective.gate.high 0.013`.",
         "An answer is clipped or kept as a whole. Its ratio defines a trust region; it is not the importance weight "
         "of the answer.",
         "The method needs a mean over answers: a mean over tokens would weigh each answer by its length as well.",

@@ -40,7 +40,7 @@ K2_CRITIC = Recipe(
     models={"policy": Model(), "critic": Model()},
     roles={"policy": "policy", "critic": "critic"},
     notes=(
-        "Give a mixture of tasks, for example --task constraints --task countdown: answers to `constraints` are "
+        "Give a mixture of tasks, for example `--task constraints --task countdown`: answers to `constraints` are "
         "rewarded by the critic alone, and its verifier only measures (`reward/accuracy`).",
         "Each pair of a group is compared twice in both orders, and an answer earns its share of wins. The critic "
         "earns 1 for a verdict that agrees with the verifier of a verifiable problem; its verdicts on other answers do "

@@ -19,6 +19,6 @@ KL_EMA = Like(
     notes=(
         "Every 64 steps the reference policy moves 0.6 of the way to the policy. That is the paper's soft update with "
         "TRL's share; TRL updates every 512 steps, for longer runs.",
-        "--mechanism.remember.0.rate 1 copies the policy: the paper's hard update.",
+        "`--mechanism.remember.0.rate 1` copies the policy: the paper's hard update.",
     ),
 )

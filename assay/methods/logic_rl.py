@@ -37,7 +37,8 @@ LOGIC_RL = Recipe(
         "The reward is 3 (right), -0.5 (wrong), -1 (no answer to read) or -3 (another format).",
         "The paper names a modified REINFORCE++; its published script runs GRPO, which is here. 8 prompts a step are "
         "the paper's, 16 answers, rate and KL the script's.",
-        "The curriculum is the mix of levels alone: --task knights:3-7.",
+        "The curriculum is the mix of levels alone, such as `--task knights:5,6,7`. The paper has 3 to 7 people; the "
+        "task has 5 to 8.",
     ),
     deviations=("The script counts the words knight and knave in the answer; here the task's own checker reads it.",),
     tasks=("knights",),

@@ -28,6 +28,6 @@ ONE_SHOT_EM = Recipe(
         "the metrics.",
         "The claim, 10 steps and the rate are the paper's, from memory. 64 answers, the temperature and 3,072 tokens "
         "are ours.",
-        "At another number of prompts the set of questions grows in proportion; --mechanism.source.size 1 keeps one.",
+        "At another number of prompts the set of questions grows in proportion; `--mechanism.source.size 1` keeps one.",
     ),
 )

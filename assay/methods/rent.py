@@ -28,5 +28,5 @@ RENT = Like(
         "30 prompts, which are all of AIME, 5 answers, 150 epochs, 3,072 tokens and the KL are those of the example.",
     ),
     missing="entropies of some tokens alone, such as the last ones; those of the final answer are "
-    "--mechanism.reward.0.over answer",
+    "`--mechanism.reward.0.over answer`",
 )

@@ -21,7 +21,8 @@ RLOO = Recipe(
     notes=(
         "The KL penalty is part of the reward of an answer, so it is in the baseline of the other answers too. Its "
         "weight of 0.03, the rate, 2 or 4 answers and a batch of 512 are the paper's (appendix C, according to TRL's "
-        "paper index), for reward models; --mechanism.forwards none removes the penalty and trains on verdicts alone.",
+        "paper index), for reward models; `--mechanism.forwards none` removes the penalty and trains on verdicts "
+        "alone.",
         "max_new and num_steps are ours: the paper states them for RLHF data sets only. So are 128 prompts, which "
         "make 512 answers.",
     ),

@@ -28,7 +28,7 @@ RLSC = Like(
         "baseline. On policy the gradient of the first part is that of E pi(y), the probability that two answers "
         "coincide.",
         "The probability of a long answer is nothing beside alpha, and what is left is imitation of samples at a low "
-        "temperature with a constant weight: --mechanism.reward.0.times 0 trains that alone.",
+        "temperature with a constant weight: `--mechanism.reward.0.times 0` trains that alone.",
         "16 answers, the temperature, the rate, 3,072 tokens and 20 steps are the paper's; 8 prompts a step are ours.",
     ),
 )

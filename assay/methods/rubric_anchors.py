@@ -43,10 +43,10 @@ RUBRIC_ANCHORS = Recipe(
         "their formulas (docs/rewards.md), all numbers, the wording of criteria and guards, and the scale are ours.",
         "The rubric is the column `rubric` of the data. In the first stage code alone decides: the share of the rules "
         "in the column `rules` that is kept, of a problem of a task also whether the answer is right. All answers to a "
-        "row without rules earn 1 there, and teach nothing: --stages.0.share 0 leaves the stage out. Both stages draw "
-        "from the same problems; `source` of a stage takes other ones (--stages.0.mechanism.source only).",
+        "row without rules earn 1 there, and teach nothing: `--stages.0.share 0` leaves the stage out. Both stages "
+        "draw from the same problems; `source` of a stage takes other ones (`--stages.0.mechanism.source only`).",
         "A group in which every answer is vetoed teaches nothing. Begin with a penalty where that is frequent "
-        "(--mechanism.reward.0.anchors.vetoed 0.5), and lower it later.",
+        "(`--mechanism.reward.0.anchors.vetoed 0.5`), and lower it later.",
         "Criteria that are met or not cannot saturate: give tiers to those that can be met more or less.",
     ),
 )

@@ -50,6 +50,6 @@ VINE_PPO = Recipe(
         "A continuation may use the tokens that its answer left of the limit. A truncated one is a wrong answer.",
         "Continuations do not train. `reward/mean` and `reward/accuracy` count them; pass rates by level do not.",
         "At equal updates a step costs K times 9 more answers of falling length, where an answer has K steps: compare "
-        "at equal tokens (--scale.num_tokens).",
+        "at equal tokens (`--scale.num-tokens`).",
     ),
 )

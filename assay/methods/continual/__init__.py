@@ -16,10 +16,10 @@ CONTINUAL = Like(
     },
     notes=(
         "GRPO without its KL penalty. The four stages are of equal length; each draws from one task of the pool, in "
-        "their order: --task countdown:3 --task mod-chain:4. With two tasks the third stage comes back to the first.",
+        "their order: `--task countdown:3 --task mod-chain:4`. With two tasks the third stage comes back to the first.",
         "Evaluations ask for all tasks of the pool. `--evaluation.every` must divide the length of a stage, so that "
         "one falls on its end; `assay.lab.forgetting.measured(RUN)` then says what each task lost since its best "
         "stage.",
-        "All values that are not GRPO's are ours. --mechanism.objective.regularise kl adds the penalty again.",
+        "All values that are not GRPO's are ours. `--mechanism.objective.regularise kl` adds the penalty again.",
     ),
 )

@@ -27,6 +27,6 @@ COVO = Like(
     ),
     deviations=(
         "The paper gives the norm itself as the reward; its code gives 1 to the members of groups above 0.5, as here. "
-        "--mechanism.reward.0.above none is the paper's.",
+        "`--mechanism.reward.0.above none` is the paper's.",
     ),
 )

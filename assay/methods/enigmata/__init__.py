@@ -41,8 +41,8 @@ ENIGMATA = Recipe(
     models={"policy": Model(), "critic": Model(output="value")},
     stages=(Stage("values", share=0.05, mechanism=VALUES), Stage("mix", share=0.95)),
     notes=(
-        "The kinds are the shares of the pool, each with its levels: --task binario:1,2,3 --task kakurasu:3,4 --task "
-        "stack:4,5,6 --task countdown:3,4 --task path:3,4 --task knights:3,4. `=WEIGHT` draws one more often.",
+        "The kinds are the shares of the pool, each with its levels: `--task binario:1,2,3 --task kakurasu:3,4 --task "
+        "stack:4,5,6 --task countdown:3,4 --task path:3,4 --task knights:5,6`. `=WEIGHT` draws one more often.",
         "A level is easy, medium or hard by its measured pass rate; before it was tried, by its place among the levels "
         "of its share. A band without levels gives its ratio to the others.",
         "VC-PPO, a pre-trained critic with whole returns and a smaller lambda for the policy, is the paper's; its "

@@ -21,7 +21,7 @@ ETTRL = Like(
     },
     notes=(
         "A quarter of the answers are trunks, and each forks once into three branches; whole groups vote and train. "
-        "What branches share trains in each of them: --mechanism.curate own-tokens trains it once.",
+        "What branches share trains in each of them: `--mechanism.curate own-tokens` trains it once.",
         "f(H) = clip(H_i / mean_g H, 0.8, 1.2), H_i the mean entropy of an answer: the form and all values are ours, "
         "because of the paper only its idea was at hand. The rest is that of ttrl.",
     ),

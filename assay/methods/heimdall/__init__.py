@@ -57,7 +57,7 @@ HEIMDALL = Like(
         "those of the frozen base, `solver`. So `eval/` says what training as a verifier does to the solver in it.",
         "The first stage, which is ours, shows the verifier in which form verdicts are given: by a coin, so that it "
         "learns nothing of the answers. Without it a small base never gives a verdict, and every reply earns -1. A "
-        "model that follows instructions does not need it (--stages.0.share 0).",
+        "model that follows instructions does not need it (`--stages.0.share 0`).",
         "The verdict is one token, + or - in compact wording. With `--mechanism.expand.0.length` the verifier may "
         "reason before it; its reply must end with the verdict.",
         "`assay bank vote` chooses among the answers of a sample bank by these verdicts: by their mean, less "

@@ -62,7 +62,7 @@ L1_MAX = dataclasses.replace(
     scale=dataclasses.replace(L1_EXACT.scale, max_new=4500, learning_rate=4e-6, num_steps=120),
     notes=(
         *L1_EXACT.notes,
-        "The recipe continues l1-exact: give that run as --model. Half the prompts say exactly, half at most. 120 "
+        "The recipe continues l1-exact: give that run as `--model`. Half the prompts say exactly, half at most. 120 "
         "steps are the paper's; rate and length are the script's.",
     ),
     deviations=(

@@ -55,7 +55,7 @@ NURL = Recipe(
         "the same problems.",
         "The answer without a hint is nearly always wrong: its advantage is -sqrt(p / (1 - p)), p the accuracy of the "
         "group, and it pushes the policy away from what it writes without hints.",
-        "A small model trained from scratch writes no hints: --stages.1.mechanism.expand.0.writer solution takes the "
+        "A small model trained from scratch writes no hints: `--mechanism.expand.0.writer solution` takes the "
         "first steps of the worked solution.",
     ),
 )

@@ -27,6 +27,6 @@ REST_RL = Like(
         "An answer to a beginning is compared with the other answers to it, and trains on what it wrote itself. The "
         "whole of a best answer is no beginning: nothing would be left to write.",
         "Lines end at ',' and '|' in compact wording (mechanism.expand.0.marks). An answer of K lines costs K / 2 "
-        "groups more: compare at equal tokens (--scale.num_tokens). Clip and KL are those of `grpo`.",
+        "groups more: compare at equal tokens (`--scale.num-tokens`). Clip and KL are those of `grpo`.",
     ),
 )

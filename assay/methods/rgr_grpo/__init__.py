@@ -76,7 +76,7 @@ RGR_GRPO_WORKED = dataclasses.replace(
         "A refinement reads an answer: in the 384 tokens of the base of `trace` an answer may have 100 "
         "(`--scale.max-new 100`).",
         "A small model follows no instruction: in the first stage it imitates worked solutions, half of them as "
-        "refinements of spoilt ones. A model that can be told leaves it out (--stages.0.share 0).",
+        "refinements of spoilt ones. A model that can be told leaves it out (`--stages.0.share 0`).",
         "Eight steps of it were too few on mod-chain-7: every refinement was worse than the answer that it began from, "
         "and what was gained came from the rubric. Look at the rewards of rows tagged `refined` before you believe in "
         "them, and give the first stage more steps.",

@@ -62,7 +62,7 @@ RL_TANGO = Recipe(
         "with the task's own can be measured, because the task judges steps exactly. On a task without steps this is "
         "GRPO beside a verifier of outcomes.",
         "In the paper both are instructed models of 7B, to whom the form of a judgement can be described. A small "
-        "model must have seen the form: `assay train sft --task trace,judge:trace` makes a start for both.",
+        "model must have seen the form: `assay train sft --task trace --task judge:trace` makes a start for both.",
         "Generator and verifier start from one model here; in the paper the generator was fine-tuned before.",
     ),
 )

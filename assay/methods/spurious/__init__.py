@@ -9,7 +9,7 @@ from assay.reward import GroupVote
 
 ABOUT = (
     "8 updates on the rollouts of 64 prompts with 16 answers, rate, clip and 3,072 tokens are those of the published "
-    "scripts; 300 steps are ours. The clip acts only with several updates: --scale.num-minibatches 1 is the control."
+    "scripts; 300 steps are ours. The clip acts only with several updates: `--scale.num-minibatches 1` is the control."
 )
 
 SPURIOUS_RANDOM = Like(

@@ -55,7 +55,7 @@ SYNTHRL = Recipe(
         "The policy writes the variants itself, without seeing the answer: the paper has Gemini for that. A model that "
         "was never shown variants writes none that is of use, and then the run is GRPO on the set. The base "
         "`variants`, a small model that learnt to write them (and to get three of ten wrong), takes its place: "
-        "--model variants --task mod-chain-7:1,2,3.",
+        "`--model variants --task mod-chain-7:1,2,3`.",
         "A variant is compared with the count of its seed, although the next starts from the last accepted one: so it "
         "is in the published code. Answers that an error of ours left without a verdict count in neither direction.",
         "Four of 16 is a test of the answer only where wrong answers seldom coincide. Guesses among 7 answers pass it "

@@ -35,10 +35,10 @@ TOPR = Recipe(
         "prompts, and both numbers are ours.",
         "The paper trains with Adafactor; here the optimiser is AdamW.",
         "There is no baseline, so the advantage has the sign of the reward. Subtracting a constant from the rewards "
-        "sets the effective share of right answers, which is best at 10 to 20 %: --mechanism.reward.0.right 0.5 "
-        "--mechanism.reward.0.wrong -1.5 subtracts 0.5.",
+        "sets the effective share of right answers, which is best at 10 to 20 %: `--mechanism.reward.0.right 0.5 "
+        "--mechanism.reward.0.wrong -1.5` subtracts 0.5.",
         "The ratio is the product over the answer, which for a long answer is soon 0, so that the answer has no "
-        "gradient; --mechanism.objective.ratio.of mean takes the ratio per token.",
+        "gradient; `--mechanism.objective.ratio.of mean` takes the ratio per token.",
         "The sampler's log-probs are those of the truncated distribution (top_k) from which it drew.",
     ),
     deviations=(

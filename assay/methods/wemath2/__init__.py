@@ -42,8 +42,8 @@ WEMATH2 = Recipe(
     notes=(
         "Rewards of a half each, KL, groups of 8, 512 prompts, rate and the arrows of the graph are the published "
         "code's; the number of steps, their shares, the length and the size of the set are ours.",
-        "A principle is one problem, and its variants are its levels in the pool: --task grids:1,2,3,4,5,6,7,8 has all "
-        "eight. In the paper a principle also has several problems.",
+        "A principle is one problem, and its variants are its levels in the pool: `--task grids:1,2,3,4,5,6,7,8` has "
+        "all eight. In the paper a principle also has several problems.",
         "Of equally good answers to one variant the published code sorts one before the other by chance, and their "
         "advantages differ. Here they share the mean of their ranks, so that the order of rows decides nothing.",
         "A wrong answer has a positive advantage if answers of its rank are right on the other variants: so it is in "
