@@ -26,6 +26,16 @@ HEAD = """# Studies
 Each study is a file, run by `assay compare --study bench/studies/NAME.toml`, which goes on from the results beside it.
 `python -m bench.studies --render` writes this page and the reports.
 
+**What changed on 2026-11-26.** The same results are read by [another rule](../../docs/claims.md#verdicts). Before,
+a word was given from two seeds on, Holm's correction let 7 to 18 % of families of two and three seeds hold a false
+one, and an interval that was not corrected stood beside a p that was. Of the 363 differences from a first arm 14
+were *higher*, 83 *lower*, 14 *equal* and 232 *undecided*; now 346 have NOT ENOUGH SEEDS, 2 are BETTER, 5 WORSE and
+8 UNDECIDED, and 2 cannot be compared. Of the twelve declared contrasts 5 were *as expected*, 2 *the opposite* and
+5 *undecided*; now 3 are SUPPORTED, 4 REFUTED (2 the opposite), 4 UNDECIDED, and 1 has NO EVIDENCE: a blind guesser
+does as well. Reports say whose learning rates the arms have (of 45 studies it was said that they were the
+recipes', and the study set them), what else differs between the arms of a contrast, and what became of pass@k
+beside the base.
+
 | study | runs | what it says |
 |---|---:|---|"""
 
