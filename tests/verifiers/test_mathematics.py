@@ -458,3 +458,15 @@ def test_audit_counts_precision_and_recall_by_type(tmp_path: Path, capsys: pytes
     assert rates == {"a": [2, 1.0, 0.5], "b": [2, 0.5, 1.0]}
     assert [one["line"] for one in found["disagreements"]] == [2, 4]
     assert (found["precision"], found["recall"]) == (2 / 3, 2 / 3)
+
+
+@pytest.mark.parametrize("joined", ["*", "", "+", "-", "/"])
+def test_a_long_chain_gets_one_verdict_however_deep_the_caller_stands(joined: str) -> None:
+    """A chain of so many terms is a tree of as many levels: beyond some it is not read, and calls do not run out."""
+
+    text = f"\\boxed{{{joined.join('xy' * 220)}}}"
+
+    def deep(levels: int) -> Verdict:
+        return deep(levels - 1) if levels else judged("2x + 1", text)
+
+    assert deep(0) == deep(500) and deep(0).status == "fail"

@@ -13,6 +13,7 @@ from typing import Any
 
 MOST_NODES = 500
 DEEPEST = 50
+HIGHEST = 150  # levels of a tree, of which a sum of so many terms has as many: whoever walks it calls itself for each
 MOST_DIGITS = 1_000  # of a literal number
 MOST_POWER = 25_000  # the largest exponent of ten in a literal number
 
@@ -129,9 +130,20 @@ def parse(text: str) -> Tree:
         place = match.end()
     reader = _Reader(tokens)
     tree = reader.sum(0)
-    if reader.place != len(tokens) or (speaks(tree, INFINITY) and tree not in (INFINITY, _negative(INFINITY))):
+    if reader.place != len(tokens) or height(tree) > HIGHEST:
+        raise Unreadable
+    if speaks(tree, INFINITY) and tree not in (INFINITY, _negative(INFINITY)):
         raise Unreadable  # infinity may stand alone, but not in a calculation
     return tree
+
+
+def height(tree: Tree) -> int:
+    """The levels of a tree, counted without a call for each."""
+    levels, found = [tree], 0
+    while levels:
+        levels = [part for node in levels for part in node[1:] if isinstance(part, tuple)]
+        found += 1
+    return found
 
 
 def speaks(tree: Tree, part: Tree) -> bool:
