@@ -11,12 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from crashes import small_policy
 
 from assay.cli.main import main
 from assay.record.folder import RunFolder
+from assay.run import bases
 from assay.run.recorder import timeless
 
 ROOT = Path(__file__).parents[1]
@@ -80,6 +82,14 @@ def train_line(model: Path, run: Path, *more: str, recipe: str = "grpo", **chang
 
 def make_model(folder: Path) -> Path:
     small_policy(folder)
+    return folder
+
+
+def make_bases(folder: Path) -> Path:
+    """A cache in which every base is there already: a small model that knows nothing."""
+    with mock.patch.object(bases, "cache_folder", lambda: folder):
+        for base in bases.BASES.values():
+            make_model(bases.folder_of(base))
     return folder
 
 

@@ -9,12 +9,11 @@ import sys
 import types
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import pytest
 from ray_clusters import pretend_ray
 from registries import registries_restored
-from small_runs import ROOT, SIZES, Shell, make_model
+from small_runs import ROOT, SIZES, Shell, make_bases
 
 from assay.cli.parser import parse
 from assay.cli.verbs import VERBS
@@ -40,12 +39,7 @@ def commands(name: str) -> list[list[str]]:
 
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cache in which every base is there already: a small model that knows nothing."""
-    folder = tmp_path_factory.mktemp("cache")
-    with mock.patch.object(bases, "cache_folder", lambda: folder):
-        for base in bases.BASES.values():
-            make_model(bases.folder_of(base))
-    return folder
+    return make_bases(tmp_path_factory.mktemp("cache"))
 
 
 def small_plan(*arguments: Any, steps: int | None = None, overrides: Any = None, **wishes: Any) -> Any:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from small_runs import Shell, make_model
+from small_runs import Shell, make_bases
 
 from assay.cli.parser import parse
 from assay.cli.verbs import VERBS
@@ -48,12 +48,8 @@ NOTED = [(name, span) for name in RECIPES for span in dict.fromkeys(spans(name))
 
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cache in which every base is there already: a small model that knows nothing."""
-    folder = tmp_path_factory.mktemp("cache")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bases, "cache_folder", lambda: folder)
-        for base in bases.BASES.values():
-            make_model(bases.folder_of(base))
+    """The bases, and a model of long contexts beside them."""
+    folder = make_bases(tmp_path_factory.mktemp("cache"))
     tokenizer = character_tokenizer(ALPHABET)
     shape = PolicyConfig("qwen2", tokenizer.vocab, 16, 1, 2, 2, 8, 32, 32768, attention_bias=True)
     save_policy(fresh_policy(shape, tokenizer, key=Key("noted")), folder / "long")
