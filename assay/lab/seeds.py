@@ -14,14 +14,13 @@ import numpy as np
 from assay.record import RunFolder
 from assay.scoring.bank import Bank
 from assay.scoring.inference import Bounds, Effect, Few, effect, effect_of_seeds
-from assay.scoring.intervals import Interval
+from assay.scoring.intervals import DIFFERENCES, SHARES, Interval
 from assay.scoring.verdict import Estimate, Family, Judgement, Stated, Word, judge
 from assay.tasks import short
 
 Json = Mapping[str, Any]
 
 WHOLE = "the whole exam"  # in the place of a problem, where nothing is known of single ones
-SHARES, DIFFERENCES = (0.0, 1.0), (-1.0, 1.0)  # in which shares of right answers lie, and their differences
 NO_MATTER = ("seed", "machine", "saving", "tracking")  # settings of an experiment that are no part of its method
 
 

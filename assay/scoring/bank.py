@@ -14,7 +14,17 @@ from assay.collect import whole
 from assay.errors import AssayError, DataError
 from assay.models import Models
 from assay.rng import Key
-from assay.scoring.intervals import DRAWS, LEVEL, Interval, OverProblems, interval, intervals, over_problems, paired
+from assay.scoring.intervals import (
+    DIFFERENCES,
+    DRAWS,
+    LEVEL,
+    Interval,
+    OverProblems,
+    interval,
+    intervals,
+    over_problems,
+    paired,
+)
 from assay.scoring.passk import maj_at_k, pass_at_k
 from assay.types import Episode, Problem, Request, Verdict
 
@@ -328,7 +338,7 @@ def paired_passes(before: Bank, after: Bank, ks: Sequence[int], *, key: Key = RE
     if not len(pair[0]):
         raise DataError("the two evaluations share no problem with a right answer, so no pass@k can be compared.")
     passed = [np.stack([pass_at_k(bank.n, bank.correct, k=k) for k in ks], axis=1) for bank in pair]
-    return over_problems(passed[1] - passed[0], key, bounds=(-1.0, 1.0))
+    return over_problems(passed[1] - passed[0], key, bounds=DIFFERENCES)
 
 
 def _change(before: np.ndarray, after: np.ndarray, key: Key, settings: Mapping[str, Any]) -> Interval:

@@ -60,13 +60,21 @@ class Effect:
         """The interval that leaves the truth out in at most 1 - level of all studies, however few their seeds."""
         if not self.error:
             return self._of_alike(level)
-        half = _half(self, (1 + level) / 2)
+        half = _half(self._parts, self._sizes, (1 + level) / 2)
         return _cut(Interval(self.mean, self.mean - half, self.mean + half), self.bounds)
 
     def _of_alike(self, level: float) -> Interval:
         if self.bounds is None:
             return Interval(self.mean, self.mean, self.mean)
         return of_constant(self.mean, self._units, level, self.bounds)
+
+    @property
+    def _parts(self) -> tuple[float, float]:
+        return self.of_seeds, self.of_problems
+
+    @property
+    def _sizes(self) -> tuple[int, int]:
+        return self.seeds, self.problems
 
     @property
     def _units(self) -> int:
@@ -79,12 +87,14 @@ class Effect:
             return _chance_of_alike(self, truth)
         if far == 0.0:
             return 1.0
-        z = far / math.sqrt(self.of_seeds + self.of_problems)
-        freedoms = [self.seeds - 1, *([self.problems - 1] if self.problems > 1 else [])]
+        z = far / math.sqrt(sum(self._parts))
+        freedoms = [size - 1 for size in self._sizes if size > 1]
         least, most = sorted(max(LEAST_CHANCE, student_p(z, freedom)) for freedom in (min(freedoms), max(freedoms)))
-        return math.exp(
-            _root(lambda x: math.log(_half(self, 1 - math.exp(x) / 2) / far), math.log(least), math.log(most))
-        )
+
+        def beyond(x: float) -> float:
+            return math.log(_half(self._parts, self._sizes, 1 - math.exp(x) / 2) / far)
+
+        return math.exp(_root(beyond, math.log(least), math.log(most)))
 
     def power(self, size: float, level: float) -> float:
         """The chance that a study like this one leaves 0 outside the interval at this level, if the truth is `size`."""
@@ -120,8 +130,7 @@ class Effect:
         if not self.error:
             return 1.0
         a, b = self.of_seeds * self.seeds / seeds, self.of_problems * self.problems / problems
-        half = math.sqrt(_quantile(level, seeds - 1) ** 2 * a + _quantile(level, max(problems - 1, 1)) ** 2 * b)
-        error = math.sqrt(a + b)
+        half, error = _half((a, b), (seeds, problems), (1 + level) / 2), math.sqrt(a + b)
         freedom = (a + b) ** 2 / (a**2 / (seeds - 1) + b**2 / max(problems - 1, 1))
         least, middle = half / error, size / error  # in standard errors: what is asked of a mean, and where it lies
         z = (middle - least * (1 - 1 / (4 * freedom))) / math.sqrt(1 + least**2 / (2 * freedom))
@@ -148,15 +157,12 @@ class Few:
         return None
 
 
-def _quantile(level: float, freedom: float) -> float:
-    return student_quantile((1 + level) / 2, freedom)
-
-
-def _half(found: Effect, share: float) -> float:
-    """Half the width of the interval whose upper tail is 1 - share."""
-    a = student_quantile(share, found.seeds - 1) ** 2 * found.of_seeds
-    b = student_quantile(share, found.problems - 1) ** 2 * found.of_problems if found.problems > 1 else 0.0
-    return math.sqrt(a + b)
+def _half(parts: tuple[float, float], sizes: tuple[int, int], share: float) -> float:
+    """Half the width of the interval whose upper tail is 1 - share, of the variances that seeds and problems leave in a
+    mean over so many of each.
+    """
+    known = [(part, size - 1) for part, size in zip(parts, sizes, strict=True) if size > 1]
+    return math.sqrt(sum(student_quantile(share, freedom) ** 2 * part for part, freedom in known))
 
 
 def _root(f: Callable[[float], float], low: float, high: float) -> float:
@@ -289,7 +295,7 @@ def smallest_effect(seeds: int, spread: float, *, power: float = POWER, level: f
     if seeds < 2:
         return math.inf
     freedom = seeds - 1
-    least = _quantile(level, freedom)
+    least = student_quantile((1 + level) / 2, freedom)
     z = NormalDist().inv_cdf(power)
     middle = least * (1 - 1 / (4 * freedom)) + z * math.sqrt(1 + least**2 / (2 * freedom))
     return middle * spread / math.sqrt(seeds)

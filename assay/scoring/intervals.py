@@ -19,6 +19,7 @@ SMALL = 200  # with fewer problems the intervals are bias-corrected and accelera
 DRAWS = 10_000  # resampled sets of problems
 LEVEL = 0.95
 POWER = 0.8  # the chance with which a difference is to be shown: in four of five studies
+SHARES, DIFFERENCES = (0.0, 1.0), (-1.0, 1.0)  # in which shares lie, and differences of two of them
 _CHUNK = 2_000_000  # resampled indices held at once
 
 _normal = NormalDist()
@@ -57,7 +58,7 @@ class Interval:
 
 
 def interval(
-    values: np.ndarray, key: Key, *, level: float = LEVEL, draws: int = DRAWS, bounds: tuple[float, float] = (0.0, 1.0)
+    values: np.ndarray, key: Key, *, level: float = LEVEL, draws: int = DRAWS, bounds: tuple[float, float] = SHARES
 ) -> Interval:
     """The interval for the mean of float[M] values, one for each problem, that lie within `bounds`."""
     return intervals(np.asarray(values, dtype=np.float64)[:, None], key, level=level, draws=draws, bounds=bounds)[0]
@@ -68,11 +69,11 @@ def paired(before: np.ndarray, after: np.ndarray, key: Key, *, level: float = LE
     before, after = np.asarray(before, dtype=np.float64), np.asarray(after, dtype=np.float64)
     if before.shape != after.shape:
         raise DataError(f"a paired difference needs the same problems twice, not {before.shape} and {after.shape}.")
-    return interval(after - before, key, level=level, draws=draws, bounds=(-1.0, 1.0))
+    return interval(after - before, key, level=level, draws=draws, bounds=DIFFERENCES)
 
 
 def intervals(
-    values: np.ndarray, key: Key, *, level: float = LEVEL, draws: int = DRAWS, bounds: tuple[float, float] = (0.0, 1.0)
+    values: np.ndarray, key: Key, *, level: float = LEVEL, draws: int = DRAWS, bounds: tuple[float, float] = SHARES
 ) -> list[Interval]:
     """One interval for each column of float[M, K]; all columns use the same resampled problems."""
     return [one.within(level) for one in over_problems(values, key, draws=draws, bounds=bounds)]
@@ -181,7 +182,7 @@ def _touching(within: Callable[[float], Interval], truth: float, least: float) -
 
 
 def over_problems(
-    values: np.ndarray, key: Key, *, draws: int = DRAWS, bounds: tuple[float, float] = (0.0, 1.0)
+    values: np.ndarray, key: Key, *, draws: int = DRAWS, bounds: tuple[float, float] = SHARES
 ) -> list[OverProblems]:
     """One mean for each column of float[M, K], with values within `bounds`; all use the same resampled problems."""
     M = len(values)

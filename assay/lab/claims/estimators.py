@@ -15,14 +15,13 @@ from assay.lab.claims.card import Finding, Work, at_most, key_of
 from assay.rng import Key
 from assay.scoring.boundary import Beta
 from assay.scoring.inference import Effect, effect, effect_of_seeds
-from assay.scoring.intervals import Interval, Needed, OverProblems, intervals, over_problems
+from assay.scoring.intervals import DIFFERENCES, Interval, Needed, OverProblems, intervals, over_problems
 from assay.scoring.passk import pass_at_k
 from assay.scoring.verdict import ALPHA, WORTH, Family, Judgement, Stated, judge
 
 CHANCES = Beta(0.3, 1.5)  # of right samples over problems: many hard ones, few easy ones
 PROBLEMS, SAMPLES, KS = 200, (32, 64, 256), (1, 8, 32)
 COVERED = (0.93, 0.97)  # in which the share of 95 % intervals that hold the truth must lie
-BOUNDS = (-1.0, 1.0)  # of a difference of two shares
 NAIVE = 0.15  # false claims of a test that takes samples for units: more than these show that the units matter
 SPREAD, SEEDS, EXAM, TRIES = 0.02, 6, 256, 16  # of the differences of seeds; seeds, problems and samples of a study
 SEED_COUNTS = (3, 5, 6, 9)
@@ -143,7 +142,7 @@ def families_hold(
             for r in range(replications):
                 counts = _alike(key(seeds, size, r), size, seeds)
                 differences = (counts[1:] - counts[0]) / TRIES
-                words = [judge(effect(one, bounds=BOUNDS), Stated(), family).word for one in differences]
+                words = [judge(effect(one, bounds=DIFFERENCES), Stated(), family).word for one in differences]
                 false += any(word in ("BETTER", "WORSE") for word in words)
                 pooled += size == min(arms) and _unpaired_p(counts[0], counts[1], TRIES) < ALPHA
             figures[f"{seeds} seeds, {size} arms"] = false / replications
@@ -168,7 +167,7 @@ def equality_errs_seldom(work: Work, *, judge: Judge = judge, replications: int 
     """
     key, found, family = key_of("no-difference"), dict[str, float](), Family("differences", 1)
     for name, study in (("false", Studies(WORTH)), ("true", Studies(0.0, seeds=12, spread=SPREAD / 2))):
-        effects = [effect(study.differences(key(name, r)), bounds=BOUNDS) for r in range(replications)]
+        effects = [effect(study.differences(key(name, r)), bounds=DIFFERENCES) for r in range(replications)]
         found[name] = sum(judge(one, Stated(), family).word == "EQUAL" for one in effects) / replications
     came = f"said falsely in {found['false']:.1%}, and rightly in {found['true']:.1%} with 12 even seeds"
     return Finding(came, at_most(found["false"], ALPHA, replications) and found["true"] > 0.5, found)
@@ -205,13 +204,13 @@ def power_is_as_promised(
             figures[f"{seeds} seeds for {worth:g}, one of {size}"] = shown / replications
         gain, chance = 0.03, 0.08  # differences of -1, 0 and 1 with the variance 0.08
         values = np.array([1.0, -1.0]) * math.sqrt(chance / 2)
-        known_problems = OverProblems(values, np.empty(0), BOUNDS)
+        known_problems = OverProblems(values, np.empty(0), DIFFERENCES)
         problems = getattr(of_problems(known_problems, gain, level), "problems", None) or 2
         shown = 0
         for r in range(replications):
             up, branch = (chance + gain**2 + gain) / 2, key("problems", size, r)
             steps = branch.generator().choice([1.0, -1.0, 0.0], problems, p=[up, up - gain, 1 + gain - 2 * up])
-            shown += over_problems(steps[:, None], branch, draws=2000, bounds=BOUNDS)[0].within(level).low > 0
+            shown += over_problems(steps[:, None], branch, draws=2000, bounds=DIFFERENCES)[0].within(level).low > 0
         figures[f"{problems} problems for {gain:g}, one of {size}"] = shown / replications
     came = ", ".join(f"{share:.0%} with {name}" for name, share in figures.items())
     return Finding(came, all(POWER[0] <= share <= POWER[1] for share in figures.values()), figures)

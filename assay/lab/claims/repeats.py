@@ -12,6 +12,7 @@ from assay.lab.study.plan import Arm, Budget, Study, tasks_of
 from assay.lab.study.queue import fill
 from assay.lab.study.results import Result
 from assay.scoring.inference import Effect, effect
+from assay.scoring.intervals import DIFFERENCES
 from assay.scoring.verdict import WORTH, Family, Judgement, Stated, judge
 
 TASK = "countdown:3,4"
@@ -59,7 +60,7 @@ def agreement(
     """What is claimed of runs of one method, given as float[S, M], when they are taken for two methods."""
 
     def judged(values: np.ndarray) -> Judgement:
-        return judge(effect(values, bounds=(-1.0, 1.0)), Stated(WORTH), FAMILY)
+        return judge(effect(values, bounds=DIFFERENCES), Stated(WORTH), FAMILY)
 
     declared = scores[1::2] - scores[0::2]
     found, mirrored = judged(declared), judged(-declared)

@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from assay.lab.seeds import FIRST, SHARES, WHOLE, Claim, Examined, as_dict, claim_of, mean_of, shares
+from assay.lab.seeds import FIRST, WHOLE, Claim, Examined, as_dict, claim_of, mean_of, shares
 from assay.lab.study import contrasts
 from assay.lab.study.contrasts import Seen
 from assay.lab.study.guesses import Guesses
 from assay.lab.study.plan import Run, Study
 from assay.lab.study.results import Exam, Result
 from assay.scoring.inference import Effect, effect, effect_of_seeds
-from assay.scoring.intervals import LEVEL
+from assay.scoring.intervals import LEVEL, SHARES
 from assay.scoring.passk import pass_at_k
 from assay.scoring.verdict import LEAST_SEEDS, WORTH, Family, Judgement, Stated, judge
 from assay.view.text import change, listed

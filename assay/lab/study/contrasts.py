@@ -13,14 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from assay.errors import DataError
-from assay.lab.seeds import DIFFERENCES
 from assay.lab.study.apart import apart
 from assay.lab.study.guesses import Guesses
 from assay.lab.study.plan import Expected, Study
 from assay.lab.study.results import Exam, Result
 from assay.scoring.bank import RESAMPLING
 from assay.scoring.inference import Effect, Few, effect, effect_of_seeds
-from assay.scoring.intervals import OverProblems, over_problems
+from assay.scoring.intervals import DIFFERENCES, OverProblems, over_problems
 from assay.scoring.passk import pass_at_k
 from assay.scoring.verdict import WORTH, Estimate, Judgement, Stated, judge
 
