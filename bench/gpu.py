@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -180,9 +180,9 @@ class Ceiling:
         times: dict[str, list[float]] = {"products": [], "memory": []}
         for _ in range(rounds):
             for name, work in (("products", lambda: torch.mm(a, b, out=out)), ("memory", lambda: out.copy_(a))):
-                began = _now(device)
+                began = now(device)
                 work()
-                times[name].append(_now(device) - began)
+                times[name].append(now(device) - began)
         return cls(2 * size**3 / min(times["products"]), 2 * a.nbytes / min(times["memory"]))
 
     @property
@@ -279,6 +279,23 @@ def bench(name: str, numbers: Sequence[int], device: str, sizes: Sizes, until: f
 
 def _rounds(shape: Any, device: str, sizes: Sizes, cache: int) -> tuple[int, float, float, int]:
     """Tokens sampled in a round, median seconds of sampling and of an update, and the peak of memory."""
+    sample, learn = workload(shape, device, sizes, cache)
+    times: list[tuple[float, float]] = []
+    tokens = 0
+    for number in range(WARM_UP + ROUNDS):
+        began = now(device)
+        made = sample(number)
+        sampled = now(device)
+        tokens = learn(made)
+        times.append((sampled - began, now(device) - sampled))
+    middle = [sorted(column)[ROUNDS // 2] for column in zip(*times[WARM_UP:])]
+    return tokens, middle[0], middle[1], _peak(device)
+
+
+def workload(
+    shape: Any, device: str, sizes: Sizes, cache: int
+) -> tuple[Callable[[int], list[Any]], Callable[[list[Any]], int]]:
+    """Random weights that can sample a round by its number, and learn from what was sampled (the tokens of it)."""
     import torch
 
     from assay.engine.optimiser import AdamW
@@ -300,21 +317,19 @@ def _rounds(shape: Any, device: str, sizes: Sizes, cache: int) -> tuple[int, flo
     requests = requests_of(shape, **groups)
     scale = Scale(sizes.groups, sizes.samples, sizes.answer, 1e-6, WARM_UP + ROUNDS)
     objective = Objective(gate=Clip(low=0.2, high=0.2))
-    times: list[tuple[float, float]] = []
-    tokens = 0
-    for number in range(WARM_UP + ROUNDS):
-        began = _now(device)
-        made = engine.generate(requests, Key(number))
-        sampled = _now(device)
+
+    def sample(number: int) -> list[Any]:
+        return engine.generate(requests, Key(number))
+
+    def learn(made: list[Any]) -> int:
         batch = batch_of(requests, made)
         improve(engine, batch, objective=objective, scale=scale, key=Key(0), micro_tokens=sizes.micro_tokens)
-        times.append((sampled - began, _now(device) - sampled))
-        tokens = len(batch.ids)
-    middle = [sorted(column)[ROUNDS // 2] for column in zip(*times[WARM_UP:])]
-    return tokens, middle[0], middle[1], _peak(device)
+        return len(batch.ids)
+
+    return sample, learn
 
 
-def _now(device: str) -> float:
+def now(device: str) -> float:
     if device == "cuda":
         import torch
 

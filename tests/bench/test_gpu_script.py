@@ -12,7 +12,7 @@ import torch
 from small_runs import ROOT, program
 
 from assay.host.space import Room
-from bench import gpu, gpu_checks, gpu_recipes
+from bench import gpu, gpu_checks, gpu_profile, gpu_recipes
 
 
 @pytest.mark.slow
@@ -138,3 +138,15 @@ def test_first_steps_differ_where_one_measured_what_the_other_did_not() -> None:
     assert gpu_recipes.differences(step, step | {"policy/grad_norm": 0.5049}) == ""
     assert "length/mean 8.0 and None" in gpu_recipes.differences(step, {"reward/mean": 0.25, "policy/grad_norm": 0.5})
     assert "reward/mean" in gpu_recipes.differences(step, step | {"reward/mean": 0.251})
+
+
+def test_the_time_in_which_something_ran_counts_no_moment_twice() -> None:
+    assert gpu_profile.covered([(5.0, 7.0), (0.0, 2.0), (1.0, 3.0), (6.0, 6.5)]) == 5.0
+    assert gpu_profile.covered([]) == 0.0
+
+
+@pytest.mark.slow
+def test_where_the_time_goes_is_told_by_phase(tmp_path: Path) -> None:
+    assert gpu_profile.main(["--dry-run-on-cpu", "--out", str(tmp_path / "profile")]) == 0
+    text = (tmp_path / "profile.md").read_text()
+    assert text.index("### sampling") < text.index("### learning") and "| aten::mm |" in text
