@@ -23,7 +23,7 @@ from assay.verifiers.elections import answer_of, shares
 
 pytestmark = [pytest.mark.slow, pytest.mark.learning]
 STEPS = 24
-SLOW = ("spec-rl", "fork-mask", "shape-rm", "areal")  # some seeds need twice the steps
+SLOW = ("spec-rl", "fork-mask", "shape-rm", "areal", "topr")  # some seeds need twice the steps
 STAGED = (
     "r3-staged",
     "rlad",
@@ -51,6 +51,7 @@ REPLAYS = ("spec-rl", "drive", "deepsearch", "azr")
 SHOWN = ("hpt",)
 CLUSTERS = ("empo", "empo-log")  # a share of the group, or its logarithm, which is no measure of what is learnt
 COLD = ("gepo", "vine-ppo", "spo-chain", "spo-tree", "rlmt", "dense-step-model")  # sampled below temperature 1
+EXPLOITS = ("rlmt",)  # a preference model of letters is exploited in three seeds of twenty: its reward alone rises
 PICKS = ("self",)  # works on what the greedy answer fails, and here that is right from the start
 # train judges of answers, which letters cannot spell; their own tests look at the judgements
 JUDGES = ("heimdall", "rubric-anchors-role", *(name for name in RECIPES if METHOD_OF[name] in GROUPS["judges"]))
@@ -160,15 +161,21 @@ def test_answers_come_to_agree(name: str) -> None:
 @pytest.mark.parametrize("name", STAGED)
 @pytest.mark.parametrize("flipped", [False, True])
 def test_the_solver_learns_in_stages_and_beside_another_player(name: str, flipped: bool) -> None:
-    """Of what the solver answers alone: in `rlad` from the step on in which it begins to."""
+    """Of what the solver answers alone: in `rlad` from the step on in which it begins to. Of a recipe that exploits its
+    preference model the reward, from the step on in which that model is fixed.
+    """
     engine = beginner()
     if flipped:
         engine.load({**skill(), "version": 0})
     notes, memory = run(small(name, learning_rate=0.01 if flipped else 0.014), engine, flipped=flipped)
+    assert memory.step == steps_of(name) and memory.stage == len(RECIPES[name].stages) - 1
     answers = [[e for e in step if e.request.role == "policy"] for step in notes.episodes]
+    if name in EXPLOITS and not flipped:
+        scored = [[e.reward for e in step] for step in answers[steps_of(name) // 5 + 1 :]]
+        shown("rise of the reward", rise(np.array([np.mean(step) for step in scored])), above=0.5)
+        return
     found = rise(np.array([np.mean([e.right for e in step]) for step in answers if step]))
     shown("rise with the sign turned" if flipped else "rise", found, **({"below": -0.2} if flipped else {"above": 0.2}))
-    assert memory.step == steps_of(name) and memory.stage == len(RECIPES[name].stages) - 1
 
 
 @pytest.mark.parametrize("name", ["sft", "dft", "ift"])
