@@ -392,6 +392,7 @@ class Gate(OfObjective):
     slots = ("gate",)
     given = ("ratio", "advantage")
     offers = ("view",)
+    off_policy: ClassVar[bool] = False  # it acts on ratios other than 1 alone: never on policy, before the first update
 
 
 class Aggregate(OfObjective):

@@ -31,6 +31,7 @@ from assay.part import (
     parts_of,
 )
 from assay.part_checks import check_choices, check_parts
+from assay.released import Released
 from assay.reward import Outcome
 from assay.scale import Model, Scale
 from assay.source import Uniform
@@ -126,6 +127,7 @@ class Recipe:
     notes: tuple[str, ...] = ()  # where the values come from, and which are ours
     deviations: tuple[str, ...] = ()  # known implementations that compute something else under this name
     missing: str = ""  # what of the paper is not here; if the paper has several recipes, one of them says it
+    released: Released | None = None  # what the authors published; each difference stands in `deviations`
     tasks: tuple[str, ...] = ()  # tasks that show what the method is for, the usual one first; () if any task does
     models: Mapping[str, Model] = field(default_factory=lambda: {"policy": Model()})
     roles: Mapping[str, str] = field(default_factory=lambda: {"policy": "policy"})  # role -> the model that plays it
@@ -165,12 +167,14 @@ class Like:
     notes: tuple[str, ...] | None = None
     deviations: tuple[str, ...] | None = None
     missing: str = ""  # what of its own paper is not here
+    released: Released | None = None  # what the authors of its own paper published
 
     def of(self, base: Recipe) -> Recipe:
         """The full recipe: `base` with the changes."""
         own = {"title": self.title, "paper": self.paper, "notes": self.notes, "deviations": self.deviations}
         said: dict[str, Any] = {name: value for name, value in own.items() if value is not None}
-        found = dataclasses.replace(base, name=self.name, claim=self.claim, missing=self.missing, tasks=(), **said)
+        said |= {"name": self.name, "claim": self.claim, "missing": self.missing, "released": self.released}
+        found = dataclasses.replace(base, tasks=(), **said)
         for path, value in self.changes.items():
             found = _changed(found, path.split("."), value, f"{self.name}: {path}")
         return found

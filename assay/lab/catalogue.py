@@ -12,9 +12,10 @@ from assay.known import GROUPS, OTHER_PACKAGES, RECIPES, SLOTS, group_of, spelt
 from assay.lab.explain import factors_of, shown_stage
 from assay.lab.part_card import part_card, part_text
 from assay.recipe import PROFILES, Recipe, at_profile
+from assay.released import compared, idle
 from assay.run.configure import to_data
 from assay.tasks import MADE_ON_DEMAND, TASKS
-from assay.view.text import listed
+from assay.view.text import columns, listed
 
 
 def listing(what: str, words: str = "") -> list[dict[str, Any]]:
@@ -178,7 +179,7 @@ def _recipe_card(recipe: Recipe) -> dict[str, Any]:
     scales = {}
     for profile in PROFILES:
         at, rules = at_profile(recipe, profile)
-        scales[profile] = {"values": dataclasses.asdict(at.scale), "rules": rules}
+        scales[profile] = {"values": dataclasses.asdict(at.scale), "rules": rules, "idle": idle(at)}
     return {
         "kind": "recipe",
         "name": recipe.name,
@@ -198,8 +199,21 @@ def _recipe_card(recipe: Recipe) -> dict[str, Any]:
             }.items()
         },
         "notes": list(recipe.notes),
+        "deviations": list(recipe.deviations),
         "missing": recipe.missing,
+        "released": _released(recipe),
     }
+
+
+def _released(recipe: Recipe) -> dict[str, Any] | None:
+    """Every value that the authors published beside ours; `why` is the deviation that speaks of a difference."""
+    if recipe.released is None:
+        return None
+    rows = [
+        {"name": one.name, "here": to_data(one.here), "released": one.released, "why": "" if one.same else one.why}
+        for one in compared(recipe)
+    ]
+    return {"read": recipe.released.read, "values": rows}
 
 
 def _task_card(name: str) -> dict[str, Any]:
@@ -238,7 +252,21 @@ def card_text(found: Mapping[str, Any]) -> str:
         return listing_text([found])
     if found["kind"] == "part":
         return part_text(found)
+    if found["kind"] == "recipe":
+        inner = {name: value for name, value in found.items() if name != "released"}
+        return "\n".join([*_lines(inner, 0), *_released_lines(found["released"])])
     return "\n".join(_lines(found, 0))
+
+
+def _released_lines(found: Mapping[str, Any] | None) -> list[str]:
+    """A table: the setting, its value here, the published value, and why they differ."""
+    if found is None:
+        return ["released: no configuration of the authors is on record here"]
+    rows = [("setting", "here", "released", "why they differ")]
+    rows += [
+        (row["name"], *(_plain(row[side]) for side in ("here", "released")), row["why"]) for row in found["values"]
+    ]
+    return [f"released: {found['read']}", *(f"  {line}" for line in columns(rows))]
 
 
 def _lines(value: Any, depth: int) -> list[str]:

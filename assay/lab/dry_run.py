@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -17,9 +18,11 @@ from assay.run.bases import BASES, folder_of, locate
 from assay.run.configure import to_data
 from assay.run.context_fit import check_lengths
 from assay.run.experiment import Experiment
+from assay.run.external_needs import judged_by
 from assay.run.memory_plan import Plan, shape_of
 from assay.scale import Scale
 from assay.tasks import short
+from assay.verifiers.judges.endpoint import MODEL, URL
 
 if TYPE_CHECKING:
     from assay.policy import PolicyConfig, Tokenizer
@@ -94,7 +97,7 @@ def text(plan: Planned, *, run: str) -> str:
         "model": [_model(experiment)],
         "problems": _problems(experiment, plan.notes),
         "asked with": _asked_with(experiment.chat),
-        "judged by": [", ".join(experiment.rewards) or "the verifiers of the tasks; rows of files as mathematics"],
+        "judged by": _judged_by(experiment),
         "loss": [_loss(experiment)],
         "stages": _stages(experiment),
         "a step": [_step(recipe.scale)],
@@ -146,6 +149,16 @@ def _problems(experiment: Experiment, notes: Sequence[str]) -> list[str]:
     return [*([f"{'; '.join(tasks)}; {experiment.pool.wording} wording"] if tasks else []), *_few(notes, NOTES)]
 
 
+def _judged_by(experiment: Experiment) -> list[str]:
+    """Who says what answers are worth; a judge whose address is not known yet is named with what to set."""
+    lines = [", ".join(experiment.rewards) or "the verifiers of the tasks; rows of files as mathematics"]
+    for name, reward in judged_by(experiment.recipe).items():
+        url, model = (getattr(reward.endpoint, one) or os.environ.get(variable, "") for one, variable in JUDGE.items())
+        where = f"{model} at {url}" if url and model else f"not known yet: set {' and '.join(JUDGE.values())}"
+        lines.append(f"and a judge ({name}), {where}")
+    return lines
+
+
 def _asked_with(chat: Chat) -> list[str]:
     options = [f"system: {chat.system!r}"] if chat.system else []
     options += [f"thinking {chat.thinking}"] if chat.thinking != "template" else []
@@ -174,6 +187,7 @@ def _step(scale: Scale) -> str:
     )
 
 
+JUDGE = {"url": URL, "model": MODEL}  # field of an endpoint -> the environment variable in its place
 FILTERS = {"top_p": 1.0, "top_k": 0, "min_p": 0.0}
 
 

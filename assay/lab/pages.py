@@ -111,7 +111,7 @@ def _runs(paper: Paper) -> str:
     told = [f"{what} {_names(found)}" for what in ("recipes", "tasks", "rewards") if (found := getattr(paper, what))]
     if not paper.recipes and not paper.tasks:
         told += [f"`{command}`" for command in paper.commands]
-    return "; ".join(told)
+    return "; ".join([*told, *(f"needs {need}" for need in paper.needs)])
 
 
 def _names(names: Sequence[str]) -> str:

@@ -6,6 +6,7 @@ these are not here yet.
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import functools
 import re
@@ -16,16 +17,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from assay.errors import UnknownName
+from assay.errors import UnknownName, UsageError
 from assay.known import GROUPS, LIKES, METHOD_OF, RECIPES, spelt
 from assay.part import name_of
 from assay.recipe import Recipe
 from assay.reward import Outcome
+from assay.source import Pool, Share
 
 FILE = Path(__file__).with_name("papers.toml")
 ARXIV = re.compile(r"(?<!\d)(\d{4}\.\d{4,5})(?:v\d+)?(?!\d)")
 CARDS = 3  # up to this many papers are shown as cards, more of them as a table
-Here = Literal["yes", "in part", "not yet"]
+Here = Literal["faithful", "simplified", "piece", "absent"]
+WORDS: Mapping[Here, str] = {
+    "faithful": "the method runs with the values of the paper, and nothing of it is known to be missing",
+    "simplified": "the method runs, and `missing` says what of the paper is left out or replaced",
+    "piece": "something of the paper runs, and its core is missing",
+    "absent": "nothing of the paper is here",
+}
 
 
 @dataclass(frozen=True)
@@ -45,6 +53,8 @@ class Paper:
     rewards: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()  # commands that run what is here
     missing: str = ""  # what of it is not here
+    needs: tuple[str, ...] = ()  # what the command needs beside this package, or makes first
+    piece: bool = False  # what is missing is the core of the paper
 
     @property
     def arxiv(self) -> str:
@@ -52,10 +62,12 @@ class Paper:
 
     @property
     def here(self) -> Here:
-        """Whether the paper runs here: yes, in part or not yet."""
+        """How much of the paper runs here, in one of four words that `WORDS` explains."""
         if not (self.recipes or self.tasks or self.rewards or self.commands):
-            return "not yet"
-        return "in part" if self.missing else "yes"
+            return "absent"
+        if self.piece:
+            return "piece"
+        return "simplified" if self.missing else "faithful"
 
     @property
     def known_as(self) -> Iterator[str]:
@@ -69,7 +81,8 @@ def papers() -> list[Paper]:
     """All papers: first those that recipes cite, in the order of the groups of methods, then the others."""
     cited = _cited()
     ids = {paper.arxiv for paper in cited if paper.arxiv}
-    return [*cited, *(paper for paper in others() if paper.arxiv not in ids)]
+    every = [*cited, *(paper for paper in others() if paper.arxiv not in ids)]
+    return [dataclasses.replace(paper, piece=paper.name in pieces()) for paper in every]
 
 
 @functools.cache
@@ -82,6 +95,11 @@ def others() -> list[Paper]:
     return [_other(kind, line) for kind, lines in _file()["others"].items() for line in lines]
 
 
+def pieces() -> Sequence[str]:
+    """The names of the papers whose core is missing here."""
+    return _file()["pieces"]
+
+
 def other_names() -> Mapping[str, Sequence[str]]:
     """Name of a recipe -> other names of the paper that the recipe cites."""
     return _file()["also"]
@@ -92,6 +110,8 @@ def _other(kind: str, line: Mapping[str, Any]) -> Paper:
     cited = values.pop("arxiv", "")
     if "commands" not in values:
         values["commands"] = _commands(values.get("recipes", ()), values.get("tasks", ()))
+    if "needs" not in values:
+        values["needs"] = tuple(need for name in values.get("recipes", ())[:1] for need in _needs(RECIPES[name]))
     return Paper(**{"title": "", **values, "cited": cited, "kind": kind})
 
 
@@ -124,6 +144,7 @@ def _of_recipes(recipes: Sequence[Recipe]) -> Paper:
         tasks=_unlike(task for recipe in recipes for task in recipe.tasks),
         rewards=_unlike(reward for recipe in recipes for reward in _rewards(recipe)),
         commands=(command(first),),
+        needs=_needs(first),
         missing="; ".join(_unlike(recipe.missing for recipe in recipes if recipe.missing)),
     )
 
@@ -153,6 +174,21 @@ def command(recipe: Recipe) -> str:
     command(RECIPES["grpo"])  # assay train grpo --task countdown:3,4
     """
     return f"assay train {recipe.name} --task {recipe.usual_task}"
+
+
+def _needs(recipe: Recipe) -> tuple[str, ...]:
+    """What `command` needs for this recipe: a judge's server, a base of its task's own that is made first, or a model
+    that reads English. The base of countdown, which `make demo` makes, is not named.
+    """
+    from assay.run.bases import base_for
+    from assay.run.external_needs import judged_by
+
+    found = [f"a judge's server ({name}): ASSAY_JUDGE_URL" for name in judged_by(recipe)][:1]
+    try:
+        base = base_for(Pool((Share.parse(recipe.usual_task),)))
+    except UsageError:
+        return (*found, "a model that reads English: --model")
+    return (*found, f"the base `{base}`, which the first run makes") if base != "countdown" else tuple(found)
 
 
 def find(words: str) -> list[Paper]:
@@ -248,15 +284,16 @@ def text(found: Sequence[Mapping[str, Any]]) -> str:
     if len(found) <= CARDS:
         return "\n\n".join(_card(paper) for paper in found)
     width = max(len(paper["name"]) for paper in found)
-    return "\n".join(f"{p['name']:<{width}}  {p['here']:<7}  {p['arxiv']:<10}  {p['summary']}" for p in found)
+    return "\n".join(f"{p['name']:<{width}}  {p['here']:<10}  {p['arxiv']:<10}  {p['summary']}" for p in found)
 
 
 def _card(paper: Mapping[str, Any]) -> str:
     cited = f"arXiv {paper['arxiv']}" if paper["arxiv"] else paper["cited"]
     lines = [": ".join(part for part in (paper["name"], paper["title"]) if part) + (f" ({cited})" if cited else "")]
-    lines.append(f"  {paper['kind']}, {'here' if paper['here'] == 'yes' else paper['here'] + ' here'}")
+    lines.append(f"  {paper['kind']}, {paper['here']}: {WORDS[paper['here']]}")
     lines += [f"  {name}: {', '.join(paper[name])}" for name in ("also", "recipes", "tasks", "rewards") if paper[name]]
     lines += [f"  missing: {paper['missing']}"] * bool(paper["missing"])
     lines += [f"  run: {line}" for line in paper["commands"]]
+    lines += [f"  needs: {line}" for line in paper["needs"]]
     lines += [f"  explain: assay explain {name}" for name in paper["recipes"][:1]]
     return "\n".join(lines)

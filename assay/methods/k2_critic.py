@@ -23,7 +23,8 @@ K2_CRITIC = Recipe(
     claim="a critic that is kept right by verifiable problems extends reinforcement learning to what cannot be "
     "verified; the report has no number for it alone",
     missing="rubrics in words in the critic's prompt, preference data on which critic and policy begin, a budget of "
-    "tokens for each task, imitation beside the policy loss, and a temperature that falls",
+    "tokens for each task, imitation beside the policy loss, a temperature that falls, and ranks of answers with a "
+    "pivot among them: comparisons are of pairs",
     tasks=("constraints", *VERIFIABLE),
     mechanism=Mechanism(
         expand=(AskPairs(role="critic", of="policy", judgements=2),),

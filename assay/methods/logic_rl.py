@@ -13,6 +13,7 @@ LOGIC_RL = Recipe(
     paper="2502.14768",
     claim="5,000 logic puzzles and a strict format raise a 7B model from 0.19 to 0.89 on puzzles of 2 to 8 people, and "
     "by 125% on AIME and 38% on AMC, which it never saw",
+    missing="puzzles of two to four people: those of the task have five to eight",
     mechanism=Mechanism(
         ask=(Templated(),),
         reward=(

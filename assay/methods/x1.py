@@ -27,8 +27,9 @@ X1 = Recipe(
     paper="2501.11223",
     claim="two phases of training, familiar distributions of training data, and a value model beside the policy help; "
     "no record of accuracy",
-    missing="Monte-Carlo tree search with its score of nodes and its backup with discount 0.96, servers of both "
-    "models, and DPO in the second phase; `deepsearch` has a search",
+    missing="Monte-Carlo tree search with its score of nodes and its backup with discount 0.96, graphs and nested "
+    "structures of reasoning, the operators that refine, aggregate and prune, servers of both models, and DPO in the "
+    "second phase; `deepsearch` has a search",
     tasks=("search-stream", "quantities", "trace"),
     mechanism=Mechanism(
         expand=(ContinueSteps(branches=2),),

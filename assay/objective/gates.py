@@ -57,6 +57,7 @@ class Clip(Gate):
     high: float = 0.2
     dual: float | None = None  # a token with A < 0 and a ratio above this has no gradient; None: no such bound
     does = clip
+    off_policy = True
 
 
 def bounded(ratio: Tensor, advantage: Tensor, *, least: float, most: float | None) -> Tensor:
@@ -76,6 +77,7 @@ class Bounded(Gate):
     least: float = 0.0
     most: float | None = 5.0  # None: no upper bound
     does = bounded
+    off_policy = True
 
 
 def shaped(ratio: Tensor, advantage: Tensor, *, gamma: float) -> Tensor:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from assay.externals import require
+from assay.part import name_of, parts_of
+from assay.recipe import Recipe
+from assay.reward.judged import Judged
 from assay.source import Pool
 from assay.tasks import short, task
 from assay.tasks.data import is_data
@@ -41,3 +44,9 @@ def changes(now: Mapping[str, str], before: Mapping[str, Sequence[str]]) -> list
         for name, version in now.items()
         if before.get(name) and before[name][-1] != version
     ]
+
+
+def judged_by(recipe: Recipe) -> dict[str, Judged]:
+    """The rewards of a recipe that ask a judge, a model behind an endpoint, by their names; {} if none does."""
+    parts = parts_of((recipe.mechanisms, recipe.stages))
+    return {name_of(part): part for part in parts if isinstance(part, Judged)}

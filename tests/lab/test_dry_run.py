@@ -148,3 +148,18 @@ def test_some_rows_without_a_solution(shell: Shell, tmp_path: Path) -> None:
 
 def test_marked_answers_are_solutions(shell: Shell) -> None:
     assert shell("train", "sft", "--model", "a/b", "--data", EXAMPLE, "--dry-run").code == 0
+
+
+def test_a_judge_that_the_run_will_ask_is_named_with_where_it_answers(
+    shell: Shell, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("ASSAY_JUDGE_URL", "ASSAY_JUDGE_MODEL"):
+        monkeypatch.delenv(name, raising=False)
+    asked = ("judge-prompts", "--task", "countdown:3", "--model", model)
+    unknown = "and a judge (judge-pairs), not known yet: set ASSAY_JUDGE_URL and ASSAY_JUDGE_MODEL"
+    assert any(unknown in line for line in lines_of(shell, *asked))
+    monkeypatch.setenv("ASSAY_JUDGE_URL", "http://127.0.0.1:8000/v1")
+    monkeypatch.setenv("ASSAY_JUDGE_MODEL", "small")
+    assert any(
+        "and a judge (judge-pairs), small at http://127.0.0.1:8000/v1" in line for line in lines_of(shell, *asked)
+    )

@@ -21,12 +21,26 @@ from assay.known import GROUPS, LIKES, METHOD_OF, RECIPES, SLOTS
 from assay.lab import pages, papers
 from assay.lab.catalogue import card, listing
 from assay.run.bases import base_for
+from assay.run.external_needs import judged_by
 from assay.source import Pool, Share
 from assay.tasks import MADE_ON_DEMAND, TASKS
 
 NAMES = (Path(__file__).parents[1] / "data" / "paper_names.txt").read_text(encoding="utf-8").splitlines()
 PAGES = sorted((ROOT / "docs").glob("*.md"))
-FIELDS = {"name", "title", "arxiv", "kind", "recipes", "tasks", "rewards", "commands", "here", "missing", "summary"}
+FIELDS = {
+    "name",
+    "title",
+    "arxiv",
+    "kind",
+    "recipes",
+    "tasks",
+    "rewards",
+    "commands",
+    "here",
+    "missing",
+    "summary",
+    "needs",
+}
 
 
 @pytest.fixture
@@ -100,18 +114,18 @@ def test_what_is_not_found_says_what_is_near(words: str, told: str) -> None:
 
 def test_a_paper_says_what_runs_and_what_does_not() -> None:
     (azr,) = papers.find("Absolute Zero")
-    assert azr.recipes == ("azr",) and azr.here == "in part" and "Python" in azr.missing
+    assert azr.recipes == ("azr",) and azr.here == "simplified" and "Python" in azr.missing
     assert azr.tasks == ("dsl-deduction", "dsl-abduction", "dsl-induction")
     assert azr.rewards == ("graded", "learnability")
     assert azr.commands == ("assay train azr --task dsl-deduction",)
     (dapo,) = papers.find("2503.14476")
-    assert (dapo.recipes, dapo.rewards, dapo.here) == (("dapo", "dapo-ds", "len-dapo"), ("soft-overlong",), "yes")
+    assert (dapo.recipes, dapo.rewards, dapo.here) == (("dapo", "dapo-ds", "len-dapo"), ("soft-overlong",), "faithful")
     (cispo,) = papers.find("MiniMax-M1")
     assert cispo.rewards == (), "the punishment is DAPO's, from which the recipe starts"
     (sirl,) = papers.find("sirl")
-    assert (sirl.here, sirl.recipes) == ("in part", ("sirl", "sirl-vote")) and "Python" in sirl.missing
+    assert (sirl.here, sirl.recipes) == ("simplified", ("sirl", "sirl-vote")) and "Python" in sirl.missing
     (sweet,) = papers.find("sweet-rl")
-    assert (sweet.here, sweet.recipes, sweet.commands) == ("not yet", (), ())
+    assert (sweet.here, sweet.recipes, sweet.commands) == ("absent", (), ())
 
 
 def test_all_recipes_of_a_paper_are_one_paper() -> None:
@@ -148,10 +162,30 @@ def test_the_file_names_what_there_is() -> None:
         assert set(paper.recipes) <= RECIPES.keys(), paper.name
         assert {task for task in paper.tasks if task != "gym:*"} <= TASKS.keys(), paper.name
         assert set(paper.rewards) <= SLOTS["reward"].keys(), paper.name
-        assert not paper.missing or paper.here == "in part", paper.name
+        assert not paper.missing or paper.here in ("simplified", "piece"), paper.name
         assert paper.arxiv == paper.cited, paper.name
     for name, recipe in RECIPES.items():
         assert {known for known in recipe.tasks if not known.startswith(MADE_ON_DEMAND)} <= TASKS.keys(), name
+
+
+def test_a_piece_is_a_paper_whose_missing_core_is_named() -> None:
+    every = {paper.name: paper for paper in papers.papers()}
+    assert set(papers.pieces()) <= every.keys()
+    for name in papers.pieces():
+        assert every[name].here == "piece" and every[name].missing, name
+    assert {paper.here for paper in every.values()} == set(papers.WORDS)
+
+
+def test_what_a_command_needs_is_said_beside_it() -> None:
+    needs = {paper.name: paper.needs for paper in papers.papers()}
+    assert needs["judge-prompts"] == ("a judge's server (judge-pairs): ASSAY_JUDGE_URL",)
+    assert needs["rl-tango"] == ("the base `search-stream`, which the first run makes",)
+    assert needs["j1"] == ("a model that reads English: --model",)
+    assert needs["grpo"] == () and needs["stream-logprob"][0].startswith("a bank")
+    served = {name for name, recipe in RECIPES.items() if judged_by(recipe)}
+    for paper in papers.papers():
+        asks = any("judge's server" in need for need in paper.needs)
+        assert asks == bool(paper.recipes and paper.recipes[0] in served), paper.name
 
 
 @pytest.mark.slow
@@ -184,7 +218,7 @@ def test_a_method_of_another_package_is_found_and_takes_the_place_of_the_line(mo
     monkeypatch.setitem(known.RECIPES, other.name, other)
     monkeypatch.setitem(known.METHOD_OF, other.name, "theirs.dsp")
     (found,) = papers.find(absent.arxiv)
-    assert (found.name, found.here) == ("their-dsp", "yes")
+    assert (found.name, found.here) == ("their-dsp", "faithful")
     assert papers.papers()[-1].name != "their-dsp"
 
 
@@ -193,9 +227,9 @@ def test_the_command_line_shows_a_few_whole_and_more_as_a_table(shell: Shell) ->
     assert "arXiv 2402.03300" in shown and "run: assay train grpo --task countdown:3,4" in shown
     assert "missing: rewards of single steps" in shown
     many = shell("list", "papers", "reinforcement", "learning").out.splitlines()
-    assert len(many) > papers.CARDS and all(re.search(r"  (yes|in part|not yet)  ", line) for line in many)
+    assert len(many) > papers.CARDS and all(re.search(r"  (faithful|simplified|piece|absent) +", line) for line in many)
     rows = shell("list", "papers", "--json").document
-    assert len(rows) == len(papers.papers()) and all(row.keys() >= FIELDS for row in rows)
+    assert len(rows) == len(papers.papers()) and all(row.keys() >= {*FIELDS, "needs"} for row in rows)
     assert shell("list", "papers", "2402.03300", "--json").document == [row for row in rows if row["name"] == "grpo"]
 
 

@@ -11,8 +11,8 @@ CODEV_R1 = Like(
     paper="2505.24183",
     claim="the 7B model reaches 68.6 on VerilogEval v2 and 72.9 on RTLLM v1.1, 12 to 20 points above what there was; "
     "drawing as many prompts as the share of mixed groups calls for saves about a quarter of the time",
-    missing="supervised training on 87,000 answers of a larger model, whose circuits a testbench found equal to their "
-    "references",
+    missing="the synthesis of data by describing code and writing it anew, and supervised training on 87,000 answers "
+    "of a larger model, whose circuits a testbench found equal to their references",
     changes={
         "mechanism.collect": (FirstDraw(most=10),),
         "mechanism.expand": (AdaptiveRefill(most=10),),

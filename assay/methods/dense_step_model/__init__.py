@@ -26,8 +26,8 @@ DENSE_STEP_MODEL = Recipe(
     paper="2504.15275",
     claim="a step model whose lowest score decides does not break training as the sum of scores does: 53.3 on average "
     "over five sets of mathematics with a tenth of outcomes, against 48.3 by outcomes alone, for Qwen2.5-Math-7B",
-    missing="problems without an outcome, which are nine tenths of the paper's, and attention to choose where to "
-    "branch",
+    missing="problems without an outcome, which are nine tenths of the paper's, attention to choose where to branch, "
+    "and the choice among several answers by the product, the least or the last score of their steps",
     tasks=("search-stream", "quantities", "trace"),
     mechanism=Mechanism(
         reward=(

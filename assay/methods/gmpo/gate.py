@@ -35,6 +35,7 @@ class Geometric(Gate):
     low: float = 0.4
     high: float = 0.4
     does = geometric
+    off_policy = True
 
     @property
     def aggregations(self) -> tuple[str, ...]:

@@ -26,3 +26,4 @@ class Preserving(Gate):
     low: float = 0.2
     high: float = 0.28
     does = preserving
+    off_policy = True

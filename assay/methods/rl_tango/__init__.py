@@ -36,6 +36,8 @@ RL_TANGO = Recipe(
     paper="2505.15034",
     claim="a verifier of steps that is trained by outcomes, together with the generator: GRPO's 37.0 on five sets of "
     "mathematics becomes 46.1 with Qwen2.5-Math-7B, and its level at step 200 is reached at step 60",
+    missing="the fine-tuning of the generator before, and judgements in words: here a judgement is a mark for each "
+    "step",
     tasks=("search-stream", "quantities", "trace"),
     mechanism=BOTH,
     scale=Scale(num_prompts=256, group_size=5, max_new=2048, learning_rate=1e-6, num_steps=240),

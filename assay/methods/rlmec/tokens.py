@@ -98,3 +98,4 @@ class Surrogate(Gate):
     low: float = 0.3
     high: float = 0.3
     does = surrogate
+    off_policy = True

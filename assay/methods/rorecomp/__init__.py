@@ -14,6 +14,8 @@ RORECOMP = Recipe(
     paper="2509.25958",
     claim="short right and long wrong answers train first, the others come back from a buffer: 27.7% shorter in zero "
     "RL, 46.8% fewer tool calls with better accuracy in agentic RL, without a length reward",
+    missing="its values: share, probability, age and scale are ours, because neither the paper's text nor a release "
+    "has them",
     mechanism=Mechanism(
         reward=(Outcome(right=1.0, wrong=0.0),),
         curate=(Recompose(share=0.5, often=1.0, seldom=0.2),),

@@ -29,3 +29,4 @@ class Soft(Gate):
     up: Positive = 1.0
     down: Positive = 1.05
     does = soft
+    off_policy = True

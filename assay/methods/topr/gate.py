@@ -31,3 +31,4 @@ class Tapered(Gate):
     down_least: float = 0.0
     down_most: float = 1.0
     does = tapered
+    off_policy = True

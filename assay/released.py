@@ -1,0 +1,125 @@
+"""What the authors of a method published beside what its recipe has: values as data, and what in them cannot act."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from assay.errors import ConfigError
+from assay.part import Part, name_of
+
+if TYPE_CHECKING:
+    from assay.objective import Objective
+    from assay.recipe import Recipe
+
+
+@dataclass(frozen=True)
+class Released:
+    """The values of a configuration that the authors published, and where they were read.
+
+    Released(
+        read="github.com/volcengine/verl, recipe/dapo/run_dapo_qwen2.5_32b.sh, commit e2e729f4",
+        values={"scale.num_prompts": 512, "mechanism.objective.gate.high": 0.28},
+    )
+    """
+
+    read: str  # repository, files, version
+    values: Mapping[str, Any]  # setting of the recipe, as `--scale.num_prompts` takes it -> the published value
+    besides: Mapping[str, Any] = field(default_factory=dict)  # what no setting stands for, in words -> published value
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One published value beside ours.
+
+    Compared("scale.group_size", here=8, released=16, why="Groups have 8 answers, `scale.group_size`, for ...")
+    """
+
+    name: str
+    here: Any  # None: no setting of the recipe stands for it
+    released: Any
+    why: str = ""  # the deviation that speaks of it; "": none does
+
+    @property
+    def same(self) -> bool:
+        if isinstance(self.here, float | int) and isinstance(self.released, float | int):
+            return math.isclose(self.here, self.released, rel_tol=1e-9)
+        return self.here == self.released
+
+
+def compared(recipe: Recipe) -> list[Compared]:
+    """Every published value of a recipe beside its own at the paper's scale; [] if nothing was published, or read."""
+    if (known := recipe.released) is None:
+        return []
+    rows = [
+        Compared(name, _plain(value_at(recipe, name)), value, _said(recipe, f"`{name}`"))
+        for name, value in known.values.items()
+    ]
+    return [*rows, *(Compared(words, None, value, _said(recipe, words)) for words, value in known.besides.items())]
+
+
+def value_at(recipe: Recipe, name: str) -> Any:
+    """The value of a setting of the recipe: `scale.group_size`, `mechanism.reward.1.buffer`, `models.critic.output`."""
+    found: Any = recipe
+    for at, step in enumerate(name.split(".")):
+        inner: Mapping[str, Any] = {}
+        if dataclasses.is_dataclass(found):
+            inner = {one.name: getattr(found, one.name) for one in dataclasses.fields(found)}
+        elif isinstance(found, Mapping):
+            inner = found
+        elif isinstance(found, tuple):
+            inner = {str(i): one for i, one in enumerate(found)}
+        if step not in inner:
+            place = ".".join(name.split(".")[:at]) or recipe.name
+            raise ConfigError(
+                f"{recipe.name} has no setting {name}: {place} has {', '.join(inner) or 'nothing'}, not '{step}'. "
+                f"`assay show {recipe.name}` prints them."
+            )
+        found = inner[step]
+    return found
+
+
+def _plain(value: Any) -> Any:
+    return name_of(value) if isinstance(value, Part) else value
+
+
+def _said(recipe: Recipe, words: str) -> str:
+    return next((line for line in recipe.deviations if words in line), "")
+
+
+def idle(recipe: Recipe) -> list[str]:
+    """Sentences about the gates that cannot act at the recipe's scale: they look at ratios, and every ratio is 1."""
+    if recipe.scale.num_updates > 1:
+        return []
+    found = dict.fromkeys(
+        f"{place} {name_of(gate)}"
+        for at, mechanism in _mechanisms(recipe).items()
+        for inner, goal in _goals(at, mechanism).items()
+        for place, gate in _gates(inner, goal).items()
+        if gate.off_policy and goal.anchor == "old"
+    )
+    return [
+        f"{name} cannot act on fresh answers: with one update a step every ratio is 1. It acts if "
+        "`scale.num_minibatches` or `scale.num_epochs` is above 1, with `machine.lag`, and on answers of earlier steps"
+        for name in found
+    ]
+
+
+def _mechanisms(recipe: Recipe) -> dict[str, Any]:
+    stages = {f"stages.{i}.mechanism": stage.mechanism for i, stage in enumerate(recipe.stages) if stage.mechanism}
+    return {"mechanism": recipe.mechanism, **stages}
+
+
+def _goals(at: str, mechanism: Any) -> dict[str, Objective]:
+    own = {f"{at}.rules.{i}.objective": rule.objective for i, rule in enumerate(mechanism.rules)}
+    return {f"{at}.objective": mechanism.objective, **own}
+
+
+def _gates(at: str, goal: Objective) -> dict[str, Any]:
+    """The gates of an objective; none where one function states the whole loss."""
+    if goal.whole is not None:
+        return {}
+    return {f"{at}.gate": goal.gate, **{f"{at}.cases.{i}.gate": one.gate for i, one in enumerate(goal.cases)}}
