@@ -162,6 +162,11 @@ class Part(Record):
     solutions: ClassVar[Literal["none", "some", "all"]] = "none"  # how many problems must have a worked solution
     needs_verdict: ClassVar[bool] = False  # it reads whether the verifier finds an answer right
 
+    @property
+    def refers(self) -> bool:
+        """Whether the part scores with the weights from before training, which the run then keeps."""
+        return False
+
     def reads_verdict(self, problem: Problem) -> bool:
         """Whether the part reads the verdict on answers to this problem, of the parts within it apart. A row of data
         without a reference answer has no verdict, so that such a part cannot work with it.

@@ -31,7 +31,6 @@ from assay.part import (
     parts_of,
 )
 from assay.part_checks import check_choices, check_parts
-from assay.released import Released
 from assay.reward import Outcome
 from assay.scale import Model, Scale
 from assay.source import Uniform
@@ -127,7 +126,6 @@ class Recipe:
     notes: tuple[str, ...] = ()  # where the values come from, and which are ours
     deviations: tuple[str, ...] = ()  # known implementations that compute something else under this name
     missing: str = ""  # what of the paper is not here; if the paper has several recipes, one of them says it
-    released: Released | None = None  # what the authors published; each difference stands in `deviations`
     tasks: tuple[str, ...] = ()  # tasks that show what the method is for, the usual one first; () if any task does
     models: Mapping[str, Model] = field(default_factory=lambda: {"policy": Model()})
     roles: Mapping[str, str] = field(default_factory=lambda: {"policy": "policy"})  # role -> the model that plays it
@@ -144,6 +142,12 @@ class Recipe:
         stages = [stage for stage in self.stages if stage.share > 0]
         found = {part.solutions for stage in stages for part in parts_of(stage.mechanism or self.mechanism)}
         return "all" if "all" in found else "some" if "some" in found else "none"
+
+    @property
+    def refers(self) -> bool:
+        """Whether anything compares with the weights from before training: a penalty, a loss of pairs, another part."""
+        goals = any("ref" in mechanism.objective.wants for mechanism in self.mechanisms)
+        return goals or any(part.refers for part in parts_of(self.mechanisms))
 
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
@@ -167,14 +171,12 @@ class Like:
     notes: tuple[str, ...] | None = None
     deviations: tuple[str, ...] | None = None
     missing: str = ""  # what of its own paper is not here
-    released: Released | None = None  # what the authors of its own paper published
 
     def of(self, base: Recipe) -> Recipe:
         """The full recipe: `base` with the changes."""
         own = {"title": self.title, "paper": self.paper, "notes": self.notes, "deviations": self.deviations}
         said: dict[str, Any] = {name: value for name, value in own.items() if value is not None}
-        said |= {"name": self.name, "claim": self.claim, "missing": self.missing, "released": self.released}
-        found = dataclasses.replace(base, tasks=(), **said)
+        found = dataclasses.replace(base, name=self.name, claim=self.claim, missing=self.missing, tasks=(), **said)
         for path, value in self.changes.items():
             found = _changed(found, path.split("."), value, f"{self.name}: {path}")
         return found

@@ -43,7 +43,7 @@ CLIPS = {
     "ppo": (0.2, 0.2, 3.0),
     "orz": (0.2, 0.2, None),
     "rfpp": (0.2, 0.2, None),
-    "codev-r1": (0.2, 0.28, None),
+    **dict.fromkeys(("codev-r1", "deepmath"), (0.2, 0.28, None)),
     "sirl": (0.2, 0.3, None),
     "sirl-vote": (0.2, 0.3, None),
     "sql-rlvr": (0.2, 0.2, None),
@@ -65,7 +65,7 @@ DIVERGENCES = ("rpg-fkl", "rpg-ufkl", "rpg-rkl", "rpg-urkl")
 CLIPS |= dict.fromkeys(DIVERGENCES, (0.2, 0.28, 10.0))
 CLIPS |= shaping.CLIPS | unlabelled.CLIPS
 # on rows that share nothing, a method that is another
-LIKE = {"cure": "dapo", "deepmath": "dapo", **shaping.LIKE, **unlabelled.LIKE}
+LIKE = {"cure": "dapo", **shaping.LIKE, **unlabelled.LIKE}
 LIKE |= {"dapo-ds": "grpo", "prime-filter": "prime", "heimdall": "ppo", "shape-rm": "rew-qwen"}
 LIKE |= {"cft-1": "sft", "rstar-math": "sft"}
 # on rows that nothing continues and of a task whose steps are not judged
@@ -83,6 +83,7 @@ RECIPE_NAMES = (
     "grpo",
     "dr-grpo",
     "dapo",
+    "deepmath",
     "sft",
     "treerl",
     "deepsearch",
@@ -185,7 +186,9 @@ WEIGHTS = {"spec-rl": 1e-4, "rlmt": 0.001, **dict.fromkeys(RLADS, 0.001)}  # of 
 WHITENED = {"questa": (0, 1e-5), "r3": (1, 1e-8), "r3-staged": (1, 1e-8), "ppo": (1, 1e-8)}  # ddof and epsilon
 WHITENED |= {"orz": (0, 1e-8), "rfpp": (0, 1e-8), "rfpp-baseline": (0, 1e-8), "prime": (1, 1e-8), "vapo": (1, 1e-8)}
 WHITENED |= {"prime-filter": (1, 1e-8), "rlsp": (1, 1e-8)}
-WHITENED |= dict.fromkeys(("treepo", "vine-ppo", "spo-chain", "math-shepherd", "clip-delta", "heimdall"), (1, 1e-8))
+WHITENED |= dict.fromkeys(
+    ("treepo", "vine-ppo", "spo-chain", "spo-tree", "math-shepherd", "clip-delta", "heimdall"), (1, 1e-8)
+)
 
 WHITENED |= dict.fromkeys(("sirl", "sirl-vote"), (0, 1e-8))
 WHITENED |= dict.fromkeys(ENIGMATA, (1, 1e-8)) | dict.fromkeys(("covo", "serl"), WHITENED["rfpp"])
@@ -228,7 +231,7 @@ def token_weight(name: str, *, length: int, rows: int, tokens: int, max_new: int
         "r3-staged": 1 / (rows * max(length, 1)),
         "dr-grpo": 1 / (rows * max_new),
         "dapo": 1 / tokens,
-        "codev-r1": 1 / tokens,
+        **dict.fromkeys(("codev-r1", "deepmath", "wemath2"), 1 / tokens),
         "deepsearch": 1 / tokens,
         "treerl": 1 / (rows * max(length, 1)),
         "sft": 1 / tokens,

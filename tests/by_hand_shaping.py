@@ -18,7 +18,7 @@ CLIPS |= dict.fromkeys(("gfpo", "gfpo-efficiency", "gfpo-adaptive"), (0.2, 0.2, 
 CLIPS |= dict.fromkeys(
     ("temp-entropy", "temp-schedule", "acereason", "deepscaler-len", "self", "nurl", "meml-grpo", "synthrl"), PLAIN
 )
-CLIPS |= {"drive": (0.2, 0.28, None), "attnrl": (0.2, 0.28, None)}
+CLIPS |= {"drive": (0.2, 0.28, None), "attnrl": (0.2, 0.28, 3.0)}
 CLIPS |= dict.fromkeys(("clpo", "clpo-rewriter", "j1", "j1-pointwise", "cloud"), PLAIN)
 LIKE = dict.fromkeys(("len-dapo", "len-stop", "rlep"), "dapo")
 LIKE |= dict.fromkeys(
@@ -39,11 +39,10 @@ PLAIN_MEANS = (
     "swe-rl",
     "g2rpo-a",
     "continual",
-    "wemath2",
     "sws",
     "sws-uniform",
 )  # a mean over each answer, without a KL
-CLIPS |= dict.fromkeys((*GENTLE, *PLAIN_MEANS), PLAIN)
+CLIPS |= dict.fromkeys((*GENTLE, *PLAIN_MEANS), PLAIN) | {"wemath2": (0.2, 0.3, 3.0)}
 DUAL = ("simko", "archer")  # tokens go by how much the policy hesitates
 NAMES = (*CLIPS, *DUAL, *LIKE)
 REFERENCE: dict[str, float] = dict.fromkeys(("l1-exact", "l1-max", *GENTLE), 0.001)  # weight of k3

@@ -11,8 +11,8 @@ from assay.errors import UsageError, unknown
 from assay.known import GROUPS, OTHER_PACKAGES, RECIPES, SLOTS, group_of, spelt
 from assay.lab.explain import factors_of, shown_stage
 from assay.lab.part_card import part_card, part_text
+from assay.lab.released import compared, deviations, idle, released
 from assay.recipe import PROFILES, Recipe, at_profile
-from assay.released import compared, idle
 from assay.run.configure import to_data
 from assay.tasks import MADE_ON_DEMAND, TASKS
 from assay.view.text import columns, listed
@@ -199,21 +199,18 @@ def _recipe_card(recipe: Recipe) -> dict[str, Any]:
             }.items()
         },
         "notes": list(recipe.notes),
-        "deviations": list(recipe.deviations),
+        "deviations": deviations(recipe),
         "missing": recipe.missing,
         "released": _released(recipe),
     }
 
 
 def _released(recipe: Recipe) -> dict[str, Any] | None:
-    """Every value that the authors published beside ours; `why` is the deviation that speaks of a difference."""
-    if recipe.released is None:
+    """Every value that the authors published beside ours, and why those differ that do; None: nothing is on record."""
+    if (known := released(recipe.name)) is None:
         return None
-    rows = [
-        {"name": one.name, "here": to_data(one.here), "released": one.released, "why": "" if one.same else one.why}
-        for one in compared(recipe)
-    ]
-    return {"read": recipe.released.read, "values": rows}
+    rows = [dataclasses.asdict(one) | {"same": one.same} for one in compared(recipe, known)]
+    return {"read": known.read, "values": rows}
 
 
 def _task_card(name: str) -> dict[str, Any]:
@@ -259,14 +256,14 @@ def card_text(found: Mapping[str, Any]) -> str:
 
 
 def _released_lines(found: Mapping[str, Any] | None) -> list[str]:
-    """A table: the setting, its value here, the published value, and why they differ."""
+    """A table of settings with their values here and in the release; below it what no setting stands for, in words."""
     if found is None:
         return ["released: no configuration of the authors is on record here"]
-    rows = [("setting", "here", "released", "why they differ")]
-    rows += [
-        (row["name"], *(_plain(row[side]) for side in ("here", "released")), row["why"]) for row in found["values"]
-    ]
-    return [f"released: {found['read']}", *(f"  {line}" for line in columns(rows))]
+    rows = [row for row in found["values"] if row["here"] is not None]
+    table = [(row["name"], str(row["here"]), str(row["released"]), row["why"]) for row in rows]
+    words = [f"{row['name']}: {row['released']}. {row['why']}" for row in found["values"] if row["here"] is None]
+    lines = [*columns([("setting", "here", "released", "why they differ"), *table]), *(line.rstrip() for line in words)]
+    return [f"released: {found['read']}", *(f"  {line}" for line in lines)]
 
 
 def _lines(value: Any, depth: int) -> list[str]:

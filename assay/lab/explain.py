@@ -20,6 +20,7 @@ from assay.credit import pack
 from assay.errors import ConfigError
 from assay.host import terminal
 from assay.known import RECIPES, recipe
+from assay.lab.released import deviations
 from assay.objective import Objective, Term
 from assay.part import Part, name_of
 from assay.recipe import Mechanism, Recipe, Stage
@@ -77,7 +78,7 @@ def explain(name: str) -> dict[str, Any]:
         "stage": shown.name,
         "roles": {rule.role: _factors_as_data(method, rule.role) for rule in mechanism.rules},
         "missing": method.missing,
-        "deviations": list(method.deviations),
+        "deviations": deviations(method),
         "notes": list(method.notes),
     }
 

@@ -33,11 +33,11 @@ LOGIC_RL = Recipe(
             gate=Clip(low=0.2, high=0.2), aggregate=SequenceMean(), regularise=(KL(weight=1e-3, estimator="k3"),)
         ),
     ),
-    scale=Scale(num_prompts=8, group_size=16, max_new=4096, learning_rate=4e-7, num_steps=3600),
+    scale=Scale(num_prompts=8, group_size=16, max_new=4096, learning_rate=3e-7, num_steps=3600),
     notes=(
         "The reward is 3 (right), -0.5 (wrong), -1 (no answer to read) or -3 (another format).",
-        "The paper names a modified REINFORCE++; its published script runs GRPO, which is here. 8 prompts a step are "
-        "the paper's, 16 answers, rate and KL the script's.",
+        "The paper names a modified REINFORCE++, and a script of the release runs it; another runs GRPO, which is here "
+        "with that script's 16 answers, rate and KL. 8 prompts a step are the paper's.",
         "The curriculum is the mix of levels alone, such as `--task knights:5,6,7`. The paper has 3 to 7 people; the "
         "task has 5 to 8.",
     ),

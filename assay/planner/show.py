@@ -99,7 +99,7 @@ def work_of(recipe: Recipe, machine: Any, *, prompt: int, answer: int | None) ->
         )
     trained = sum(model.trained for model in recipe.models.values())
     wants = {want for mechanism in recipe.mechanisms for want in mechanism.objective.wants}
-    frozen = len(recipe.models) - trained + ("ref" in wants and "reference" not in recipe.models)
+    frozen = len(recipe.models) - trained + (recipe.refers and "reference" not in recipe.models)
     return Work(
         prompts=scale.num_prompts,
         group=scale.group_size,

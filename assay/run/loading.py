@@ -111,7 +111,7 @@ def _wanted(experiment: Experiment, policy: Policy) -> dict[str, bool]:
     """The parameter sets of a run, and whether each is trained."""
     recipe = experiment.recipe
     wanted = {name: model.trained for name, model in recipe.models.items()}
-    if any("ref" in mechanism.objective.wants for mechanism in recipe.mechanisms):
+    if recipe.refers:
         wanted["reference"] = False
     _refuse_critics(experiment, policy)
     return wanted

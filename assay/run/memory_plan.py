@@ -113,7 +113,6 @@ def work_of(experiment: Experiment, shape: PolicyConfig, *, device: str, prompt:
     recipe, machine, plan = experiment.recipe, experiment.machine, experiment.evaluation
     mechanisms = [recipe.mechanism, *(stage.mechanism for stage in recipe.stages if stage.mechanism)]
     trained = sum(model.trained for model in recipe.models.values())
-    reference = any("ref" in mechanism.objective.wants for mechanism in mechanisms)
     longest = longest_prompt(experiment) if prompt is None else prompt
     small = device == "cpu" and parameters(shape) <= CORE_LIMIT
     native = machine.engine == "native" or (machine.engine == "auto" and small)
@@ -131,7 +130,7 @@ def work_of(experiment: Experiment, shape: PolicyConfig, *, device: str, prompt:
         threads=machine.threads or os.cpu_count() or 1,
         compute=_itemsize(machine.precision, device),
         trained=trained,
-        frozen=len(recipe.models) - trained + reference,
+        frozen=len(recipe.models) - trained + recipe.refers,
         players=len(set(recipe.roles.values())) if _continues(experiment, mechanisms) else 0,
         lora=experiment.lora.rank,
         lora_targets=experiment.lora.targets,

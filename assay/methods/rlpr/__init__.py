@@ -33,7 +33,9 @@ RLPR = Like(
         "It needs reference answers and reasoning before them: on a task whose answers stand alone, every answer has "
         "the same reward. Tasks with steps are mod-chain and the like.",
         "p is the mean of the probabilities of the reference's tokens, not their product, at the temperature of "
-        "sampling, by the policy of now, in the precision of training.",
+        "sampling, in the precision of training: after reasoning by the policy of now, without reasoning by the "
+        "weights from before training, which the run keeps. `--mechanism.reward.0.before now` asks the policy of now.",
+        "The mean of the deviations is plain over steps 6 to 10 and moves from step 11 on, in which the filter begins.",
     ),
     deviations=(
         "The form is right if the answer is marked once. The published code marks it by tags, here it is the mark of "

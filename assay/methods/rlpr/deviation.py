@@ -27,18 +27,22 @@ def deviations(rows: Sequence[Row]) -> dict[str, float]:
     return {name: float(np.std(rewards, ddof=1)) for name, rewards in found.items() if len(rewards) > 1}
 
 
-def keep_deviation(memory: Memory, *, rows: Sequence[Row], keep: float, after: int, place: str = STORE) -> Memory:
-    """mu <- keep mu + (1 - keep) mean_g s_g; the first value is the mean itself."""
+def keep_deviation(
+    memory: Memory, *, rows: Sequence[Row], keep: float, after: int, plain: int, place: str = STORE
+) -> Memory:
+    """mu <- keep mu + (1 - keep) mean_g s_g; of the first `plain` steps that count mu is the plain mean."""
     found = deviations(rows)
     if memory.step < after or not found:
         return memory
     store, now = memory.store(place), float(np.mean(list(found.values())))
-    store["mean"] = keep * store["mean"] + (1 - keep) * now if "mean" in store else now
-    return memory.keep(place, store)
+    seen = store.get("steps", plain if "mean" in store else 0)  # an older checkpoint has no count
+    moved = 1 / (seen + 1) if seen < plain or not seen else 1 - keep
+    mean = store.get("mean", 0.0)
+    return memory.keep(place, {"mean": mean + moved * (now - mean), "steps": seen + 1})
 
 
 class KeepDeviation(Remembering):
-    """A moving mean of the standard deviation of the rewards of a group (RLPR 2506.18254).
+    """A moving mean of the standard deviation of the rewards of a group; it begins as a plain mean (RLPR 2506.18254).
 
     remember=(KeepDeviation(keep=0.99),)
     --mechanism.remember keep-deviation --mechanism.remember.0.keep 0.99
@@ -48,6 +52,7 @@ class KeepDeviation(Remembering):
 
     keep: Proportion = 0.99  # what stays of the mean in a step
     after: int = 5  # steps that do not count
+    plain: int = 5  # the steps that count first, of which the mean is plain; 1: it moves from the second on
     does = keep_deviation
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from assay.verifiers.answers import answer_place, count_answers, find_answer
 
 if TYPE_CHECKING:
     from assay.ask import Codec
+    from assay.engine.interface import Engine
+
+Before = Literal["training", "now"]
 
 
 def debiased(after: float, before: float, *, marked: bool, form: float) -> float:
@@ -23,21 +26,22 @@ def debiased(after: float, before: float, *, marked: bool, form: float) -> float
 
 
 def reference_probability(
-    episodes: Sequence[Episode], *, models: Models, codec: Codec, form: float
+    episodes: Sequence[Episode], *, models: Models, codec: Codec, form: float, before: Before
 ) -> list[Reward | None]:
-    """r_B = mean_t pi(a_t | question, reasoning, a_<t) of the reference a, and r_A the same without reasoning. None for
-    a problem without a reference.
+    """r_B = mean_t pi(a_t | question, reasoning, a_<t) of the reference a, and r_A the same without reasoning, of the
+    policy `before` training or `now`. None for a problem without a reference.
     """
     result: list[Reward | None] = [None] * len(episodes)
     for role in dict.fromkeys(episode.request.role for episode in episodes):
         mine = [i for i, e in enumerate(episodes) if e.request.role == role and _reference(e.request)]
         bare = {episodes[i].request.group: cued(episodes[i].request, "", codec) for i in mine}
         first = {episodes[i].request.group: episodes[i].request for i in mine}
-        asked = [(episodes[i].request, _reasoned(episodes[i], codec)) for i in mine]
-        asked += [(first[group], context) for group, context in bare.items()]
-        found = _mean_probabilities(asked, models, role, codec)
-        alone = dict(zip(bare, found[len(mine) :], strict=True))
-        for i, after in zip(mine, found, strict=False):
+        reasoned = [(episodes[i].request, _reasoned(episodes[i], codec)) for i in mine]
+        without = [(first[group], context) for group, context in bare.items()]
+        policy = models.play(role)
+        start = models.reference(role) if before == "training" else policy
+        alone = dict(zip(bare, _mean_probabilities(without, start, codec), strict=True))
+        for i, after in zip(mine, _mean_probabilities(reasoned, policy, codec), strict=True):
             request = episodes[i].request
             marked = episodes[i].finish == "stop" and count_answers(episodes[i].text, request.problem.wording) == 1
             value = debiased(after, alone[request.group], marked=marked, form=form)
@@ -56,14 +60,14 @@ def _reasoned(episode: Episode, codec: Codec) -> Ids:
     return cued(episode.request, text if place is None else text[: place[0]], codec, wanting=place is None)
 
 
-def _mean_probabilities(asked: Sequence[tuple[Request, Ids]], models: Models, role: str, codec: Codec) -> list[float]:
+def _mean_probabilities(asked: Sequence[tuple[Request, Ids]], engine: Engine, codec: Codec) -> list[float]:
     """mean_t pi(a_t | context, a_<t) of the reference answer of each request, in these contexts."""
     from assay.engine.interface import Span
     from assay.engine.spans import distinct
 
     spans = [Span(context, codec.encode(_reference(request)), request.temperature) for request, context in asked]
     different, of = distinct(spans)
-    scores = models.play(role).score(different) if different else []
+    scores = engine.score(different) if different else []
     means = [float(np.exp(one.logp.astype(np.float64)).mean()) for one in scores]
     return [means[place] for place in of]
 
@@ -72,6 +76,10 @@ class ReferenceProbability(Rewarding):
     """The mean probability of the reference answer's tokens in the place of the sampled answer, less that without any
     reasoning, at least 0 (RLPR 2506.18254). No verifier is asked.
 
+    Without reasoning the weights from before training say how likely the reference is, so that this number stays what
+    it is. With `before` at 'now' the policy of now says it: the reward then falls as the policy learns to answer at
+    once.
+
         reward=(ReferenceProbability(form=0.1),)
         --mechanism.reward reference-probability --mechanism.reward.0.form 0.1
     """
@@ -79,5 +87,10 @@ class ReferenceProbability(Rewarding):
     solutions = "all"
 
     form: Proportion = 0.1  # c: the share of the reward that goes to an answer which is marked exactly once
+    before: Before = "training"  # whose probability without reasoning is taken away: that of before training, or now's
     does = reference_probability
     outcome = True
+
+    @property
+    def refers(self) -> bool:
+        return self.before == "training"

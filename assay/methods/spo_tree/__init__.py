@@ -18,11 +18,11 @@ SPO_TREE = Like(
         "mechanism.expand": (GrowBranches(levels=3),),
         "mechanism.curate": (Edges(most=32), UnsureTokens(below=0.9)),
         "mechanism.credit": EdgeValues(),
-        "mechanism.shape": (),
         "scale.num_prompts": 16,
         "scale.group_size": 216,
         "scale.num_minibatches": 8,
         "scale.num_epochs": 1,
+        "scale.warmup_steps": 240,
     },
     notes=(
         "Three levels of six branches, segments of 30 of 1024 tokens (the last one to the end), 16 questions, at most "
@@ -34,7 +34,9 @@ SPO_TREE = Like(
         "this is the gradient of edges.",
         "The value of a place is the mean of the values of its branches, not of its leaves. Both differ where a branch "
         "ends early.",
-        "Edges that add nothing are left out of the mean. Advantages are not whitened: over the branches of a "
-        "place they add up to 0 already. Clip, KL and sampling are those of `vine-ppo`.",
+        "Edges that add nothing are left out of the mean. Advantages are whitened over the tokens that train, as those "
+        "of `vine-ppo`: over the branches of a place they add up to 0 already, so that this decides how large they are "
+        "beside the KL. `--mechanism.shape none` leaves them as they are. Clip, KL and sampling are those of "
+        "`vine-ppo`; the warm-up is 3 % of the 8,000 updates of the release.",
     ),
 )

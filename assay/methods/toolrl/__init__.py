@@ -22,7 +22,8 @@ TOOLRL = Recipe(
     ),
     scale=Scale(num_prompts=512, group_size=4, max_new=1024, learning_rate=1e-6, num_steps=105, num_minibatches=4),
     notes=(
-        "The reward is from -3 to 4: 1 for the format, and -3 to 3 for the calls. There is no KL.",
+        "The reward is from -3 to 4: 1 for the format, and -3 to 3 for the calls. There is no KL, as in "
+        "the paper; the released script has one in the reward.",
         "The scale is that of the published script, which GDPO's was made from; SequenceMean and ddof are ours.",
     ),
     deviations=("The format is R1's template with a box; the paper's has the fields <tool_call> and <response>.",),

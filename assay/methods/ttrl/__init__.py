@@ -26,12 +26,14 @@ TTRL = Like(
         "scale.max_new": 3072,
         "scale.learning_rate": 5e-7,
         "scale.schedule": "cosine",
-        "scale.warmup_steps": 9,
-        "scale.num_steps": 300,
+        "scale.warmup_steps": 56,
+        "scale.num_steps": 240,
+        "scale.num_minibatches": 8,
     },
     notes=(
-        "All 64 answers vote and the first 32 train; group statistics are those of the 32. 80 epochs of AIME's 30 "
-        "problems are 300 steps of 8 prompts. The weight of the KL is that of the framework.",
+        "All 64 answers vote and the first 32 train; group statistics are those of the 32. The "
+        "release takes eight updates a step, one for the answers of each prompt, and 80 epochs over AIME's 30 "
+        "problems, of which it drops the last six: 240 steps. The weight of the KL is that of the framework.",
         "Examinations ask held-out problems; what a run says of the problems that it trains on are reward/accuracy and "
         "vote/label_accuracy. They are measured by answers that train nothing.",
         "Answers are equal if their texts are, spaces aside. Whatever cannot be read has no vote; of equal answers the "

@@ -4,7 +4,7 @@ from assay.credit import GroupRelative
 from assay.methods.wemath2.climb import Climb, DifficultyGraph
 from assay.methods.wemath2.rank_mean import RankMean
 from assay.methods.wemath2.variants import Variants
-from assay.objective import KL, Clip, Objective, SequenceMean
+from assay.objective import KL, Clip, Objective, TokenMean
 from assay.recipe import Mechanism, Recipe, Stage
 from assay.reward import Outcome, WellFormed
 from assay.scale import Scale
@@ -14,8 +14,8 @@ ALIGNED = Mechanism(
     reward=(Outcome(right=0.5, wrong=0.0), WellFormed(right=0.5, wrong=0.0)),
     credit=RankMean(epsilon=1e-6),
     objective=Objective(
-        gate=Clip(low=0.2, high=0.2),
-        aggregate=SequenceMean(),
+        gate=Clip(low=0.2, high=0.3, dual=3.0),
+        aggregate=TokenMean(),
         regularise=(KL(weight=0.01, estimator="k3", anchor="reference"),),
     ),
 )
@@ -37,11 +37,21 @@ WEMATH2 = Recipe(
     "the exercises of knowledge that a problem failed at its base is led to",
     tasks=("grids",),
     mechanism=ALIGNED,
-    scale=Scale(num_prompts=512, group_size=8, max_new=2048, learning_rate=1e-6, num_steps=90, weight_decay=0.01),
+    scale=Scale(
+        num_prompts=512,
+        group_size=8,
+        max_new=2048,
+        learning_rate=1e-6,
+        num_steps=90,
+        num_minibatches=4,
+        top_p=0.99,
+        weight_decay=0.01,
+    ),
     stages=(Stage("pre-aligned", share=0.5), Stage("scheduled", share=0.5, mechanism=SCHEDULED)),
     notes=(
-        "Rewards of a half each, KL, groups of 8, 512 prompts, rate and the arrows of the graph are the published "
-        "code's; the number of steps, their shares, the length and the size of the set are ours.",
+        "Rewards of a half each, KL, groups of 8, 512 prompts, four updates a step, rate and the arrows of the graph "
+        "are the published code's; clip, mean over tokens and top-p are the defaults of its framework; the number of "
+        "steps, their shares, the length and the size of the set are ours.",
         "A principle is one problem, and its variants are its levels in the pool: `--task grids:1,2,3,4,5,6,7,8` has "
         "all eight. In the paper a principle also has several problems.",
         "Of equally good answers to one variant the published code sorts one before the other by chance, and their "

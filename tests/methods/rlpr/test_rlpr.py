@@ -14,6 +14,7 @@ from learning_draws import shown
 from tiny import group_of, models_of, policy, recipe_of, run
 from worked import Signs
 
+from assay.known import RECIPES
 from assay.memory import Memory
 from assay.methods.rlpr.deviation import KeepDeviation, Varied, deviations
 from assay.methods.rlpr.reference import ReferenceProbability, debiased
@@ -44,7 +45,7 @@ def test_the_reward_is_that_of_the_dense_distributions(precision: str) -> None:
     engine = policy(precision, vocab=Signs.vocab, init_std=0.5)
     cases = [("a,b#a", "a,b#", 1), ("b#bb", "b#", 1), ("b,#a#b", "b,#a#", 0), ("a,a", "a,a#", 0)]
     answers = [answer(text, sample=i) for i, (text, _, _) in enumerate(cases)]
-    found = bind(ReferenceProbability(form=0.1), codec=CODEC)(answers, models=models_of(engine))
+    found = bind(ReferenceProbability(form=0.1, before="now"), codec=CODEC)(answers, models=models_of(engine))
     alone = probability(engine, "#")
     assert max(probability(engine, before) - alone for _, before, _ in cases) > 0.01, "reasoning that helps"
     for reward, (_, before, form) in zip(found, cases, strict=True):
@@ -57,7 +58,7 @@ def test_each_role_is_scored_by_the_model_that_plays_it() -> None:
     first = answer("a,b#a")
     second = dataclasses.replace(first, request=dataclasses.replace(first.request, role="proposer", group="h"))
     models = models_of(one, other, {"policy": "policy", "proposer": "reference"})
-    found = bind(ReferenceProbability(form=0.0), codec=CODEC)([first, second], models=models)
+    found = bind(ReferenceProbability(form=0.0, before="now"), codec=CODEC)([first, second], models=models)
     gains = [probability(engine, "a,b#") - probability(engine, "#") for engine in (one, other)]
     assert min(gains) > 0 and abs(gains[0] - gains[1]) > 1e-3, "reasoning that helps, and not both alike"
     assert [one.value for one in found] == pytest.approx(gains, abs=1e-6)
@@ -65,10 +66,26 @@ def test_each_role_is_scored_by_the_model_that_plays_it() -> None:
 
 def test_what_was_cut_has_no_form_and_what_has_no_reference_no_reward() -> None:
     engine, bare = policy("fp64", vocab=Signs.vocab), dataclasses.replace(PROBLEM, solution=None)
-    part = bind(ReferenceProbability(form=1.0), codec=CODEC)
+    part = bind(ReferenceProbability(form=1.0, before="now"), codec=CODEC)
     cut, silent = part([answer("a#b", finish="length"), answer("a#b", problem=bare)], models=models_of(engine))
     assert cut is not None and cut.value == 0.0 and silent is None
     assert part([], models=models_of(engine)) == []
+
+
+def test_without_reasoning_the_weights_from_before_training_are_asked() -> None:
+    """They have moved since: the number that is taken away is that of the start, and stays when the policy moves on."""
+    now, start = (policy("fp64", vocab=Signs.vocab, seed=seed) for seed in (1, 5))
+    (found,) = bind(ReferenceProbability(form=0.0), codec=CODEC)([answer("a,b#a")], models=models_of(now, start))
+    expected = probability(now, "a,b#") - probability(start, "#")
+    assert expected > 0 and abs(probability(now, "#") - probability(start, "#")) > 1e-3, "and they differ"
+    assert found is not None and found.value == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_run_keeps_the_weights_that_are_asked() -> None:
+    recipe = RECIPES["rlpr"]
+    assert recipe.refers and "reference" not in recipe.models
+    asks_now = dataclasses.replace(recipe.mechanism, reward=(ReferenceProbability(before="now"),))
+    assert not dataclasses.replace(recipe, mechanism=asks_now).refers
 
 
 @pytest.mark.slow
@@ -99,13 +116,13 @@ def test_the_filter_by_hand() -> None:
     s = 0.5**0.5
     alone = [*group_of([1.0], name="one"), *group_of([1.0, None], name="lost")]
     assert deviations([*wide, *narrow, *alone]) == {"w": pytest.approx(s), "n": 0.0}, "of one reward there is none"
-    keep = bind(KeepDeviation(keep=0.9, after=1), place="d")
+    keep = bind(KeepDeviation(keep=0.9, after=1, plain=1), place="d")
     memory = keep(Memory(0, step=0), rows=[*wide, *narrow])
     assert memory.store("d") == {}
     memory = keep(Memory(0, step=1), rows=[*wide, *narrow])
-    assert memory.store("d") == {"mean": pytest.approx(s / 2)}
+    assert memory.store("d") == {"mean": pytest.approx(s / 2), "steps": 1}
     memory = keep(dataclasses.replace(memory, step=2), rows=wide)
-    assert memory.store("d") == {"mean": pytest.approx(0.9 * s / 2 + 0.1 * s)}
+    assert memory.store("d") == {"mean": pytest.approx(0.9 * s / 2 + 0.1 * s), "steps": 2}
     for step, kept in ((1, 4), (5, 2)):
         found = bind(Varied(beta=0.5, after=5), place="d")([*wide, *narrow], dataclasses.replace(memory, step=step))
         assert sum(row.in_loss for row in found) == kept
@@ -116,3 +133,26 @@ def test_the_filter_by_hand() -> None:
         memory = Memory(0, step=9).keep("d", {"mean": mean})
         found = bind(Varied(beta=0.5, after=0), place="d")(three, memory)
         assert sum(row.in_loss for row in found) == kept, "at least half of the mean is enough"
+
+
+def test_the_mean_is_plain_over_the_first_steps_that_count_and_moves_from_then_on() -> None:
+    """Steps 6 to 10 deviate by 1, .2, .2, .2, .2 times 1/sqrt 2: their mean is .36/sqrt 2, and the next step, which
+    deviates by .2/sqrt 2, moves it by a hundredth of the way.
+    """
+    (curator,), (keeper,) = RECIPES["rlpr"].mechanism.curate, RECIPES["rlpr"].mechanism.remember
+    keep, memory = bind(keeper, place="d"), Memory(0, step=0)
+    for step, reward in enumerate([9.0] * 5 + [1.0, 0.2, 0.2, 0.2, 0.2]):
+        memory = keep(dataclasses.replace(memory, step=step), rows=group_of([reward, 0.0]))
+    mean = 0.36 * 0.5**0.5
+    assert memory.store("d")["mean"] == pytest.approx(mean)
+    eleventh = dataclasses.replace(memory, step=10)
+    kept = bind(curator, place="d")(group_of([0.21, 0.0]), eleventh)
+    assert all(row.in_loss for row in kept), "0.148 is more than half of 0.255"
+    moved = keep(eleventh, rows=group_of([0.2, 0.0])).store("d")["mean"]
+    assert moved == pytest.approx(0.99 * mean + 0.01 * 0.2 * 0.5**0.5)
+
+
+def test_a_mean_of_an_older_checkpoint_moves_on() -> None:
+    memory = Memory(0, step=20).keep("d", {"mean": 1.0})
+    moved = bind(KeepDeviation(keep=0.9), place="d")(memory, rows=group_of([0.0, 1.0, 2.0, 3.0, 4.0])).store("d")
+    assert moved["mean"] == pytest.approx(0.9 + 0.1 * 2.5**0.5)

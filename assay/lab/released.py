@@ -1,11 +1,18 @@
-"""What the authors of a method published beside what its recipe has: values as data, and what in them cannot act."""
+"""What the authors of a method published beside what its recipe has, and which gates of a recipe cannot act.
+
+`releases/RECIPE.toml` has the values of a configuration that was published, read from its repository, and for each
+value in which the recipe differs the reason.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay.errors import ConfigError
@@ -13,7 +20,10 @@ from assay.part import Part, name_of
 
 if TYPE_CHECKING:
     from assay.objective import Objective
-    from assay.recipe import Recipe
+    from assay.recipe import Mechanism, Recipe
+
+FOLDER = Path(__file__).with_name("releases")
+NONE = "none"
 
 
 @dataclass(frozen=True)
@@ -29,40 +39,63 @@ class Released:
     read: str  # repository, files, version
     values: Mapping[str, Any]  # setting of the recipe, as `--scale.num_prompts` takes it -> the published value
     besides: Mapping[str, Any] = field(default_factory=dict)  # what no setting stands for, in words -> published value
+    why: Mapping[str, str] = field(default_factory=dict)  # setting or words -> why it is otherwise here
 
 
 @dataclass(frozen=True)
 class Compared:
     """One published value beside ours.
 
-    Compared("scale.group_size", here=8, released=16, why="Groups have 8 answers, `scale.group_size`, for ...")
+    Compared("scale.num_minibatches", here=1, released=8, why="Here there is one update a step, so that ...")
     """
 
     name: str
     here: Any  # None: no setting of the recipe stands for it
     released: Any
-    why: str = ""  # the deviation that speaks of it; "": none does
+    why: str = ""  # why it is otherwise here
 
     @property
     def same(self) -> bool:
+        if self.here is None:
+            return not self.why
         if isinstance(self.here, float | int) and isinstance(self.released, float | int):
             return math.isclose(self.here, self.released, rel_tol=1e-9)
         return self.here == self.released
 
 
-def compared(recipe: Recipe) -> list[Compared]:
-    """Every published value of a recipe beside its own at the paper's scale; [] if nothing was published, or read."""
-    if (known := recipe.released) is None:
-        return []
+@functools.cache
+def released(name: str) -> Released | None:
+    """What the authors of a recipe's method published; None if nothing was, or nobody has read it."""
+    path = FOLDER / f"{name}.toml"
+    return Released(**tomllib.loads(path.read_text(encoding="utf-8"))) if path.exists() else None
+
+
+def compared(recipe: Recipe, known: Released) -> list[Compared]:
+    """Every published value beside the recipe's own at the paper's scale, then what no setting stands for."""
     rows = [
-        Compared(name, _plain(value_at(recipe, name)), value, _said(recipe, f"`{name}`"))
+        Compared(name, _plain(value_at(recipe, name)), value, known.why.get(name, ""))
         for name, value in known.values.items()
     ]
-    return [*rows, *(Compared(words, None, value, _said(recipe, words)) for words, value in known.besides.items())]
+    return [*rows, *(Compared(words, None, value, known.why.get(words, "")) for words, value in known.besides.items())]
+
+
+def deviations(recipe: Recipe) -> list[str]:
+    """Where known implementations deviate from the recipe: what it says itself, and all differences from a release."""
+    known = released(recipe.name)
+    differ = [one for one in compared(recipe, known) if not one.same] if known else []
+    return [*recipe.deviations, *(_sentence(one) for one in differ)]
+
+
+def _sentence(one: Compared) -> str:
+    here = "" if one.here is None else f"{one.here} here and "
+    name = one.name if one.here is None else f"`{one.name}`"
+    return f"{name}: {here}{one.released} in the authors' release. {one.why}"
 
 
 def value_at(recipe: Recipe, name: str) -> Any:
-    """The value of a setting of the recipe: `scale.group_size`, `mechanism.reward.1.buffer`, `models.critic.output`."""
+    """The value of a setting of the recipe: `scale.group_size`, `mechanism.reward.1.buffer`, `models.critic.output`. A
+    place in a list that ends before it is empty: None.
+    """
     found: Any = recipe
     for at, step in enumerate(name.split(".")):
         inner: Mapping[str, Any] = {}
@@ -70,7 +103,9 @@ def value_at(recipe: Recipe, name: str) -> Any:
             inner = {one.name: getattr(found, one.name) for one in dataclasses.fields(found)}
         elif isinstance(found, Mapping):
             inner = found
-        elif isinstance(found, tuple):
+        elif isinstance(found, tuple) and step.isdecimal():
+            if int(step) >= len(found):
+                return None
             inner = {str(i): one for i, one in enumerate(found)}
         if step not in inner:
             place = ".".join(name.split(".")[:at]) or recipe.name
@@ -83,11 +118,12 @@ def value_at(recipe: Recipe, name: str) -> Any:
 
 
 def _plain(value: Any) -> Any:
+    """The value as it is written in a file of released values."""
+    if value is None or value == ():
+        return NONE
+    if isinstance(value, tuple):
+        return [_plain(one) for one in value]
     return name_of(value) if isinstance(value, Part) else value
-
-
-def _said(recipe: Recipe, words: str) -> str:
-    return next((line for line in recipe.deviations if words in line), "")
 
 
 def idle(recipe: Recipe) -> list[str]:
@@ -108,12 +144,12 @@ def idle(recipe: Recipe) -> list[str]:
     ]
 
 
-def _mechanisms(recipe: Recipe) -> dict[str, Any]:
+def _mechanisms(recipe: Recipe) -> dict[str, Mechanism]:
     stages = {f"stages.{i}.mechanism": stage.mechanism for i, stage in enumerate(recipe.stages) if stage.mechanism}
     return {"mechanism": recipe.mechanism, **stages}
 
 
-def _goals(at: str, mechanism: Any) -> dict[str, Objective]:
+def _goals(at: str, mechanism: Mechanism) -> dict[str, Objective]:
     own = {f"{at}.rules.{i}.objective": rule.objective for i, rule in enumerate(mechanism.rules)}
     return {f"{at}.objective": mechanism.objective, **own}
 
