@@ -26,14 +26,17 @@ def best_and_worst(scores: Sequence[float], lengths: Sequence[int], *, tier: flo
     return min(winners, key=lambda i: lengths[i]), max(losers, key=lambda i: lengths[i])
 
 
-def ranked_pairs(rows: Sequence[Row], *, roles: Sequence[str], tier: float) -> list[Row]:
-    """Writes SIDES[1] on every row: 1 on the winner of its group, -1 on the loser, 0 on all other rows."""
+def ranked_pairs(rows: Sequence[Row], *, roles: Sequence[str], tier: float, extremes: Sequence[str]) -> list[Row]:
+    """Writes SIDES[1] on every row: 1 on the winner of its group, -1 on the loser, 0 on all other rows. Groups of the
+    roles in `extremes` have no tier.
+    """
     signs = np.zeros((len(rows), 1), np.float32)
     for members in groups(rows).values():
         whole = [i for i in members if rows[i].in_loss and rows[i].episode.finish != "length" and len(rows[i].episode)]
         able = [i for i in whole if rows[i].role in roles and rows[i].reward is not None]
         scores = [measure(rows[i], "reward") for i in able]
-        pair = best_and_worst(scores, [len(rows[i].episode) for i in able], tier=tier)
+        near = 0.0 if able and rows[able[0]].role in extremes else tier
+        pair = best_and_worst(scores, [len(rows[i].episode) for i in able], tier=near)
         if pair is not None:
             signs[able[pair[0]]], signs[able[pair[1]]] = 1.0, -1.0
     return [_paired(row, sign) for row, sign in zip(rows, signs, strict=True)]
@@ -60,6 +63,7 @@ class RankedPairs(Curator):
 
     roles: tuple[str, ...] = ("policy",)  # the roles whose answers are paired
     tier: float = 0.0  # how near the best, and the worst, as a share of their distance
+    extremes: tuple[str, ...] = ()  # roles whose pairs are the highest and the lowest whatever the tier
     does = ranked_pairs
 
     def refusal(self, **_: object) -> str | None:

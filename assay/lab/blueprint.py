@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from assay.ask import AsRole
 from assay.curate import NoTraining, Untrained
 from assay.part import Rewarding, parts_of
 from assay.recipe import Mechanism, Recipe
@@ -82,7 +83,9 @@ def _phase(recipe: Recipe, mechanism: Mechanism) -> str:
     """What learns in a stage, and how the policy does."""
     if any(isinstance(part, NoTraining) for part in mechanism.curate):
         return "nothing"
-    still = {part.role for part in mechanism.curate if isinstance(part, Untrained)}
+    still = {part.role for part in mechanism.curate if isinstance(part, Untrained) and not part.but}
+    if not mechanism.expand and any(isinstance(part, AsRole) for part in mechanism.ask):
+        still.add("policy")  # every problem is asked of another role, and nothing is asked of the policy after it
     learns = sorted({name for part in mechanism.forwards for name in part.heads})
     if "policy" not in still and recipe.models[recipe.roles["policy"]].trained:
         imitates = any(part.imitates for part in mechanism.ask)

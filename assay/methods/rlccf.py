@@ -15,6 +15,7 @@ RLCCF = Like(
     "mathematics, and their common vote 4.51%",
     missing="models of several families: all begin as one base, and differ by what they sample",
     changes={
+        "tasks": ("mod-chain-7",),  # answers of one digit, on which votes agree
         "mechanism.ask": (AlsoAsk(roles=("second", "third")),),
         "mechanism.reward": (CollectiveVote(gamma=1.0),),
         "mechanism.forwards": (Agreement(),),

@@ -60,6 +60,8 @@ X1 = Recipe(
         "two that go on from the end of a step. Phase 2: each answer is the trunk of a tree with two branches from "
         "each step, a node earns the outcome and the value of its step, less the mean return of the group, and both "
         "models learn. `delta` makes the value of a step what is still to come there, however many steps follow.",
+        "The baseline is one constant of the group. Where all answers are right and all values 1, last steps have an "
+        "advantage below 0 and others above: that adds noise, and on average nothing.",
         "Shares of the stages, scale, and four optimiser steps of the value model on the answers of a step, at five "
         "times the policy's rate, are ours.",
     ),

@@ -34,6 +34,11 @@ def test_stages_roles_and_what_learns_in_each() -> None:
     assert components(RECIPES["dpo"]).phases == ("policy by a loss of its own",)
 
 
+def test_a_critic_that_learns_from_some_tasks_learns_and_a_stage_that_seeds_a_pool_teaches_nobody() -> None:
+    assert components(RECIPES["k2-critic"]).phases == ("policy by policy gradient and critic",)
+    assert components(RECIPES["azr"]).phases == ("nothing", "policy by policy gradient and proposer")
+
+
 def test_no_other_recipe_has_all_components_of_x1() -> None:
     own = components(RECIPES["x1"])
     assert own.phases == ("policy by imitation", "value", "policy by policy gradient and value")

@@ -21,7 +21,8 @@ COVO = Like(
         "scale.learning_rate": 5e-7,
     },
     notes=(
-        "16 answers, the rate and the KL of 1e-4 in the reward are the paper's, the rest of the scale is ours.",
+        "16 answers, the rate and the KL of 1e-4 in the reward are the paper's, the rest of the scale is ours; the "
+        "published configuration has 16 prompts and 2,048 tokens.",
         "It takes as many forward passes as a response has steps times different answers of the group: at most 15 "
         "steps of it. An answer without reasoning has one state, the question.",
     ),

@@ -14,6 +14,7 @@ EMPO = Like(
     "50.1 on MMLU-Pro, without labels",
     missing="equality of free text by a small verifier or by entailment: answers are equal if their texts are",
     changes={
+        "tasks": ("mod-chain-7",),  # answers of one digit, on which votes agree
         "mechanism.reward": (Cluster(form="cluster"),),
         "mechanism.curate": (Agreed(by="entropy", low=0.1, high=1.8),),
         "mechanism.forwards": (Agreement(),),
@@ -23,7 +24,8 @@ EMPO = Like(
         "scale.max_new": 3072,
     },
     notes=(
-        "r = p_c, the share of the group that gives the same answer. An answer that cannot be read is alone.",
+        "r = p_c, the share of the group that gives the same answer. An answer that cannot be read is alone, and has "
+        "1/n.",
         "Groups train whose entropy is between 0.1 and 1.8 nats: the thresholds are ours, as is the scale.",
     ),
 )
@@ -31,8 +33,8 @@ EMPO = Like(
 EMPO_LOG = Like(
     "empo",
     name="empo-log",
-    claim="the logarithm of the share, as the published code for mathematics has it",
-    changes={"mechanism.reward": (Cluster(form="log-cluster", apart=0.0),)},
+    claim="the logarithm of the share, whose mean over a group is the negative entropy of its answers",
+    changes={"tasks": ("mod-chain-7",), "mechanism.reward": (Cluster(form="log-cluster", apart=0.0),)},
     notes=(
         "r = log p_c, and 0 for all answers if all differ: after normalisation rare answers weigh more than by p_c.",
         "Thresholds and scale are ours.",

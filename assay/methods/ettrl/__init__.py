@@ -14,6 +14,7 @@ ETTRL = Like(
     "Llama3.1-8B, with 60% of the tokens",
     missing="the paper's own function of the entropy, and how it grows its trees: forms of ours take their places",
     changes={
+        "tasks": ("mod-chain-7",),  # answers of one digit, on which votes agree
         "mechanism.ask": (Trunks(share=0.25),),
         "mechanism.expand": (Fork(places=1, branches=3, rounds=1, by="entropy", among=3, letters=0),),
         "mechanism.curate": (),

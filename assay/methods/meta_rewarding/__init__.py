@@ -26,7 +26,7 @@ def _both(tier: float) -> Mechanism:
         curate=(
             TrainAt(temperature=1.0),
             Untrained(role="meta"),
-            RankedPairs(roles=("policy", "judge"), tier=tier),
+            RankedPairs(roles=("policy", "judge"), tier=tier, extremes=("judge",)),
         ),
         credit=CREDIT,
         objective=OBJECTIVE,

@@ -54,7 +54,8 @@ NURL = Recipe(
         "In the second stage problems that were always solved at their last visit are not drawn. Compare with GRPO on "
         "the same problems.",
         "The answer without a hint is nearly always wrong: its advantage is -sqrt(p / (1 - p)), p the accuracy of the "
-        "group, and it pushes the policy away from what it writes without hints.",
+        "group, times sqrt((n - 1) / n) for the standard deviation with ddof 1 (0.94 in a group of eight), and it "
+        "pushes the policy away from what it writes without hints.",
         "A small model trained from scratch writes no hints: `--mechanism.expand.0.writer solution` takes the "
         "first steps of the worked solution.",
     ),

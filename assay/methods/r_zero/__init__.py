@@ -69,7 +69,8 @@ SQLM = Recipe(
     roles={"policy": "policy", "proposer": "policy"},
     notes=(
         "A problem earns 1 if the answers of the solver neither all agree nor all differ, else 0. All problems train "
-        "the solver, by the vote of 8 answers.",
+        "the solver, by the vote of 8 answers. That answers which all differ earn 0 is how we read the paper; with a "
+        "majority of one among them others would give 1.",
         "One parameter set plays both roles. The scale is ours.",
     ),
 )

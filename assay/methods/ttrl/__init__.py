@@ -15,6 +15,7 @@ TTRL = Like(
     claim="rewards by the vote of 64 answers raise Qwen2.5-Math-7B from 12.9 to 40.2 on AIME 2024, above the majority "
     "of the model that it began with",
     changes={
+        "tasks": ("mod-chain-7",),  # answers of one digit, on which votes agree
         "mechanism.source": Epochs(size=30),
         "mechanism.reward": (GroupVote(),),
         "mechanism.curate": (FirstAnswers(count=32),),
@@ -36,8 +37,9 @@ TTRL = Like(
         "problems, of which it drops the last six: 240 steps. The weight of the KL is that of the framework.",
         "Examinations ask held-out problems; what a run says of the problems that it trains on are reward/accuracy and "
         "vote/label_accuracy. They are measured by answers that train nothing.",
-        "Answers are equal if their texts are, spaces aside. Whatever cannot be read has no vote; of equal answers the "
-        "one that came first is elected.",
+        "Answers are equal if their texts are, spaces aside, so that votes teach most on a task whose right answer is "
+        "one short text. What is not marked as an answer has no vote; what is marked has one, also where the verifier "
+        "cannot parse it. Of equally many the one that came first is elected.",
     ),
     deviations=(
         "If no answer of a group can be read, the published code fails; here the group has no reward and does not "

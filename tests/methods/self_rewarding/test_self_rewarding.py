@@ -15,7 +15,8 @@ from tiny import ALONE, episode, recipe_of, register, require_resumable, run
 
 from assay.curate import RankedPairs
 from assay.curate.pairs import SIDES
-from assay.curate.ranked import best_and_worst, ranked_pairs
+from assay.curate.ranked import best_and_worst
+from assay.part import bind
 from assay.recipe import Recipe
 from assay.reward import Outcome
 from assay.types import Row
@@ -45,10 +46,14 @@ def test_pairs_by_hand() -> None:
     assert best_and_worst(scores, lengths, tier=0.0) == (0, 1)
     assert best_and_worst(scores, lengths, tier=0.1) == (2, 3)
     assert best_and_worst((1.0, 1.0), (1, 2), tier=0.1) is None
-    found = ranked_pairs([*rows(*scores, lengths=lengths), *rows(1.0, 1.0, group="h")], roles=("policy",), tier=0.1)
+    given = [*rows(*scores, lengths=lengths), *rows(1.0, 1.0, group="h")]
+    found = bind(RankedPairs(tier=0.1))(given)
     assert sides(found) == [0.0, 0.0, 1.0, -1.0, 0.0, 0.0]
     assert [row.in_loss for row in found] == [False, False, True, True, False, False]
-    assert sides(ranked_pairs(rows(1.0, 0.0, role="judge"), roles=("policy",), tier=0.0)) == [0.0, 0.0]
+    assert sides(bind(RankedPairs())(rows(1.0, 0.0, role="judge"))) == [0.0, 0.0]
+    extremes = RankedPairs(roles=("policy", "judge"), tier=0.1, extremes=("judge",))
+    judges = rows(*scores, lengths=lengths, role="judge", group="j")
+    assert sides(bind(extremes)([*given, *judges])) == [0.0, 0.0, 1.0, -1.0, 0.0, 0.0, 1.0, -1.0, 0.0, 0.0]
     assert RankedPairs(tier=0.5).refusal() and RankedPairs(tier=0.49).refusal() is None
 
 
