@@ -2,20 +2,23 @@
 
 import dataclasses
 
-from roled import CODEC, ONE_OF_FOUR, Roles, Step, truth
+from roled import CODEC, Roles, Step, truth
 
 from assay.recipe import Recipe
 from assay.types import Request
 
 
 def written(request: Request) -> str:
-    """With the first abstraction every other answer is right, with the others none, and without one the first."""
+    """With the first abstraction every other answer is right, with the second the first one, with the others none, and
+    without one the first of four.
+    """
     if request.role == "abstraction":
         return f"idea {request.sample}"
-    if request.tag == "bare":
-        right = request.sample == 0
+    read = CODEC.decode(request.context.tolist())
+    if "[idea 0]" in read:
+        right = request.sample % 2 == 0
     else:
-        right = "[idea 0]" in CODEC.decode(request.context.tolist()) and request.sample % 2 == 0
+        right = request.sample == 0 and ("[idea 1]" in read or request.tag == "bare")
     return truth(request) if right else "9"
 
 
@@ -27,11 +30,13 @@ def every_second_bare(recipe: Recipe) -> Recipe:
 
 ANSWERS, ABSTRACTIONS = "policy mod-chain-7", "abstraction mod-chain-7"
 HALF = 1 / 2 / (16 / 15 / 4) ** 0.5
-EIGHTH = (16 / 15 * 1 / 8 * 7 / 8) ** 0.5
-RIGHT, WRONG = 7 / 8 / EIGHTH, -1 / 8 / EIGHTH
-OF_BOTH = {  # two of the four answers with the first of four abstractions are right
-    ANSWERS: {(*[RIGHT, WRONG, WRONG, WRONG], *[WRONG] * 4, *[RIGHT, WRONG, WRONG, WRONG], *[WRONG] * 4)},
-    ABSTRACTIONS: {ONE_OF_FOUR},  # of their means 1/2, 0, 0, 0
+SPREAD = (16 / 15 * 3 / 16 * 13 / 16) ** 0.5
+RIGHT, WRONG = 13 / 16 / SPREAD, -3 / 16 / SPREAD
+AWAY = (5 / 16, 1 / 16, -3 / 16, -3 / 16)
+DEVIATION = (sum(one**2 for one in AWAY) / 3) ** 0.5
+OF_BOTH = {  # of four answers with each of four abstractions: 2, 1, 0 and 0 are right
+    ANSWERS: {(RIGHT, RIGHT, WRONG, WRONG, *[WRONG] * 4, RIGHT, *[WRONG] * 7)},
+    ABSTRACTIONS: {tuple(one / DEVIATION for one in AWAY)},  # 1/2, 1/4, 0 and 0, less 3/16
 }
 TASKS = {"mod-chain-7": 3}
 

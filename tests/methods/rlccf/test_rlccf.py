@@ -27,8 +27,8 @@ def crowd(**said: str) -> list[Episode]:
 
 def test_a_model_that_agrees_with_itself_weighs_more() -> None:
     """a has 4 votes of weight 1, and b 2 of weight 1/2 and 3 of weight 3/4, which are 3 1/4: fewer, though 5 votes."""
-    answers = crowd(policy="aaaa", second="bbca", third="bbbd")
-    assert earned("rlccf", answers) == [1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 0, 0]
+    answers = crowd(policy="aaaa", second="bbcd", third="bbbd")
+    assert earned("rlccf", answers) == [1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0]
 
 
 def test_each_model_is_compared_with_itself_alone() -> None:
