@@ -19,15 +19,15 @@ from assay.lab.trial import small_run
 from assay.memory import Memory
 from assay.part import bind
 from assay.reward import SampledSteps, Squashed
-from assay.types import Episode
+from assay.types import Episode, Verdict
 
 FIRST = episode([segment([1, 2, 3, 4, 1, 2, END], node="0")], reward=1.0)
 
 
-def continued(at: int, right: int, wrong: int) -> list[Episode]:
+def continued(at: int, right: int, wrong: int, *, of: Episode = FIRST) -> list[Episode]:
     found = []
     for i in range(right + wrong):
-        request = dataclasses.replace(branch(FIRST, at, sample=i), tag=CONTINUATION)
+        request = dataclasses.replace(branch(of, at, sample=i), tag=CONTINUATION)
         own = episode([*request.prefix, segment([END])], reward=float(i < right))
         found.append(dataclasses.replace(own, request=request))
     return found
@@ -54,6 +54,16 @@ def test_four_steps_by_hand() -> None:
     success, steps = earned([FIRST, *continued(1, 1, 3), *continued(3, 3, 1), *continued(5, 0, 2)])
     assert success == 1.0
     assert steps == pytest.approx({0: 0.05 * -0.25, 2: 0.05 * 0.5, 4: 0.05 * -0.5, 6: 0.0})
+
+
+def test_the_last_step_of_a_wrong_answer_has_nothing() -> None:
+    """Scores 3/4, 1/4, 0: clipped 0, -1/4, -1/2; differences 0 + 1/4, then -1/4 itself, and nothing for the last, of
+    which the outcome says enough.
+    """
+    wrong = dataclasses.replace(FIRST, verdict=Verdict.fail("wrong"), rewards=())
+    success, steps = earned([wrong, *continued(1, 3, 1, of=wrong), *continued(3, 1, 3, of=wrong)])
+    assert success == 0.0
+    assert steps == pytest.approx({0: 0.05 * 0.25, 2: 0.05 * -0.25, 6: 0.0})
 
 
 @given(st.dictionaries(st.integers(1, 6), st.tuples(st.integers(0, 3), st.integers(1, 3))))

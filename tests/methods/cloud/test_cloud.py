@@ -20,7 +20,6 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from assay.ask import Sampling
-from assay.collect import AskJudge
 from assay.errors import ConfigError
 from assay.forwards import RewardModel
 from assay.forwards.reward_model import critiqued, labelled, learn, lessons, pair_loss
@@ -36,7 +35,8 @@ from assay.scale import Model, Scale
 from assay.types import Episode, Reward
 
 SCALE = Scale(num_prompts=2, group_size=2, max_new=8, learning_rate=0.5, num_steps=10)
-WEIGHT = 1.25
+WEIGHT = 1.25  # of the likelihood of critiques, for 8B
+SHOW, PREFER, LAST = (stage.mechanism or RECIPES["cloud"].mechanism for stage in RECIPES["cloud"].stages)
 
 
 @pytest.fixture(autouse=True)
@@ -79,7 +79,8 @@ def plain(model: Any, critique: Episode) -> tuple[Tensor, Tensor]:
 
 def test_the_loss_of_scores_and_critiques_by_a_network_without_packing() -> None:
     """L = mean over pairs of -log sigmoid(s+ - s-), plus 1.25 times the mean of -log p over all critiques' tokens."""
-    engine = models()["reward-model"]
+    engine, (part,) = models()["reward-model"], PREFER.forwards
+    assert isinstance(part, RewardModel) and part.loss == "pairs"
     answers = [worth(text, sample) for text, sample in ANSWERS]
     critiques = [judgement(one, text, role="critic") for one, text in zip(answers, SAID, strict=True)]
     found = [plain(engine.model, critique) for critique in critiques]  # type: ignore[attr-defined]
@@ -102,7 +103,7 @@ def test_the_loss_of_scores_and_critiques_by_a_network_without_packing() -> None
     batch = lessons(spans, labels, ["0:0"] * 4)
     for tokens in (9999, 20):  # whole, and in micro-batches of an answer or two
         about = {"key": Key(0), "scale": SCALE, "micro_tokens": tokens}
-        told, said = learn(engine, batch, labelled(pair_loss), critiqued(WEIGHT), **about)  # type: ignore[arg-type]
+        told, said = learn(engine, batch, labelled(pair_loss), critiqued(part.critiques), **about)  # type: ignore[arg-type]
         assert told[0][0] == pytest.approx(float(scored.detach()), rel=1e-9)
         assert said == [pytest.approx(-WEIGHT * float(words.mean().detach()), rel=1e-9)]
         assert (taken.pop() - wanted).norm() <= 1e-9 * wanted.norm() and wanted.norm() > 1e-2
@@ -115,7 +116,8 @@ def test_a_score_is_the_mean_over_the_critiques_of_an_answer() -> None:
     strange = judgement(bare, "+#1", role="judge")
     lost = dataclasses.replace(judgement(bare, "", role="critic"), finish="error")
     everyone = [one, other, bare, *said, cut, strange, lost]
-    part = bind(LearntScore(critic="critic"), codec=Signs(), micro_tokens=99, models=found)
+    (score,) = LAST.reward
+    part = bind(score, codec=Signs(), micro_tokens=99, models=found)
     rewards = part([one, other, bare], everyone=everyone)
     engine = found["reward-model"]
     after = scores_after(engine, [read(e, "response", Signs()) for e in (*said, cut)], tokens=99)
@@ -136,7 +138,8 @@ def test_scores_do_not_depend_on_the_order_of_critiques(order: list[int]) -> Non
 
 def test_what_is_shown_is_what_the_verifier_says() -> None:
     """The letters are ab: of the answer a,a#a the first step is right, the second and the answer are not."""
-    shown = bind(AskJudge(role="critic", shown=True), codec=Signs(), sampling=Sampling(8))
+    (ask,) = SHOW.expand
+    shown = bind(ask, codec=Signs(), sampling=Sampling(8))
     made = answer("a,a#a", asked("ab"))
     (request,) = shown([made], memory=Memory(0))
     assert Signs().decode(request.prefix[0].ids.tolist()) == "+-#0." and request.max_new == 0

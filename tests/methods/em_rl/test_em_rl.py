@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 from awkward import batch
-from tiny import loss_and_gradient, policy, recipe_of
+from earning import Told, advantages, earned
+from tiny import END, episode, loss_and_gradient, policy, recipe_of
 
 from assay.known import RECIPES
 from assay.reward import Certainty
@@ -28,3 +29,29 @@ def test_trajectories_and_tokens_agree_in_expectation() -> None:
     assert (p * np.log(p)).sum() == pytest.approx(-1.02965301)
     forms = [RECIPES[name].mechanism.reward for name in ("em-rl", "em-rl-token")]
     assert forms == [(Certainty(form="trajectory"),), (Certainty(form="token-entropy"),)]
+
+
+TWO = [episode([1, END]), episode([1, 1, 1, END], sample=1)]
+LN2 = float(np.log(2))
+
+
+@pytest.mark.parametrize(
+    ("name", "sums"),
+    [
+        ("em-rl", (-3 * LN2, -4 * LN2)),  # log 1/2 + log 1/4, and 4 log 1/2
+        ("em-rl-token", (-0.7 - 0.9, -4 * 0.5)),
+        ("em-ft", (-0.7 - 0.9, -4 * 0.5)),
+    ],
+)
+def test_rewards_are_sums_over_the_answer(name: str, sums: tuple[float, float]) -> None:
+    """So the short answer earns more, though its tokens are less sure."""
+    engine = Told([[-LN2, -2 * LN2], [-LN2] * 4], entropy=[[0.7, 0.9], [0.5] * 4])
+    assert earned(name, TWO, engine=engine) == pytest.approx(sums)
+
+
+def test_each_answer_is_compared_with_the_other_one() -> None:
+    """The leave-one-out baseline of two: 4 log 2 - 3 log 2. The descent of em-ft has no advantages."""
+    engine = Told([[-LN2, -2 * LN2], [-LN2] * 4], entropy=[[0.7, 0.9], [0.5] * 4])
+    assert advantages("em-rl", TWO, engine=engine) == pytest.approx([LN2, -LN2], rel=1e-6)
+    assert advantages("em-rl-token", TWO, engine=engine) == pytest.approx([0.4, -0.4], rel=1e-6)
+    assert advantages("em-ft", TWO, engine=engine) == [0, 0]

@@ -7,11 +7,13 @@ import dataclasses
 import judged
 import numpy as np
 import pytest
+import roled
 from judged import NAME, Signs, beginner, taught
 from learning_draws import shown
 from tiny import recipe_of, require_resumable, run
 
 from assay.curate import Untrained
+from assay.known import RECIPES
 from assay.recipe import Recipe
 from assay.reward import OfTasks, Outcome, PreferredBy
 from assay.source import Pool, Share
@@ -53,6 +55,30 @@ def test_the_critic_trains_on_what_can_be_verified_and_rewards_the_rest() -> Non
                 assert names in ([["outcome"]] if task == NAME else [["preferred-by"], []])
     batches = {batch.role for step in notes.batches for batch in step}
     assert batches == {"policy", "critic"}
+
+
+def test_a_comparison_of_judged_answers_never_trains_the_critic(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The recipe itself: `constraints` has a verifier too, but what that says of the answers must not reach the critic
+    that rewards them.
+    """
+    watch = roled.watched("k2-critic", monkeypatch)
+    compared = [row for step in watch.rows for row in step if row.role == "critic"]
+    trained = {
+        who for step, batches in zip(watch.rows, watch.batches, strict=True) for who in roled.taught(step, batches)
+    }
+    assert {roled.told(row) for row in compared} == {"critic compare:countdown", "critic compare:constraints"}
+    assert {who for who in trained if who.startswith("critic")} == {"critic compare:countdown"}
+    assert not any(row.in_group or row.in_denominator for row in compared if not row.in_loss)
+
+
+def test_the_critic_trains_where_the_verifier_pays_the_policy() -> None:
+    """Of no task one without the other, else the label of a judged answer leaks."""
+    mechanism = RECIPES["k2-critic"].mechanism
+    verified, judged_rest = mechanism.reward
+    (kept,) = mechanism.curate
+    assert isinstance(verified, OfTasks) and isinstance(judged_rest, OfTasks) and isinstance(kept, Untrained)
+    assert (verified.others, judged_rest.others) == (False, True) and verified.tasks == judged_rest.tasks
+    assert kept.but == tuple(f"compare:{name}" for name in verified.tasks)
 
 
 @pytest.mark.slow

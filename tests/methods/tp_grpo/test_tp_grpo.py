@@ -12,8 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny import episode
 
+from assay.known import RECIPES
 from assay.lab.trial import small_run
+from assay.memory import Memory
 from assay.methods.tp_grpo.thoughts import thoughts
+from assay.part import bind
 from assay.tasks import ALPHABET, task
 from assay.types import Problem, Row
 
@@ -29,9 +32,11 @@ class Characters:
 PROBLEM = Problem("search-stream", "c 3 4 7=14", {"numbers": [3, 4, 7], "target": 14}, "3 4 7=14", level=3)
 
 
-def answer(text: str, advantage: float, sample: int = 0) -> Row:
+def answer(text: str, advantage: float, sample: int = 0, group: str = "g") -> Row:
     right = task("search-stream").verify(PROBLEM, text).status == "ok"
-    own = episode([ALPHABET.index(sign) for sign in text], reward=float(right), right=right, sample=sample, text=text)
+    own = episode(
+        [ALPHABET.index(sign) for sign in text], reward=float(right), right=right, sample=sample, group=group, text=text
+    )
     request = dataclasses.replace(own.request, problem=PROBLEM)
     return Row(dataclasses.replace(own, request=request), advantage=np.full(len(text), advantage))
 
@@ -73,6 +78,20 @@ def test_a_right_and_a_wrong_answer_by_hand() -> None:
     left, twice = thoughts([answer(LEFT, -1.0), answer(TWICE, -1.0, 1)], codec=Characters(), alpha=0.5)
     assert [a for _, a in by_step(left)] == [-1.0, 0.0, 0.0, -1.0]
     assert [a for _, a in by_step(twice)] == [0.0, 0.0, -1.0, -1.0, -1.0, -1.0]
+
+
+def test_the_accuracy_is_that_of_the_own_group() -> None:
+    """By the recipe's alpha of 1: one of two answers to a problem is right, and one of four to another; of all answers
+    of the batch it would be one of three.
+    """
+    rows = [
+        answer(text, 1.0 if text == RIGHT else -1.0, i, group)
+        for group, texts in (("g", [RIGHT, WRONG]), ("h", [RIGHT, WRONG, WRONG, WRONG]))
+        for i, text in enumerate(texts)
+    ]
+    (shape,) = RECIPES["tp-grpo"].mechanism.shape
+    found = bind(shape, codec=Characters())(rows, memory=Memory(0))
+    assert [by_step(found[i])[0] for i in (0, 2)] == [("4*7=29 3", 1 - 1 / 2), ("4*7=29 3", 1 - 1 / 4)]
 
 
 @given(st.integers(1, 5), st.integers(0, 5), st.floats(0, 2))
