@@ -95,7 +95,6 @@ def profile(numbers: Sequence[int], device: str, sizes: gpu.Sizes) -> list[Phase
 
 
 def _recorded(name: str, device: str, work: Callable[[], Any]) -> Phase:
-    from torch.autograd import DeviceType
     from torch.profiler import ProfilerActivity
     from torch.profiler import profile as recording
 
@@ -106,7 +105,7 @@ def _recorded(name: str, device: str, work: Callable[[], Any]) -> Phase:
     kernels: dict[str, list[float]] = defaultdict(list)
     spans = []
     for event in seen.events() or ():
-        if event.device_type == DeviceType.CUDA:
+        if event.device_type.name == "CUDA":
             spans.append((event.time_range.start, event.time_range.end))
             kernels[event.name[:150]].append(event.time_range.elapsed_us() / 1e6)
     host = [(one.key, one.count, one.self_cpu_time_total / 1e6) for one in seen.key_averages()]

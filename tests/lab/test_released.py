@@ -14,7 +14,7 @@ from assay.lab.catalogue import card, card_text
 from assay.lab.explain import explain
 from assay.lab.released import FOLDER, Released, compared, deviations, idle, released, value_at
 from assay.objective import Case, Clip, Objective, Open, Tagged
-from assay.part import bind
+from assay.part import Gate, bind
 
 READ = sorted(path.stem for path in FOLDER.glob("*.toml"))
 GRPO = RECIPES["grpo"]
@@ -116,6 +116,7 @@ def test_gates_of_cases_and_of_the_samplers_log_probs() -> None:
 @pytest.mark.parametrize("name", SLOTS["gate"])
 def test_gates_that_act_off_policy_alone_are_those_that_are_one_on_policy_and_nowhere_else(name: str) -> None:
     gate = SLOTS["gate"][name]()
+    assert isinstance(gate, Gate)
     if "view" in inspect.signature(type(gate).does).parameters:
         assert gate.off_policy == SEEING_ROWS[name]
         return
