@@ -46,6 +46,7 @@ def copy(tmp_path: Path) -> Path:
 
 def delete(tree: Path, method: str) -> None:
     places = [*(place.format(method) for place in PLACES), *(one.format(method.replace("_", "-")) for one in STUDIES)]
+    places += [f"assay/lab/releases/{recipe}.toml" for recipe, of in SHORT.items() if of == method]
     found = [tree / place for place in places if (tree / place).exists()]
     assert found, method
     for path in found:
