@@ -321,8 +321,13 @@ class RunFolder:
                     target = disk.free_name(self.path / "orphans", source.stem, source.suffix)
                     disk.rename(source, target, point="rewind")
 
-    def write_rollouts(self, step: int, columns: Mapping[str, Sequence[Any]]) -> bool:
-        """Writes the rollouts of a step. False if the disk failed; StorageError at the third failure in a row."""
+    def write_rollouts(
+        self, step: int, columns: Mapping[str, Sequence[Any]], *, left_out: Mapping[str, int] | None = None
+    ) -> bool:
+        """Writes the rollouts of a step. False if the disk failed; StorageError at the third failure in a row.
+
+        `left_out`: role -> how many of its rows are not among them, which the record of the file says.
+        """
         self._require_lock()
         try:
             path = rollouts.write_rollouts(self.path / "rollouts", step, columns)
@@ -334,7 +339,7 @@ class RunFolder:
                 raise StorageError(f"{self._failed_rollouts} steps in a row lost their rollouts: {error}.") from error
             return False
         self._failed_rollouts = 0
-        return self.append("rollouts", {"step": step, **entry})
+        return self.append("rollouts", {"step": step, **entry, "left_out": dict(left_out or {})})
 
     def rollout_steps(self) -> list[int]:
         names = (re.fullmatch(r"step-(\d{8,})\.parquet", path.name) for path in (self.path / "rollouts").glob("*"))

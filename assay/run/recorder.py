@@ -19,7 +19,7 @@ from assay.memory import Memory, columns
 from assay.models import Models
 from assay.record.folder import RunFolder
 from assay.record.measure import step_stats
-from assay.record.rollouts import rollout_table
+from assay.record.rollouts import left_out, rollout_table, shared_out
 from assay.record.signals import StopFlag
 from assay.rng import Key
 from assay.run import faults
@@ -217,8 +217,9 @@ class Recorder:
     def _write_rollouts(
         self, step: int, episodes: Sequence[Episode], rows: Sequence[Row], batches: Sequence[Batch]
     ) -> None:
-        shown = list(rows[: self.experiment.saving.rollouts_max])
-        self.folder.write_rollouts(step, rollout_table(shown, self.codec.decode, step=step, batches=batches))
+        places = shared_out(rows, self.experiment.saving.rollouts_max)
+        table = rollout_table(rows, self.codec.decode, step=step, batches=batches, places=places)
+        self.folder.write_rollouts(step, table, left_out=left_out(rows, places))
 
     def _due(self, every: int, step: int) -> bool:
         return every > 0 and step % every == 0
