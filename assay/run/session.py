@@ -417,6 +417,7 @@ def _train(
                     f"{str(error).split(';')[0]}; `assay resume {folder.path}` continues from there."
                 ) from error
             finally:
+                folder.wait()  # the models that it is a copy of end with this block
                 page.now()  # also after a stop or an error
         for failure in folder.failures:
             shown.note(f"warning: {failure}")
