@@ -332,10 +332,11 @@ def _run(
                 policy = with_adapter(experiment, load_model(experiment))  # engines have trained the one that they took
                 say(f"warning: {str(error).rstrip('.')}. All processes are started again from step {memory.step}.")
             except EndpointError as error:
-                how = f"`assay resume {folder.path}` continues from the last checkpoint."
+                goes_on = "continues from the last checkpoint" if folder.store.steps() else "begins the run again"
+                how = f"`assay resume {folder.path}` {goes_on}."
                 if restarts:
                     raise Stopped(f"{error} {how}") from error
-                if type(error) is EndpointError and folder.store.steps() and "assay resume" not in str(error):
+                if type(error) is EndpointError and "assay resume" not in str(error):
                     raise EndpointError(f"{error} {how}") from error
                 raise
 
