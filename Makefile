@@ -46,9 +46,16 @@ test-deep: $(STAMP)  ## everything: all recipes, soaks, long simulations; a miss
 $(VENV)-vllm/bin/python:
 	PYTHON=$(PYTHON) bash bench/setup.sh vllm
 
-test-scale: $(STAMP) $(VENV)-vllm/bin/python  ## real Ray clusters and a real vLLM server, which it installs (a quarter of an hour)
+test-scale: $(STAMP) $(VENV)-vllm/bin/python  ## real Ray clusters and a real vLLM server, which it installs (a quarter of an hour), and then kills
 	$(PY) -m pip install --quiet --constraint constraints.txt --editable '.[gym,scale]'
-	ASSAY_EXTERNALS=all $(PYTEST) -m scale
+	ASSAY_EXTERNALS=all $(PYTEST) -m scale -k "not piece"
+	$(MAKE) kills PIECES="$(PIECES)"
+
+PIECES := 1 2 3 4
+
+kills: $(STAMP)  ## a hundred processes of runs are killed or stopped at random, in pieces of less than 80 minutes (PIECES=2: one of the four)
+	$(PY) -m pip install --quiet --constraint constraints.txt --editable '.[gym,scale]'
+	@for piece in $(PIECES); do $(PYTEST) -s -m scale -k piece-$$piece- tests/run/test_random_kills.py || exit 1; done
 
 test-versions: $(STAMP)  ## all tests on Python 3.12 and 3.13, where they are installed
 	$(PY) tests/versions.py
@@ -83,4 +90,4 @@ wheel: $(STAMP)  ## a wheel with the compiled core in it, into dist/
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/ ##/' | awk -F' ## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
-.PHONY: install externals demo test test-fast test-deep test-scale test-versions test-variants mutants parity check docs bench gpu wheel help
+.PHONY: install externals demo test test-fast test-deep test-scale kills test-versions test-variants mutants parity check docs bench gpu wheel help

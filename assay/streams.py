@@ -56,6 +56,7 @@ WideFlags = Annotated[np.ndarray, Stream(per="token", dtype="bool", wide=True)]
 WideFloats = Annotated[np.ndarray, Stream(per="token", wide=True)]
 RowFlags = Annotated[np.ndarray, Stream(per="row", dtype="bool")]
 RowFloats = Annotated[np.ndarray, Stream(per="row")]
+RowPlaces = Annotated[np.ndarray, Stream(per="row", dtype="int64")]
 RowNames = Annotated[tuple[str, ...], Stream(per="row", dtype="str")]
 
 
@@ -120,6 +121,7 @@ class Batch(Carried):
     ended: RowFlags | None = None  # the episode reached its true end
     truncated: RowFlags | None = None  # a limit cut the episode off; a paused one has neither flag
     bootstrap: RowFloats | None = None  # value beyond a truncation
+    place: RowPlaces | None = None  # where the row stood among all that credit was given; requests may repeat
     version: TokenIds | None = None  # policy version that wrote the token
     sampled: TokenFloats | None = None  # the sampler's log-prob under the full softmax; NaN if it is not known
     mu: TokenFloats | None = None  # the sampler's log-prob under the filtered distribution; NaN if it is not known

@@ -2,7 +2,8 @@
 
 Run as a program: reads scenarios as JSON lines {"name", ...}, writes one result line for each. A scenario kills at a
 failpoint ("failpoint"), after a share of the time that the uninterrupted run takes ("after"), or inside the nth stretch
-of a phase ("inside", "nth"); then it resumes until the run is done.
+of a phase ("inside", "nth"); then it resumes until the run is done. With "beside" its checkpoints are written beside
+training.
 """
 
 from __future__ import annotations
@@ -96,6 +97,27 @@ def watch(place: mmap.mmap, inside: str | None, nth: int) -> None:
     RunFolder.save = marked("save", RunFolder.save, PAUSE)
 
 
+def write_beside(place: mmap.mmap) -> None:
+    """Checkpoints of any size are written beside training, slowly; `place` says when one is under way."""
+    from assay.record import checkpoint, disk, folder
+
+    folder.BESIDE = 0
+    commit, write_new = checkpoint.Store.commit, disk.write_new
+
+    def slow(*arguments, **keywords):
+        time.sleep(PAUSE / 2)
+        return write_new(*arguments, **keywords)
+
+    def marked(*arguments, **keywords):
+        place[3] = 1
+        try:
+            return commit(*arguments, **keywords)
+        finally:
+            place[3] = 0
+
+    checkpoint.Store.commit, disk.write_new = marked, slow
+
+
 def child(work) -> int:
     """The pid of a forked child that does the work and exits 0, or 1 with a traceback."""
     pid = os.fork()
@@ -133,11 +155,13 @@ def kill_at(share: float, pid: int, place: mmap.mmap, calm: int) -> None:
 def run_scenario(scenario: dict, model: Path, root: Path, calm: int) -> dict:
     run = root / scenario["name"].replace(":", "-")
     shutil.rmtree(run, ignore_errors=True)
-    place = mmap.mmap(-1, 3)  # the phase it is in, and how many it has entered
+    place = mmap.mmap(-1, 4)  # the phase it is in, how many it has entered, and whether a checkpoint is being written
     armed = scenario.get("failpoint")
 
     def begin() -> None:
         watch(place, scenario.get("inside"), scenario.get("nth", 1))
+        if scenario.get("beside"):
+            write_beside(place)
         failpoint.arm(armed)
         start(experiment(model), run, quiet=True)
 
@@ -152,11 +176,12 @@ def run_scenario(scenario: dict, model: Path, root: Path, calm: int) -> dict:
         kill_at(scenario["after"], pid, place, calm)
     _, status = os.waitpid(pid, 0)
     killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
-    hit = PHASES[place[0]] if killed else None
+    hit, writing = (PHASES[place[0]], bool(place[3])) if killed else (None, False)
     pid = child(go_on)
     _, again = os.waitpid(pid, 0)
     done = again == 0
     result = {"name": scenario["name"], "killed": killed, "hit": hit, "resumed": done, "visits": visits_of(place)}
+    result["writing"] = writing
     result["digest"] = digest_of(run) if done else None
     shutil.rmtree(run, ignore_errors=True)
     return result

@@ -41,13 +41,13 @@ def credit(rows: Sequence[Row], memory: Memory, *, rule_of: Callable[[str], Batc
         places = [i for i, row in enumerate(rows) if row.role == role]
         for i, row in zip(places, advantages([rows[i] for i in places], memory, rule.estimators), strict=True):
             credited[i] = row
-    members: dict[tuple[str, str], list[Row]] = {}
-    for row in credited:
+    members: dict[tuple[str, str], list[int]] = {}
+    for i, row in enumerate(credited):
         if row.in_loss or row.in_denominator:
-            members.setdefault((row.batch, rules[row.role].batch), []).append(row)
+            members.setdefault((row.batch, rules[row.role].batch), []).append(i)
+    injected = {role for role, rule in rules.items() if rule.injected}
     return [
-        pack(members[place], injected={role for role, rule in rules.items() if rule.injected})
-        for place in sorted(members)
+        pack([credited[i] for i in members[name]], injected=injected, places=members[name]) for name in sorted(members)
     ]
 
 
@@ -88,8 +88,10 @@ def earned(row: Row) -> float:
     return (row.reward or 0.0) + (0.0 if row.process is None else float(row.process.sum(dtype=np.float64)))
 
 
-def pack(rows: Sequence[Row], *, injected: Collection[str] = ()) -> Batch:
-    """The batch of these rows. Tokens that the policy did not write are trained only in the roles of `injected`."""
+def pack(rows: Sequence[Row], *, injected: Collection[str] = (), places: Sequence[int] | None = None) -> Batch:
+    """The batch of these rows. Tokens that the policy did not write are trained only in the roles of `injected`.
+    `places`: where each row stands among those from which they were taken.
+    """
     episodes = [row.episode for row in rows]
     if any(segment.context is not None for episode in episodes for segment in episode.segments):
         raise DataError("a segment with a context of its own cannot be trained in the row of the segments before it.")
@@ -117,6 +119,7 @@ def pack(rows: Sequence[Row], *, injected: Collection[str] = ()) -> Batch:
         right=np.array([e.right for e in episodes], dtype=bool),
         ended=np.array([e.finish == "stop" for e in episodes], dtype=bool),
         truncated=np.array([e.finish == "length" for e in episodes], dtype=bool),
+        place=None if places is None else np.array(places, dtype=np.int64),
         version=np.repeat(np.array([s.version for s in segments], np.int32), [len(s.ids) for s in segments]),
         sampled=end_to_end(segments, "old"),
         generation=_join(asked, np.int32) if _differ(contexts, asked) else None,

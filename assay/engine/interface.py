@@ -211,6 +211,14 @@ class Stored(Protocol):
         """The folders that `write` expects to be there."""
         ...
 
+    def has_room(self, size: int) -> bool:
+        """Whether the host's memory has room for a copy of so many bytes, of this set and of others beside it."""
+        ...
+
+    def kept(self) -> Stored:
+        """The same state as a copy in the host's memory, which no later step changes and another thread may write."""
+        ...
+
     def write(self, folder: Path, write: WriteFile) -> dict[str, tuple[int, str]]:
         """Writes the files below `folder`: name -> size and SHA-256."""
         ...

@@ -14,6 +14,7 @@ from torch import Tensor
 from assay.engine.interface import WriteFile
 from assay.host import tensors
 from assay.host.files import read_json
+from assay.host.space import holds_twice
 from assay.policy.safetensors_folder import opened
 from assay.rng import Key
 
@@ -35,6 +36,16 @@ class FileState:
     def broken(self) -> str | None:
         found = ((name, tensors.first_non_finite(content)) for name, content in self.files.items())
         return next((f"{tensor} of {name}" for name, tensor in found if tensor is not None), None)
+
+    def has_room(self, size: int) -> bool:
+        return holds_twice(size)
+
+    def kept(self) -> FileState:
+        copies = {
+            file: {name: tensor.detach().to("cpu", copy=True) for name, tensor in content.items()}
+            for file, content in self.files.items()
+        }
+        return FileState(copies)
 
     def write(self, folder: Path, write: WriteFile) -> dict[str, tuple[int, str]]:
         return {name: write(folder / name, tensors.encode(content)) for name, content in self.files.items()}

@@ -31,6 +31,13 @@ def room_of(device: str) -> Room:
     return Room(size + _resident(), where)
 
 
+def holds_twice(size: int) -> bool:
+    """Whether this machine, under the limit of its container, has room for twice so many bytes. Who copies a state
+    beside training leaves as much free for what training takes meanwhile.
+    """
+    return 2 * size <= min((free for free, _ in _free() if free is not None), default=0)
+
+
 def _free() -> Iterator[tuple[int | None, str]]:
     yield _meminfo("MemAvailable"), "in this machine"
     group = Path("/sys/fs/cgroup")

@@ -7,14 +7,14 @@ import functools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from assay.engine.footprint import LOGITS, TAPE_BYTES, row_bytes, tape_bytes
 from assay.errors import ConfigError
 from assay.planner.machines import CONSTANTS, NODE, Constant, Gpu
-from assay.planner.shards import largest, most
+from assay.planner.shards import most, numbers, units
 from assay.planner.simulate import Loop, Simulated, simulate
 from assay.policy.config import PolicyConfig, parameters
 
@@ -22,6 +22,9 @@ WIDE, HALF = 4, 2  # bytes of a master weight, and of a number to compute with
 BUCKET = 256 << 20  # bytes of weights that are whole at a time while they are published
 LAGS = (0, 1, 2, 4)
 MOST_LAG = max(LAGS)
+Way = Literal["files", "gloo", "nccl"]
+WAYS: tuple[Way, ...] = get_args(Way)
+SUMS = 2  # over the GPUs of a server in each layer: behind attention and behind the feed-forward (1909.08053)
 HOPELESS = 1.15  # times the fastest step: a placement that takes longer even without any waiting is left out
 MOST = 4096  # GPUs that a plan looks at
 TENSOR = (1, 2, 4, 8)  # GPUs over which one server spreads its weights
@@ -49,6 +52,7 @@ class Work:
     frozen: int = 0
     optimiser_bits: int = 32
     micro_tokens: int = 16384  # tokens that a rank computes together
+    publish: Way = "files"  # how servers get weights
 
     @property
     def answers(self) -> int:
@@ -125,9 +129,9 @@ class Situation:
 
 
 def learner_memory(s: Situation, learners: int) -> dict[str, float]:
-    """Bytes of the fullest rank. Gathered units and the gradient of one are in the format of computing."""
+    """Bytes of the fullest rank. Gathered units and their gradients are in the format of computing."""
     c, w = s.model, s.work
-    share, unit = most(c, learners), largest(c)
+    share = most(c, learners)
     moment = {32: 4.0, 8: 1.0 + 4 / 256}[w.optimiser_bits]
     sets = w.trained + w.frozen
     tape = tape_bytes(c, w.micro_tokens, HALF)
@@ -136,12 +140,23 @@ def learner_memory(s: Situation, learners: int) -> dict[str, float]:
         "weights": float(WIDE * share * sets),
         "gradients": float(WIDE * share * w.trained),
         "moments": 2 * moment * share * w.trained,
-        "whole layers": float(3 * HALF * unit if learners > 1 else HALF * parameters(c)),
+        "whole layers": float(whole_units(c) if learners > 1 else HALF * parameters(c)),
         "activations": float(kept),
         "output layer": float(4 * WIDE * min(LOGITS, w.micro_tokens * c.vocab)),
         "publishing": float(BUCKET),
         "libraries": s.value("reserve"),
     }
+
+
+def whole_units(c: PolicyConfig) -> int:
+    """Bytes of what is whole at a time in a backward pass. The gradient of a unit is copied to fp32, to be summed over
+    the ranks, while the unit and its gradient are there. Meanwhile the next layer is gathered, and the root stays whole
+    from the forward pass to its own turn, which is the last.
+    """
+    *layers, root = units(c)
+    layer = max(map(numbers, layers))
+    summed = 2 * HALF + WIDE
+    return max(HALF * numbers(root) + (HALF + summed) * layer, summed * numbers(root))
 
 
 def server_memory(s: Situation, tensor: int) -> tuple[dict[str, float], int]:
@@ -194,24 +209,39 @@ def score_seconds(s: Situation, learners: int) -> float:
     return s.work.scored * forward_flops(s) / (learners * s.gpu.flops * s.value("train_share"))
 
 
-def publish_seconds(s: Situation, servers: int) -> float:
-    """Weights are written in fp32 once, and read by each server from the folder that all see."""
-    return WIDE * parameters(s.model) * (1 + servers) / s.value("files")
+def publish_seconds(s: Situation, servers: int, way: Way | None = None) -> float:
+    """Weights go in fp32: through a folder that all see they are written once and read by each server; over a network
+    the learner sends them to each server, whose GPUs pass them on to each other.
+    """
+    way = way or s.work.publish
+    return WIDE * parameters(s.model) * (servers + (way == "files")) / s.value(way)
+
+
+def sum_seconds(s: Situation, tensor: int, tokens: float) -> float:
+    """Of the sums over a server's GPUs in one pass over so many tokens. A ring sends 2 (n - 1) / n of the numbers."""
+    if tensor == 1:
+        return 0.0
+    c = s.model
+    moved = 2 * (tensor - 1) / tensor * tokens * c.hidden * HALF
+    return SUMS * c.layers * (moved / s.gpu.link + s.value("reduce"))
 
 
 def decode_rate(s: Situation, tensor: int, rows: int) -> float:
-    """Tokens a second of one answer beside so many: a step reads all weights and the keys and values of all rows."""
+    """Tokens a second of one answer beside so many: a step reads all weights and the keys and values of all rows, of
+    which each GPU of a server has its part, and the GPUs sum up what they found in each layer.
+    """
     c, w = s.model, s.work
     cached = rows * row_bytes(c, round(w.prompt + w.answer / 2), HALF)
     reading = (HALF * parameters(c) + cached) / (tensor * s.gpu.bandwidth * s.value("decode_share"))
     products = 2 * parameters(c) * rows / (tensor * s.gpu.flops * s.value("prefill_share"))
-    return 1 / (max(reading, products) + s.value("launch"))
+    return 1 / (max(reading, products) + s.value("launch") + sum_seconds(s, tensor, rows))
 
 
-def prefill_seconds(s: Situation, gpus: int) -> float:
+def prefill_seconds(s: Situation, servers: int, tensor: int) -> float:
     """Of a step: each prompt is read once for its group."""
-    tokens = s.work.prompts * s.work.prompt
-    return 2 * parameters(s.model) * tokens / (gpus * s.gpu.flops * s.value("prefill_share"))
+    tokens = s.work.prompts * s.work.prompt / servers
+    compute = 2 * parameters(s.model) * tokens / (tensor * s.gpu.flops * s.value("prefill_share"))
+    return compute + sum_seconds(s, tensor, tokens)
 
 
 @functools.lru_cache(maxsize=256)
@@ -246,7 +276,7 @@ def loop_of(s: Situation, placement: Placement) -> tuple[Loop, dict[str, float]]
     more = w.updates == 1 and placement.lag > 0  # answers of other weights: their old log-probs are computed
     score += forward_flops(s) / (placement.learners * s.gpu.flops * s.value("train_share")) if more else 0.0
     publish = publish_seconds(s, placement.servers)
-    prefill = prefill_seconds(s, placement.servers * placement.tensor)
+    prefill = prefill_seconds(s, placement.servers, placement.tensor)
     loop = Loop(
         lengths=lambda step: lengths(step, w.answers, w.answer, w.limit, s.value("spread")),
         rate=decode_rate(s, placement.tensor, rows),
@@ -297,7 +327,12 @@ def estimates(s: Situation) -> list[Estimate]:
             found.append(made)
     if not found:
         raise ConfigError(_nothing_fits(s))
-    return sorted(found, key=lambda made: (made.step * (1 + WORTH) ** made.placement.lag, made.placement.lag))
+    return sorted(found, key=lambda made: (worth(made), made.placement.lag))
+
+
+def worth(made: Estimate) -> float:
+    """Seconds of a step by which placements are compared: a step more of lag must win its share."""
+    return made.step * (1 + WORTH) ** made.placement.lag
 
 
 def _nothing_fits(s: Situation) -> str:

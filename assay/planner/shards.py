@@ -43,6 +43,6 @@ def most(c: PolicyConfig, shards: int) -> int:
     return sum(padded(unit, shards) for unit in units(c))
 
 
-def largest(c: PolicyConfig) -> int:
-    """The numbers of the largest unit that is whole at a time."""
-    return max(sum(math.prod(shape) for shape in unit) for unit in units(c))
+def numbers(shapes: Sequence[Shape]) -> int:
+    """How many numbers these parameters have."""
+    return sum(map(math.prod, shapes))

@@ -8,8 +8,9 @@ from typing import Any
 
 from assay.errors import ConfigError
 from assay.host import terminal
-from assay.planner.machines import GPUS, Gpu, gpu
-from assay.planner.plan import WORTH, Estimate, Situation, Work, as_data, estimates
+from assay.planner.doubt import Doubt, doubts
+from assay.planner.machines import GPUS, Constant, Gpu, gpu
+from assay.planner.plan import WAYS, WORTH, Estimate, Situation, Work, as_data, estimates, publish_seconds
 from assay.planner.shapes import shape
 from assay.policy.config import PolicyConfig, parameters
 from assay.recipe import Recipe
@@ -45,6 +46,7 @@ def run_plan(arguments: argparse.Namespace) -> dict[str, Any]:
     following = next((one for one in found[1:] if _where(one) != _where(best)), None)
     lags = [one for one in found if _where(one) == _where(best)]
     plain = next((one for one in lags if one.placement.lag == 0), None)
+    unsure = [] if following is None else doubts(situation, best, following)
     document = {
         "recipe": recipe.name,
         "model": arguments.model,
@@ -54,19 +56,21 @@ def run_plan(arguments: argparse.Namespace) -> dict[str, Any]:
         "answers": work.answers,
         "best": as_data(situation, best),
         "next": None if following is None else as_data(situation, following),
+        "next_is_better_if": {doubt.name: doubt.value for doubt in unsure},
+        "publish_by": {way: publish_seconds(situation, best.placement.servers, way) for way in WAYS},
         "without_lag": None if plain is None else as_data(situation, plain),
         "lags": [
             {"lag": one.placement.lag, "step": one.step, "age": one.loop.age}
             for one in sorted(lags, key=lambda one: one.placement.lag)
         ],
         "constants": {
-            name: {"value": one.value, "source": one.source, "says": one.says}
+            name: {"value": one.value, "source": one.source, "says": one.says, "known": one.known}
             for name, one in situation.constants.items()
         },
         "cautions": cautions,
     }
     if not arguments.json:
-        terminal.show(text(document, situation, best, following, lags))
+        terminal.show(text(document, situation, best, following, unsure, lags))
     return document
 
 
@@ -113,6 +117,7 @@ def work_of(recipe: Recipe, machine: Any, *, prompt: int, answer: int | None) ->
         frozen=int(frozen),
         optimiser_bits=machine.optimiser_bits,
         micro_tokens=max(machine.micro_tokens, prompt + scale.max_new),
+        publish=machine.publish,
     )
 
 
@@ -131,7 +136,12 @@ def cautions_of(model: PolicyConfig, work: Work, kind: Gpu) -> list[str]:
 
 
 def text(
-    document: dict[str, Any], s: Situation, best: Estimate, following: Estimate | None, lags: Sequence[Estimate]
+    document: dict[str, Any],
+    s: Situation,
+    best: Estimate,
+    following: Estimate | None,
+    unsure: Sequence[Doubt],
+    lags: Sequence[Estimate],
 ) -> str:
     w = s.work
     lines = [
@@ -146,12 +156,21 @@ def text(
     if following is not None:
         slower = following.step / best.step - 1
         lines += ["", f"next   {following.placement}: {following.step:.0f} s a step, {slower:.0%} slower"]
+        lines.append(f"       {_doubted(unsure)}")
+    ways = ", ".join(f"{way} {seconds:.1f} s" for way, seconds in document["publish_by"].items())
+    lines += ["", f"publish  {w.publish}; by each way: {ways}"]
     lines += ["", *_lags(lags), "", "cautions"]
     lines += [f"  {caution}" for caution in document["cautions"]]
-    lines += ["", "constants beside shapes and what the GPU's maker publishes"]
-    return "\n".join(
-        [*lines, *(f"  {name:<14}{one.value:<12g}{one.source:<10}{one.says}" for name, one in s.constants.items())]
-    )
+    lines += [
+        "",
+        "constants beside shapes and what the GPU's maker publishes; x: the factor within which one is known",
+    ]
+    return "\n".join([*lines, *(_constant(name, one) for name, one in s.constants.items())])
+
+
+def _constant(name: str, one: Constant) -> str:
+    known = f"x {one.known:g}" if one.known > 1 else ""
+    return f"  {name:<14}{one.value:<12g}{known:<7}{one.source:<10}{one.says}"
 
 
 def _of(s: Situation, made: Estimate) -> list[str]:
@@ -164,6 +183,13 @@ def _of(s: Situation, made: Estimate) -> list[str]:
         f"  a learner         {_memory(made.learner)} of {s.room / 1e9:.0f} GB",
         f"  a server's GPU    {_memory(made.server)} of {s.room / 1e9:.0f} GB, {made.rows} answers at a time",
     ]
+
+
+def _doubted(unsure: Sequence[Doubt]) -> str:
+    if not unsure:
+        return "which is better does not hang on any constant alone, as far as they are known"
+    values = ", or ".join(f"{doubt.name} is {doubt.value:.3g}" for doubt in unsure)
+    return f"which is better is not known: they differ by less than the constants are known. It is this one if {values}"
 
 
 def _memory(parts: dict[str, float]) -> str:

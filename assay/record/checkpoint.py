@@ -16,7 +16,7 @@ import re
 import shutil
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -98,6 +98,36 @@ class Checkpoint:
 
 
 @dataclass(frozen=True)
+class Prepared:
+    """A checkpoint before it is written: `store.commit(store.prepared(10, tensors=tensors))`."""
+
+    step: int
+    states: Sequence[Stored]
+    contents: Mapping[str, tuple[int, Pieces]]
+    head: Mapping[str, Any]
+
+    @property
+    def nbytes(self) -> int:
+        return sum(size for size, _ in self.contents.values()) + sum(state.nbytes for state in self.states)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether memory has room for a copy of it."""
+        return all(state.has_room(self.nbytes) for state in self.states)
+
+    def kept(self) -> Prepared:
+        """The same as a copy in memory, which no later step changes."""
+        contents = {name: _copied(content) for name, content in self.contents.items()}
+        return replace(self, states=tuple(state.kept() for state in self.states), contents=contents)
+
+
+def _copied(content: tuple[int, Pieces]) -> tuple[int, Pieces]:
+    size, pieces = content
+    held = [bytes(piece) for piece in pieces()]
+    return size, lambda: held
+
+
+@dataclass(frozen=True)
 class Best:
     """The checkpoint with the highest held-out score: `Best(step=75, score=0.41)`."""
 
@@ -153,10 +183,32 @@ class Store:
         A step with a checkpoint keeps it. Raises OSError if the disk fails: nothing is left behind then, and older ones
         stay. Raises StorageError for values that must not be saved, such as weights that are NaN.
         """
+        content = {"states": states, "tensors": tensors, "documents": documents, "files": files}
+        about = {"journals": journals, "digests": digests, "score": score, "place": place}
+        return self.committed(step) or self.commit(self.prepared(step, **content, **about))
+
+    def committed(self, step: int) -> Path | None:
+        """The folder of a step's checkpoint, forced to the disk; None for a step without one."""
         final = self.folder(step)
-        if final.exists():
-            disk.fsync_folder(self.path, point="checkpoint", call="fsync_store")
-            return final
+        if not final.exists():
+            return None
+        disk.fsync_folder(self.path, point="checkpoint", call="fsync_store")
+        return final
+
+    def prepared(
+        self,
+        step: int,
+        *,
+        states: Sequence[Stored] = (),
+        tensors: Mapping[str, Mapping[str, Any]],
+        documents: Mapping[str, Any] | None = None,
+        files: Mapping[str, Path | bytes] | None = None,
+        journals: Mapping[str, int] | None = None,
+        digests: Mapping[str, str] | None = None,
+        score: float | None = None,
+        place: str = "cpu",
+    ) -> Prepared:
+        """What `commit` will write, examined; nothing is written yet. The arguments are those of `save`."""
         if score is not None and not math.isfinite(score):
             raise UsageError(f"the score of step {step} is {score}: pass a finite number, or None for no score.")
         contents = _contents(tensors, documents or {}, files or {})
@@ -164,7 +216,6 @@ class Store:
             if (bad := state.broken()) is not None:
                 raise StorageError(f"tensor {bad} holds a value that is not finite; it is not saved.")
         self._require_space(sum(size for size, _ in contents.values()) + sum(state.nbytes for state in states))
-        temporary = self.path / f".tmp-{step}-{uuid.uuid4().hex}"
         head = {
             "schema": manifest.SCHEMA,
             "step": step,
@@ -176,8 +227,14 @@ class Store:
             "journal_digests": dict(digests or {}),
             "environment": manifest.environment(place),
         }
+        return Prepared(step, tuple(states), contents, head)
+
+    def commit(self, prepared: Prepared) -> Path:
+        """Writes a checkpoint that was prepared; the errors are those of `save`."""
+        final = self.folder(prepared.step)
+        temporary = self.path / f".tmp-{prepared.step}-{uuid.uuid4().hex}"
         try:
-            _write_tree(temporary, states, contents, head)
+            _write_tree(temporary, prepared.states, prepared.contents, prepared.head)
             disk.rename(temporary, final, point="checkpoint")
         finally:
             shutil.rmtree(temporary, ignore_errors=True)

@@ -18,14 +18,16 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from assay.errors import StorageError, UsageError
+from assay.errors import AssayError, ProcessLost, StorageError, UsageError
+from assay.host.beside import Beside
 from assay.host.files import read_json
 from assay.record import damage, disk, jsonl, manifest, rollouts
-from assay.record.checkpoint import KEEP, RESERVE, Best, Checkpoint, Store
+from assay.record.checkpoint import KEEP, RESERVE, Best, Checkpoint, Prepared, Store
 from assay.record.jsonl import PATIENCE, Journal
 from assay.record.lock import Lock
 
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 SCHEMA = 1
+BESIDE = 64 << 20
+"""Bytes of a checkpoint from which on it may be written beside training: smaller ones are on the disk in a moment."""
 JournalName = Literal["metrics", "evals", "rollouts"]
 JOURNALS: tuple[JournalName, ...] = ("metrics", "evals", "rollouts")
 LEARNT = "learnt.txt"
@@ -55,6 +59,8 @@ class RunFolder:
         self.noticed: tuple[str, ...] = ()  # sentences about records that were found changed when the run was opened
         self._lock = lock
         self._failed_saves = self._failed_rollouts = 0
+        self._writing: Beside[list[str]] = Beside()  # a checkpoint; gives sentences about what failed after its commit
+        self._writing_step = 0
         self._journals: dict[str, Journal] = {}
 
     @classmethod
@@ -150,6 +156,7 @@ class RunFolder:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         try:
             if kind is None:
+                self.settle()
                 with disk.storage_errors(f"writing the last records of {self.path}"):
                     for journal in self._journals.values():
                         journal.flush()
@@ -157,12 +164,19 @@ class RunFolder:
             self.close()
 
     def close(self) -> None:
-        """Releases the lock. Records that wait in memory are lost; leaving the `with` block writes them first."""
-        for journal in self._journals.values():
-            journal.close()
-        self._journals = {}
-        if self._lock is not None:
-            self._lock.release()
+        """Releases the lock, when no checkpoint is being written any more. Records that wait in memory are lost;
+        leaving the `with` block writes them first.
+        """
+        try:
+            self.settle()
+        except AssayError as error:
+            self._note(str(error))
+        finally:
+            for journal in self._journals.values():
+                journal.close()
+            self._journals = {}
+            if self._lock is not None:
+                self._lock.release()
 
     def append(self, name: JournalName, record: Mapping[str, Any]) -> bool:
         """Appends one record, which must have a `step`. False if the disk failed; the record then waits in memory."""
@@ -253,35 +267,82 @@ class RunFolder:
         files: Mapping[str, Path | bytes] | None = None,
         score: float | None = None,
         place: str = "cpu",
+        beside: bool = False,
     ) -> bool:
         """Saves a checkpoint and removes old ones. False if the disk failed; the run may go on then.
 
         `score` is the held-out score of this step; the checkpoint with the highest score is never removed. Raises
         StorageError at the third failure in a row, and at once for values that must not be saved, such as NaN weights.
+
+        With `beside` a large checkpoint is copied in memory, if there is room, and written while the caller goes on.
+        One is under way at most. What came of it is told by the next save, or by `settle`, as of one that was waited
+        for; until it is whole, older checkpoints stay.
         """
         self._require_lock()
+        self.settle()
         try:
             offsets = {name: journal.sync() for name, journal in self._journals.items()}
             digests = {name: journal.digest for name, journal in self._journals.items()}
-            content = {"states": states, "tensors": tensors, "documents": documents, "files": files}
-            self.store.save(step, **content, journals=offsets, digests=digests, score=score, place=place)
+            if self.store.committed(step) is None:
+                content = {"states": states, "tensors": tensors, "documents": documents, "files": files}
+                about = {"journals": offsets, "digests": digests, "score": score, "place": place}
+                prepared = self.store.prepared(step, **content, **about)
+                if beside and prepared.nbytes >= BESIDE and prepared.has_room:
+                    self._writing_step = step
+                    self._writing.begin(partial(self._commit, prepared.kept(), score))
+                    return True
+                self.store.commit(prepared)
         except OSError as error:
-            self._failed_saves += 1
-            self._note(f"the checkpoint of step {step} was not saved: {error}")
-            if self._failed_saves >= PATIENCE:
-                raise StorageError(
-                    f"{self._failed_saves} saves in a row failed, the last with: {error}. "
-                    "Free some space or repair the disk, then `assay resume`."
-                ) from error
-            return False
-        self._failed_saves = 0
+            return self._failed_save(step, error)
+        return self._saved(self._retain(step, score))
+
+    def wait(self) -> None:
+        """Waits until no checkpoint is being written, and leaves what came of it to the next save or `settle`."""
+        self._writing.wait()
+
+    def settle(self) -> None:
+        """Waits until no checkpoint is being written. A failure counts as that of a save that was waited for."""
+        try:
+            if (failures := self._writing.end()) is not None:
+                self._saved(failures)
+        except OSError as error:
+            self._failed_save(self._writing_step, error)
+        except ProcessLost as error:  # who computes with these processes is told, too
+            self._note(f"the checkpoint of step {self._writing_step} was not saved: {error}")
+
+    def _commit(self, prepared: Prepared, score: float | None) -> list[str]:
+        self.store.commit(prepared)
+        return self._retain(prepared.step, score)
+
+    def _retain(self, step: int, score: float | None) -> list[str]:
+        """Marks the best checkpoint and removes old ones, after a newer one is whole; sentences about what failed."""
+        failures = []
         if score is not None:
-            self.mark_best(step, score)
+            try:
+                self.store.mark_best(step, score)
+            except OSError as error:
+                failures.append(f"step {step} was not marked as the best: {error}")
         try:
             self.store.retain()
         except OSError as error:
-            self._note(f"old checkpoints were not removed: {error}")
+            failures.append(f"old checkpoints were not removed: {error}")
+        return failures
+
+    def _saved(self, failures: Sequence[str]) -> bool:
+        self._failed_saves = 0
+        for failure in failures:
+            self._note(failure)
         return True
+
+    def _failed_save(self, step: int, error: OSError) -> bool:
+        self._failed_saves += 1
+        self._note(f"the checkpoint of step {step} was not saved: {error}")
+        if self._failed_saves >= PATIENCE:
+            raise StorageError(
+                f"{self._failed_saves} saves in a row failed, the last with: {error}. "
+                "Free some space or repair the disk, then `assay resume`."
+            ) from error
+        return False
 
     def mark_best(self, step: int, score: float) -> bool:
         """Marks a saved step as the best, which is never removed, if its score is the highest so far; True if it is."""
@@ -296,7 +357,10 @@ class RunFolder:
         return self.store.best()
 
     def load(self, step: int | None = None) -> Checkpoint | None:
-        """The newest undamaged checkpoint, or the one of `step`; None if the run never saved a checkpoint."""
+        """The newest undamaged checkpoint, or the one of `step`; None if the run never saved a checkpoint. One that is
+        being written is waited for.
+        """
+        self.settle()
         with disk.storage_errors(f"loading a checkpoint of {self.path}"):
             return self.store.load(step, repair=self._lock is not None)
 
@@ -321,8 +385,13 @@ class RunFolder:
                     target = disk.free_name(self.path / "orphans", source.stem, source.suffix)
                     disk.rename(source, target, point="rewind")
 
-    def write_rollouts(self, step: int, columns: Mapping[str, Sequence[Any]]) -> bool:
-        """Writes the rollouts of a step. False if the disk failed; StorageError at the third failure in a row."""
+    def write_rollouts(
+        self, step: int, columns: Mapping[str, Sequence[Any]], *, left_out: Mapping[str, int] | None = None
+    ) -> bool:
+        """Writes the rollouts of a step. False if the disk failed; StorageError at the third failure in a row.
+
+        `left_out`: role -> how many of its rows are not among them, which the record of the file says.
+        """
         self._require_lock()
         try:
             path = rollouts.write_rollouts(self.path / "rollouts", step, columns)
@@ -334,7 +403,7 @@ class RunFolder:
                 raise StorageError(f"{self._failed_rollouts} steps in a row lost their rollouts: {error}.") from error
             return False
         self._failed_rollouts = 0
-        return self.append("rollouts", {"step": step, **entry})
+        return self.append("rollouts", {"step": step, **entry, "left_out": dict(left_out or {})})
 
     def rollout_steps(self) -> list[int]:
         names = (re.fullmatch(r"step-(\d{8,})\.parquet", path.name) for path in (self.path / "rollouts").glob("*"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -38,19 +39,42 @@ def rollout_table(
     *,
     step: int,
     batches: Sequence[Batch] = (),
+    places: Sequence[int] | None = None,
 ) -> dict[str, list[Any]]:
-    """The columns of the file, with one entry for each row.
+    """The columns of the file, with one entry for each row, or for those at `places` alone.
 
     Token columns (log-probabilities, entropy, advantage, ...) hold a list over the tokens of the completion, or None if
     the run did not compute it. Columns that credit computed, such as the advantage, come from the batch of `batches` in
-    which the row trained. Each reward part has a column `reward/<name>`, and each reward of which it
-    is made a column `reward/<name>/<part>`, with None for rows that lack this part.
+    which the row trained; a batch knows its rows by their places among `rows`, for copies of a row share its request.
+    Each reward part has a column `reward/<name>`, and each reward of which it is made a column `reward/<name>/<part>`,
+    with None for rows that lack this part.
     """
-    trained = {request: (batch, i) for batch in batches for i, request in enumerate(batch.request)}
-    records = [_record(row, decode, step, trained.get(_episode(row).request.id)) for row in rows]
+    trained = {place: (batch, i) for batch in batches if batch.place is not None for i, place in enumerate(batch.place)}
+    kept = range(len(rows)) if places is None else places
+    records = [_record(rows[place], decode, step, trained.get(place)) for place in kept]
     parts = sorted({name for record in records for name in record if name.startswith("reward/")})
     names = (*_INTEGER, *_TEXT, *_REAL, *parts, *_FLAG, *_STREAMS)
     return {name: [record.get(name) for record in records] for name in names}
+
+
+def shared_out(rows: Sequence[Row], most: int) -> list[int]:
+    """The places of at most `most` rows, ascending, with a fair share for each role: no role gets more than another
+    that has rows left. What cannot be shared evenly goes to roles that train first. A role keeps its first rows.
+    """
+    numbers, counts = list[int](), Counter[str]()  # of each row within its role
+    for row in rows:
+        numbers.append(counts[row.role])
+        counts[row.role] += 1
+    trains = {row.role for row in rows if row.in_loss}
+    turns = sorted(range(len(rows)), key=lambda place: (numbers[place], rows[place].role not in trains))
+    return sorted(turns[: max(0, most)])
+
+
+def left_out(rows: Sequence[Row], places: Sequence[int]) -> dict[str, int]:
+    """Role -> how many of its rows are not among those at `places`; only roles that miss some."""
+    missing = Counter(row.role for row in rows)
+    missing.subtract(rows[place].role for place in places)
+    return {role: count for role, count in sorted(missing.items()) if count}
 
 
 def _episode(row: Row | Episode) -> Episode:

@@ -83,10 +83,10 @@ class Saving:
     """
 
     every: int = 25  # steps between checkpoints
-    minutes: Positive = 30.0  # since the last checkpoint, after which a step saves one: the most that a crash can lose
+    minutes: Positive = 30.0  # since the last checkpoint, after which a step saves one: what a crash can lose
     keep: int = 2  # the newest checkpoints, beside the best one; older ones are deleted
     rollouts_every: int = 25  # steps between saved rollouts; 0: only those of the first and the last step
-    rollouts_max: int = 512  # the most rollouts that are saved of one step
+    rollouts_max: int = 512  # the most rollouts that are saved of one step; each role has a fair share
 
 
 @dataclass(frozen=True)

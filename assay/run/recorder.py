@@ -19,7 +19,7 @@ from assay.memory import Memory, columns
 from assay.models import Models
 from assay.record.folder import RunFolder
 from assay.record.measure import step_stats
-from assay.record.rollouts import rollout_table
+from assay.record.rollouts import left_out, rollout_table, shared_out
 from assay.record.signals import StopFlag
 from assay.rng import Key
 from assay.run import faults
@@ -103,7 +103,7 @@ class Recorder:
             self._evaluate("test", memory, models)
             if "valid" in self.exams:
                 self.panel.update(0, self._evaluate("valid", memory, models))
-            self._save(memory, models)
+            self._save(memory, models, beside=True)
         if self.page:
             self.page.now()
         self.settled = (memory, models)
@@ -118,7 +118,7 @@ class Recorder:
             self.stop.check()
 
     def keep(self) -> None:
-        """Saves a checkpoint of the state before this step, if no weight has changed since then."""
+        """Saves a checkpoint of the state before this step, if no weight has changed since then, and waits for it."""
         if self.settled and self.entered[0] in STILL:
             self._save(*self.settled)
 
@@ -156,7 +156,8 @@ class Recorder:
         if last:
             self._evaluate("test", memory, models)
         if saves := scored or last or ending or bool(self.stop) or self._save_is_due(memory.step):
-            self._save(memory, models, score=_score(stats) if scored else None)
+            goes_on = not (last or ending or self.stop)
+            self._save(memory, models, score=_score(stats) if scored else None, beside=goes_on)
         self.panel.update(memory.step, stats)
         if self.page:
             self.page.turn()
@@ -168,6 +169,7 @@ class Recorder:
         if self.stop and not last:
             if not saves:  # it was asked for since
                 self._save(memory, models)
+            self.folder.settle()
             self.stop.check()
 
     def _evaluate(self, name: str, memory: Memory, models: Models) -> dict[str, float]:
@@ -194,7 +196,7 @@ class Recorder:
         ours = self.experiment
         return rewarding(ours.recipe, ours.pool, self.codec, memory, models, micro_tokens=ours.machine.micro_tokens)
 
-    def _save(self, memory: Memory, models: Models, score: float | None = None) -> None:
+    def _save(self, memory: Memory, models: Models, score: float | None = None, *, beside: bool = False) -> None:
         failpoint("loop.save")
         names = [name for name in models if self.saved(name)]
         counters = {name: {"version": models[name].version} for name in names}
@@ -206,6 +208,7 @@ class Recorder:
             files=self.files,
             score=score,
             place=models["policy"].place,
+            beside=beside,
         )
         self.saved_at = time.monotonic()
 
@@ -217,8 +220,9 @@ class Recorder:
     def _write_rollouts(
         self, step: int, episodes: Sequence[Episode], rows: Sequence[Row], batches: Sequence[Batch]
     ) -> None:
-        shown = list(rows[: self.experiment.saving.rollouts_max])
-        self.folder.write_rollouts(step, rollout_table(shown, self.codec.decode, step=step, batches=batches))
+        places = shared_out(rows, self.experiment.saving.rollouts_max)
+        table = rollout_table(rows, self.codec.decode, step=step, batches=batches, places=places)
+        self.folder.write_rollouts(step, table, left_out=left_out(rows, places))
 
     def _due(self, every: int, step: int) -> bool:
         return every > 0 and step % every == 0

@@ -332,10 +332,11 @@ def _run(
                 policy = with_adapter(experiment, load_model(experiment))  # engines have trained the one that they took
                 say(f"warning: {str(error).rstrip('.')}. All processes are started again from step {memory.step}.")
             except EndpointError as error:
-                how = f"`assay resume {folder.path}` continues from the last checkpoint."
+                goes_on = "continues from the last checkpoint" if folder.store.steps() else "begins the run again"
+                how = f"`assay resume {folder.path}` {goes_on}."
                 if restarts:
                     raise Stopped(f"{error} {how}") from error
-                if type(error) is EndpointError and folder.store.steps() and "assay resume" not in str(error):
+                if type(error) is EndpointError and "assay resume" not in str(error):
                     raise EndpointError(f"{error} {how}") from error
                 raise
 
@@ -417,6 +418,7 @@ def _train(
                     f"{str(error).split(';')[0]}; `assay resume {folder.path}` continues from there."
                 ) from error
             finally:
+                folder.wait()  # the models that it is a copy of end with this block
                 page.now()  # also after a stop or an error
         for failure in folder.failures:
             shown.note(f"warning: {failure}")

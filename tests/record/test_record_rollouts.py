@@ -13,11 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.credit.pack import pack
+from assay.credit.pack import BatchRule, credit, pack
 from assay.errors import StorageError
 from assay.host import failpoint
+from assay.memory import Memory
 from assay.record import RunFolder
-from assay.record.rollouts import read_rollouts, rollout_table, write_rollouts
+from assay.record.rollouts import left_out, read_rollouts, rollout_table, shared_out, write_rollouts
 from assay.streams import streams_of
 from assay.types import Batch, Episode, Origin, Problem, Request, Reward, Row, Segment, Verdict
 
@@ -51,7 +52,8 @@ def episode(sample: int = 0, **changes: Any) -> Episode:
 def credited(one: Episode, *advantage: float) -> Batch:
     """The batch in which it trained, behind another answer; a critic is to learn 0.5 of every state."""
     other = Row(episode(7), advantage=np.full(3, 9.0), target=np.full(3, 0.25, np.float32))
-    return pack([other, Row(one, advantage=np.array([0.0, *advantage]), target=np.full(3, 0.5, np.float32))])
+    mine = Row(one, advantage=np.array([0.0, *advantage]), target=np.full(3, 0.5, np.float32))
+    return pack([other, mine], places=[5, 0])
 
 
 def test_the_columns_of_an_episode() -> None:
@@ -80,6 +82,53 @@ def test_a_row_adds_its_marks_and_its_forwards() -> None:
     assert table["weight"] == [0.5] and table["batch"] == ["x"]
     assert table["old"] == [[-1, -2, -3]] and table["ref"] == [[-2, -3, -4]]
     assert table["advantage"] == [None] and table["target"] == [None]
+
+
+def of_role(role: str, sample: int, **changes: Any) -> Row:
+    one = episode(sample)
+    return Row(dataclasses.replace(one, request=dataclasses.replace(one.request, role=role)), **changes)
+
+
+def test_copies_of_a_row_have_each_its_own_advantage() -> None:
+    """One request trains three times, in two batches, and stands a fourth time outside of the loss."""
+
+    def numbered(rows: Any, *, memory: Memory) -> list[Row]:
+        return [row.mark(advantage=np.full(3, float(i))) for i, row in enumerate(rows, start=1)]
+
+    copy = Row(episode())
+    left = copy.mark(in_loss=False, in_denominator=False)
+    rows = [copy.mark(batch="b"), left, copy.mark(in_group=False), copy.mark(batch="a", weight=2.0)]
+    batches = credit(rows, Memory(0), rule_of=lambda role: BatchRule((numbered,), "policy"))
+    table = rollout_table(rows, decode, step=1, batches=batches)
+    assert table["advantage"] == [[1.0] * 3, None, [0.0] * 3, [6.0] * 3]
+    some = rollout_table(rows, decode, step=1, batches=batches, places=[0, 3])
+    assert some["advantage"] == [[1.0] * 3, [6.0] * 3] and some["batch"] == ["b", "a"]
+
+
+def test_the_limit_is_shared_among_roles_and_odd_ones_go_to_what_trains() -> None:
+    answers = [of_role("policy", i, in_loss=False) for i in range(6)]
+    verdicts = [of_role("verifier", i) for i in range(3)]
+    rows = [*answers, *verdicts]
+    found = {most: shared_out(rows, most) for most in (0, 1, 4, 5, 8, 9, 99)}
+    assert found[0] == [] and found[1] == [6] and found[4] == [0, 1, 6, 7] and found[5] == [0, 1, 6, 7, 8]
+    assert found[8] == [0, 1, 2, 3, 4, 6, 7, 8] and found[9] == found[99] == list(range(9))
+    assert left_out(rows, found[5]) == {"policy": 4} and left_out(rows, found[9]) == {}
+    assert left_out(rows, found[0]) == {"policy": 6, "verifier": 3}
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcd"), st.booleans()), max_size=24), st.integers(0, 30))
+def test_no_role_has_more_than_another_that_misses_some(drawn: list[tuple[str, bool]], most: int) -> None:
+    rows = [of_role(role, i, in_loss=trains) for i, (role, trains) in enumerate(drawn)]
+    kept = shared_out(rows, most)
+    assert kept == sorted(set(kept)) and len(kept) == min(most, len(rows))
+    counts = {role: sum(rows[place].role == role for place in kept) for role, _ in drawn}
+    missing, training = left_out(rows, kept), {role for role, trains in drawn if trains}
+    for role in missing:
+        assert all(counts[role] >= count - 1 for count in counts.values())
+        if role in training:
+            assert all(counts[role] >= count for other, count in counts.items() if other not in training)
+        places = [place for place, row in enumerate(rows) if row.role == role]
+        assert [place for place in places if place in kept] == places[: counts[role]], "its first rows"
 
 
 OF_0_1_0 = {

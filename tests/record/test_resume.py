@@ -66,6 +66,30 @@ def test_a_kill_at_every_point_of_a_save_changes_nothing(tmp_path: Path) -> None
     assert not missed, f"the run never came by {missed}"
 
 
+FEW = ["checkpoint.before_write", "checkpoint.before_rename", "checkpoint.after_rename", "retention.after_rename"]
+
+
+@pytest.mark.parametrize(
+    ("moments", "points"),
+    [pytest.param(5, FEW, marks=pytest.mark.slow), pytest.param(40, SAVE_POINTS, marks=pytest.mark.deep)],
+)
+def test_a_kill_while_a_checkpoint_is_written_beside_training_changes_nothing(
+    tmp_path: Path, moments: int, points: Sequence[str]
+) -> None:
+    """At points of a save, and at random moments, of which many find one under way."""
+    shares = np.random.default_rng(6).uniform(0.05, 0.95, size=moments)
+    scenarios = [{"name": f"moment-{i}", "after": float(share), "beside": True} for i, share in enumerate(shares)]
+    for name in points:
+        armed = f"{name}:kill:{VISITS[name.split('.')[0]]}"
+        scenarios.append({"name": name, "failpoint": armed, "beside": True})
+    results = list(kills(tmp_path, scenarios))
+    require_equal(results)
+    missed = [result["name"] for result in results[1 + moments :] if not result["killed"]]
+    assert not missed, f"the run never came by {missed}"
+    found = [result["writing"] and result["hit"] != "save" for result in results[1:]]
+    assert any(found), "no kill came while a thread was writing"
+
+
 @pytest.mark.deep
 def test_a_hundred_random_kills(tmp_path: Path) -> None:
     shares = np.random.default_rng(100).uniform(0.02, 0.98, size=100)

@@ -12,7 +12,7 @@ from small_runs import Shell, came_to, make_model, steps_of, train_line
 
 from assay.errors import EndpointError, ProcessLost
 from assay.record import RunFolder
-from assay.run import recorder
+from assay.run import recorder, session
 from assay.run.recorder import Recorder
 
 pytestmark = pytest.mark.slow
@@ -75,6 +75,19 @@ def test_a_service_that_is_gone_ends_the_command_with_how_to_go_on(
     losing(monkeypatch, {2: 1}, EndpointError("the judge does not answer."), saved=True)
     ended = shell(*train_line(model, tmp_path / "run", saving_every=1))
     assert ended.code == 69 and "the judge does not answer. `assay resume" in ended.err
+
+
+def test_a_server_that_ends_before_there_is_a_checkpoint_ends_the_command_with_how_to_go_on(
+    shell: Shell, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ended(*_: Any) -> Any:
+        raise EndpointError("a sampler of Assay's engine ended.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(session, "open_models", ended)
+        refused = shell(*train_line(model, tmp_path / "run"))
+    assert refused.code == 69 and f"ended. `assay resume {tmp_path / 'run'}` begins the run again" in refused.err
+    assert shell("resume", tmp_path / "run").code == 0 and steps_of(tmp_path / "run") == [1, 2, 3, 4]
 
 
 def test_a_checkpoint_is_written_after_so_many_minutes_at_the_latest(

@@ -197,6 +197,18 @@ def test_a_file_that_does_not_come_to_an_end_when_imported_is_refused(end: str, 
     assert "while it was imported" in str(caught.value) or ", line 2: importing it took more" in str(caught.value)
 
 
+@pytest.mark.parametrize("by", ["SIGKILL", "SIGSTOP"])
+def test_a_process_that_is_hurt_while_it_imports_the_file_is_started_once_more(by: str, tmp_path: Path) -> None:
+    path, mark = tmp_path / "my.py", tmp_path / "hurt"
+    once = f"if not mark.exists():\n    mark.touch()\n    os.kill(os.getpid(), signal.{by})\n"
+    head = f"import os, signal\nfrom pathlib import Path\nmark = Path({str(mark)!r})\n"
+    path.write_text(f"{head}{once}\ndef f(completions):\n    return [1.0] * len(completions)\n")
+    assert len(load([parse(f"{path}:f")], still=0.5)) == 1 and mark.exists()
+    path.write_text("import os\nos.kill(os.getpid(), 9)\n\ndef f(completions): ...\n")
+    with pytest.raises(ConfigError, match="was ended by SIGKILL while it was imported"):
+        load([parse(f"{path}:f")])
+
+
 # --- hanging ------------------------------------------------------------------------------------------------
 
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import copy
 import itertools
+import time
 import weakref
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -284,6 +286,11 @@ class ShardedLearner:
         self.version = version
 
 
+Named = list[tuple[str, dict[str, str]]]
+"""Files, each with its tensors' names and their keys in the state."""
+LOOK = 0.2  # seconds between two looks at whether ranks have written what they keep
+
+
 @dataclass(frozen=True)
 class RankState:
     """The state of a sharded parameter set: files that ranks write together, each some whole tensors."""
@@ -303,17 +310,37 @@ class RankState:
     def broken(self) -> str | None:
         return next((found for found in self.learner._do("broken") if found is not None), None)
 
+    def has_room(self, size: int) -> bool:
+        """Each rank keeps its part, so that a machine holds as many parts as it has ranks."""
+        most = max(Counter(self.learner._do("node")).values())
+        return all(self.learner._do("has_room", size * most // self.learner.ranks.group.size))
+
+    def kept(self) -> KeptState:
+        self.learner._do("keep", list(self.named().values()))
+        return KeptState(self)
+
     def write(self, folder: Path, write: WriteFile) -> dict[str, tuple[int, str]]:
         written: dict[str, tuple[int, str]] = {}
+        for named in self.named().values():
+            for found in self.learner._do("write", named, folder, write):
+                written |= found
+        return written | self.write_indices(folder, write)
+
+    def named(self) -> dict[str, Named]:
+        """The files of each group, by the group's name."""
+        found: dict[str, Named] = {}
         for name, (prefix, many) in self.groups.items():
             keys = [key for key in self.entries if key.startswith(prefix)]
             files = self._spread(name, keys, many)
-            named = [(file, {key.removeprefix(prefix): key for key in some}) for file, some in files.items()]
-            for found in self.learner._do("write", named, folder, write):
-                written |= found
+            found[name] = [(file, {key.removeprefix(prefix): key for key in some}) for file, some in files.items()]
+        return found
+
+    def write_indices(self, folder: Path, write: WriteFile) -> dict[str, tuple[int, str]]:
+        written = {}
+        for name, files in self.named().items():
             if len(files) > 1:
-                size = sum(self._size(key) for key in keys)
-                index = index_of({n: file for file, content in named for n in content}, size)
+                size = sum(self._size(key) for _, content in files for key in content.values())
+                index = index_of({n: file for file, content in files for n in content}, size)
                 written[f"{name}.index.json"] = write(folder / f"{name}.index.json", [index])
         return written
 
@@ -334,6 +361,45 @@ class RankState:
     def _size(self, key: str) -> int:
         shape, dtype = self.entries[key]
         return int(np.prod(shape)) * dtype.itemsize
+
+
+@dataclass(frozen=True)
+class KeptState:
+    """A state that the ranks hold in memory as it was, each its files, and write while they go on."""
+
+    state: RankState
+
+    @property
+    def nbytes(self) -> int:
+        return self.state.nbytes
+
+    @property
+    def folders(self) -> list[str]:
+        return self.state.folders
+
+    def broken(self) -> str | None:
+        return None  # it was asked before the state was kept
+
+    def has_room(self, size: int) -> bool:
+        return True
+
+    def kept(self) -> KeptState:
+        return self
+
+    def write(self, folder: Path, write: WriteFile) -> dict[str, tuple[int, str]]:
+        self.state.learner._do("begin_writing", folder, write)
+        ended: dict[int, Any] = {}
+        while len(ended) < self.state.learner.ranks.group.size:
+            time.sleep(LOOK)
+            for rank, found in enumerate(self.state.learner._do("ended_writing")):
+                if found is not None:
+                    ended.setdefault(rank, found)
+        written: dict[str, tuple[int, str]] = {}
+        for found in ended.values():
+            if isinstance(found, OSError):
+                raise found
+            written |= found
+        return written | self.state.write_indices(folder, write)
 
 
 def skeleton_of(model: Transformer | Foreign) -> Transformer | Foreign:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import shutil
+import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -58,6 +59,7 @@ class Ranks:
         self.group = group
         needs = Needs(cpus=group.threads, gpus=int(group.device.startswith("cuda")))
         launcher = launcher or Here()
+        self._asking = threading.Lock()  # who writes a checkpoint beside the loop asks, too
         self.meeting = launcher.meeting()
         self.children = self._started(launcher, needs)
         self.heard = [time.monotonic()] * group.size
@@ -110,6 +112,10 @@ class Ranks:
             raise
 
     def _ask(self, calls: Sequence[tuple[Any, ...]], *, of: Sequence[int]) -> list[Any]:
+        with self._asking:
+            return self._asked(calls, of)
+
+    def _asked(self, calls: Sequence[tuple[Any, ...]], of: Sequence[int]) -> list[Any]:
         if self.lost is not None:
             raise self.lost
         frame, last = b"", None

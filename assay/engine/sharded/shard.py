@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,11 +20,13 @@ from assay.engine.head import NUMBERS
 from assay.engine.interface import Want, WriteFile
 from assay.engine.layout import lay
 from assay.engine.optimiser import AdamW
+from assay.engine.sharded.kept import Kept, Written
 from assay.engine.sharded.network import Ask, PackedNetwork, PaddedNetwork, shard
 from assay.engine.sharded.optimiser import ShardedAdamW, local
 from assay.engine.state import disturb
 from assay.errors import StorageError
 from assay.host import tensors
+from assay.host.space import holds_twice
 from assay.policy.adapted import mergeable, own, stored
 from assay.policy.foreign import Foreign
 from assay.policy.safetensors_folder import opened
@@ -89,6 +92,7 @@ class Shard:
         self.held: dict[int, dict[str, Tensor]] = {}  # the leaves of each forward pass that waits for its backward pass
         self.start: dict[str, Tensor] | None = None
         self.plain: dict[str, Tensor] = {}  # the weights before they were disturbed
+        self.kept = Kept()
 
     # Learning
 
@@ -278,6 +282,24 @@ class Shard:
         if failure is not None:
             raise failure
         return written
+
+    def node(self) -> str:
+        return platform.node()
+
+    def has_room(self, size: int) -> bool:
+        return holds_twice(size)
+
+    def keep(self, groups: Sequence[Sequence[tuple[str, Mapping[str, str]]]]) -> None:
+        """Copies what `write` would write, so that it may be written while the weights go on to change."""
+        self.kept.clear()
+        for files in groups:
+            self.write(files, Path(), self.kept.take)
+
+    def begin_writing(self, folder: Path, write: WriteFile) -> None:
+        self.kept.begin(folder, write)
+
+    def ended_writing(self) -> Written | OSError | None:
+        return self.kept.ended()
 
     def read(self, files: Mapping[str, Path], names: Mapping[str, str]) -> None:
         """Loads this rank's shares of a state: key -> the file that has it, and its name there."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+import signal
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -64,13 +65,25 @@ class FunctionProcess:
         """
         self.place, self.functions, self.seconds, self.still = place, dict(functions), seconds, still
         self._stopped: float | None = None  # since when it stands still
+        self._hurt = False  # whether it was killed or stopped while it imported the file
         self.child: Child | None = None
         self.files: dict[str, str] = {}
         self.working: tuple[str, ...] = ()  # the functions that are at work
         self.since = 0.0  # when they began, by time.monotonic
 
     def load(self) -> dict[str, Loaded]:
-        """Starts the process, which imports the file. An error of the import is raised here."""
+        """Starts the process, which imports the file. An error of the import is raised here. A process that is killed
+        or stopped meanwhile is started once more, because that says nothing of the file.
+        """
+        try:
+            return self._imported()
+        except ConfigError:
+            if not self._hurt:
+                raise
+        return self._imported()
+
+    def _imported(self) -> dict[str, Loaded]:
+        self._hurt = False
         child = self.child = Child(PROGRAM)
         child.send(json.dumps([self.place, self.functions]).encode())
         since = time.monotonic()
@@ -83,11 +96,13 @@ class FunctionProcess:
                     self.files = {name: one.file for name, one in loaded.items()}
                     return loaded
                 if gone:
+                    self._hurt = signal.SIGKILL.name in child.ending()
                     raise ConfigError(
                         f"{self.place}{child.place(self.place)}: it {child.ending()} while it was imported. A file of "
                         "reward functions only defines them."
                     )
                 if self._stands():
+                    self._hurt = True
                     raise ConfigError(f"{self.place}: its process {self._still} while it was imported.")
             raise ConfigError(
                 f"{self.place}{child.place(self.place)}: importing it took more than {self.seconds:g} s. A file of "

@@ -18,6 +18,7 @@ from assay.lab.trial import small_run
 from assay.memory import Memory
 from assay.methods.heimdall.verifier import AskVerdicts, ShowVerdicts, VerdictAgrees, ask_verdicts
 from assay.part import bind
+from assay.record import RunFolder
 from assay.types import Episode
 from assay.verifiers.elections import majority, pessimistic
 
@@ -158,9 +159,19 @@ def test_a_verifier_learns() -> None:
     shown("change of the frozen solver", abs(np.mean(solved[-10:]) - np.mean(solved[:10])), below=0.02)
 
 
-def test_three_steps_of_training(tmp_path: Path) -> None:
+def test_three_steps_of_training_and_rollouts_of_the_role_that_trains(tmp_path: Path) -> None:
+    """Verdicts are asked for after all answers, and have their share of 6 rows all the same."""
+
     def even(completions: object, **_: object) -> list[float]:
         return [float(sum(map(ord, text)) % 2) for text in completions]  # type: ignore[attr-defined]
 
-    for record in small_run("heimdall", tmp_path, reward=even).metrics():
+    saving = {"saving.rollouts_every": 1, "saving.rollouts_max": 6}
+    made = small_run("heimdall", tmp_path, reward=even, settings=saving)
+    for record in made.metrics():
         assert record["rollouts"] >= 8
+    folder = RunFolder.read_only(made.path)
+    for record in folder.read("rollouts"):
+        roles = folder.rollouts(record["step"], ["role"])["role"]
+        missing, all_rows = record["left_out"], int(made.metrics()[record["step"] - 1]["rollouts"])
+        assert len(roles) == 6 and sum(missing.values()) == all_rows - 6
+        assert roles.count("verifier") == 3 or "verifier" not in missing

@@ -30,6 +30,7 @@ from assay.methods.meml_grpo.experts import (
 from assay.methods.meml_grpo.lessons import MUTUAL, lessons
 from assay.part import bind
 from assay.recipe import Recipe, check
+from assay.record import rollout_table
 from assay.rng import Key
 from assay.types import Origin, Request, Row
 
@@ -172,6 +173,22 @@ def test_a_run_teaches_first_and_then_learns_from_each_other() -> None:
             special = np.isin(tokens, [MUTUAL, GOLD])
             assert not batch.advantage[special].any() and batch.mask[special].all()
             assert not batch.counted[special].any(), "not in the denominator of the policy's loss"
+
+
+def test_rollouts_show_an_answer_and_its_copy_with_the_advantage_of_each() -> None:
+    notes, _ = run(small(num_steps=4), beginner(), pool=POOL, codec=Codec())
+    originals = 0
+    for step, (rows, batches) in enumerate(zip(notes.rows, notes.batches, strict=True)):
+        shown = rollout_table(rows, Codec().decode, step=step, batches=batches)["advantage"]
+        copied = {row.episode.request.id for row in rows if row.tag == MUTUAL}
+        for row, advantage in zip(rows, shown, strict=True):
+            if row.tag == MUTUAL:
+                assert not any(advantage)
+            elif row.episode.request.id in copied:
+                group = [other.reward for other in rows if other.group == row.group and other.in_group]
+                assert any(advantage) == (len(set(group)) > 1)
+                originals += any(advantage)
+    assert originals > 0
 
 
 @pytest.mark.slow
