@@ -18,7 +18,7 @@ CLIPS |= dict.fromkeys(("gfpo", "gfpo-efficiency", "gfpo-adaptive"), (0.2, 0.2, 
 CLIPS |= dict.fromkeys(
     ("temp-entropy", "temp-schedule", "acereason", "deepscaler-len", "self", "nurl", "meml-grpo", "synthrl"), PLAIN
 )
-CLIPS |= {"drive": (0.2, 0.28, None), "attnrl": (0.2, 0.28, 3.0)}
+CLIPS |= {"drive": (0.2, 0.28, None), "attnrl": (0.2, 0.28, None)}
 CLIPS |= dict.fromkeys(("clpo", "clpo-rewriter", "j1", "j1-pointwise", "cloud"), PLAIN)
 LIKE = dict.fromkeys(("len-dapo", "len-stop", "rlep"), "dapo")
 LIKE |= dict.fromkeys(
