@@ -44,11 +44,11 @@ HARMLESS = {
         CollectiveVote.voters Agreed.role Agreement.role Critic.model Follow.names Frozen.model Frozen.role
         Helpful.role ImplicitProcess.model ImplicitProcess.reference KeepLeftovers.of Lagged.model Lagged.role
         LearntScore.critic LearntScore.model LearntSteps.model MarkedBy.role OwnVerdicts.role Partition.model
-        PreferSteps.model PreferredBy.role RankedPairs.roles RatedBy.role RewardModel.critic RewardModel.model
-        RewardModel.role RewriterTokens.of RewriterTokens.role RubricBy.role ScoredBy.role ShowRewrites.of
-        ShowRewrites.role ShowVerdicts.role ShowVerdicts.verifier StepSearch.model Study.student Untrained.but
-        Untrained.role VoteByVerdicts.role HoldUnsolved.student Harvest.name HoldSolved.name HoldUnsolved.name
-        Recall.name Rehearse.name Study.name""",
+        PreferSteps.model PreferredBy.role RankedPairs.extremes RankedPairs.roles RatedBy.role RewardModel.critic
+        RewardModel.model RewardModel.role RewriterTokens.of RewriterTokens.role RubricBy.role ScoredBy.role
+        ShowRewrites.of ShowRewrites.role ShowVerdicts.role ShowVerdicts.verifier StepSearch.model Study.student
+        Untrained.but Untrained.role VoteByVerdicts.role HoldUnsolved.student Harvest.name HoldSolved.name
+        HoldUnsolved.name Recall.name Rehearse.name Study.name""",
     "names a reward, a score, a tag or a metric of the run's records": """
         Affine.name CallMatch.score Cascade.name Clipped.name Delta.name Gated.name Greedy.tag GreedyRelative.tag
         HoldTagged.tag KeptRules.score LimitBinds.metric Masked.name MinForm.name Misjudged.name ModelScore.score
