@@ -5,21 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 VERBS = (
-    *("train", "resume", "sample", "eval", "data", "compare", "sweep", "list", "show", "base", "export", "report"),
-    *(
-        "verify",
-        "doctor",
-        "demo",
-        "explain",
-        "get",
-        "new",
-        "claims",
-        "bank",
-        "plan",
-        "extrapolate",
-        "transfer",
-        "search",
-    ),
+    *("train", "resume", "sample", "eval", "data", "compare", "sweep", "list", "show", "base", "get", "export"),
+    *("report", "verify", "doctor", "demo", "explain", "new", "claims", "bank", "plan", "extrapolate", "transfer"),
+    "search",
 )
 EXAMPLE = Path(__file__).parents[1] / "examples" / "word_problems.jsonl"
 LINES = [
