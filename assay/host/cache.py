@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -18,3 +21,12 @@ def state_folder() -> Path:
     if chosen := os.environ.get("ASSAY_STATE"):
         return Path(chosen)
     return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "assay"
+
+
+@contextmanager
+def locked(target: Path) -> Iterator[None]:
+    """Holds the lock of a folder of the cache while it is made: of several processes one makes it."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with (target.parent / f".{target.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

@@ -76,9 +76,10 @@ def _parts() -> list[dict[str, Any]]:
 
 
 def _bases() -> list[dict[str, Any]]:
+    from assay.run import pretrained
     from assay.run.bases import BASES, describe
 
-    return [describe(made) for made in BASES.values()]
+    return [*(describe(made) for made in BASES.values()), *map(pretrained.describe, pretrained.PRETRAINED.values())]
 
 
 _LISTS = {
@@ -132,6 +133,7 @@ def card(name: str) -> dict[str, Any]:
     card("gate:clip")["used_by"]
     assay show gate:clip --json
     """
+    from assay.run import pretrained
     from assay.run.bases import BASES, describe
 
     if name.startswith("paper:"):
@@ -142,6 +144,8 @@ def card(name: str) -> dict[str, Any]:
         return _task_card(name)
     if name in BASES:
         return {"kind": "base", **describe(BASES[name]), "recipe": to_data(BASES[name])}
+    if name in pretrained.PRETRAINED:
+        return pretrained.card(pretrained.PRETRAINED[name])
     slot, _, part = name.partition(":")
     if part in SLOTS.get(slot, ()):
         return part_card(slot, part)
@@ -152,11 +156,12 @@ def _card_of_paper_or_error(name: str) -> dict[str, Any]:
     """The card of the paper with exactly this name, which is the name of nothing else."""
     from assay.lab import papers
     from assay.run.bases import BASES
+    from assay.run.pretrained import PRETRAINED
 
     if (found := papers.named(name)) is not None:
         return papers.row(found)
     parts = (f"{slot}:{part}" for slot, parts in SLOTS.items() for part in parts)
-    names = {*RECIPES, *TASKS, *BASES, *parts, *papers.names()}
+    names = {*RECIPES, *TASKS, *BASES, *PRETRAINED, *parts, *papers.names()}
     raise unknown("recipe, task, base, part or paper", name, names, "assay list recipes|tasks|bases|parts|papers")
 
 

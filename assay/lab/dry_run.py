@@ -14,7 +14,7 @@ from assay.lab.explain import factors_of, shown_stage
 from assay.policy.config import parameters
 from assay.policy.conversation import Chat
 from assay.run import data_needs, session
-from assay.run.bases import BASES, folder_of, locate
+from assay.run.bases import BASES, folder_of, locate, resolved
 from assay.run.configure import to_data
 from assay.run.context_fit import check_lengths
 from assay.run.experiment import Experiment
@@ -73,7 +73,7 @@ def files_of(experiment: Experiment) -> Files | None:
     """The files of a model folder, a run or a built base; None for a Hub model and for unknown architectures."""
     from assay.policy import load_tokenizer
 
-    shape, place = shape_of(experiment.model), Path(experiment.model)
+    shape, place = shape_of(experiment.model), Path(resolved(experiment.model))
     if not place.exists() and experiment.model in BASES:
         place = folder_of(BASES[experiment.model])
     if shape is None or not place.is_dir():

@@ -37,6 +37,7 @@ _METADATA = frozenset(
         "dtype",
         "use_cache",
         "_name_or_path",
+        "_model_name_or_path",
         "name_or_path",
         "_commit_hash",
         "bos_token_id",

@@ -18,7 +18,7 @@ from tokenizers import AddedToken, decoders, models, pre_tokenizers
 
 from assay.errors import ConfigError, DataError, StorageError
 from assay.host.files import parse_json, read_bytes
-from assay.policy import conversation
+from assay.policy import conversation, provenance
 from assay.policy.chat import CHARACTERS, OURS, PLAIN, UNOPENED, Message, names_in, render_chat
 from assay.policy.conversation import Chat, with_system
 from assay.policy.messages import marked, pictures_in, text_of
@@ -37,6 +37,7 @@ FILES = (
     "tokenizer.model",
     SETTINGS,
     conversation.FILE,
+    provenance.FILE,
 )
 LARGEST = 64 << 20  # bytes of a file; vocabularies of a quarter of a million tokens take half of it
 LONGEST_TEMPLATE = 1 << 20  # characters
@@ -72,8 +73,7 @@ class Tokenizer:
         """int32 ids of the text alone: no special tokens are added."""
         if self.alphabet is not None:
             self._check_alphabet(text)
-        with _NamingFailures(self.place):
-            return np.array(self.backend.encode(text, add_special_tokens=False).ids, dtype=np.int32)
+        return self._ids(text)
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text without special tokens and pictures. An unfinished UTF-8 character becomes U+FFFD."""
@@ -125,8 +125,7 @@ class Tokenizer:
                 f"a prompt shows a picture, and the model {self.place} reads text alone: take one that sees."
             )
         text = render_chat(template, messages, variables=seen, tools=tools, place=self.place)
-        with _NamingFailures(self.place):
-            ids = np.array(self.backend.encode(text, add_special_tokens=False).ids, dtype=np.int32)
+        ids = self._ids(text)
         return ids if self.pictures is None else self.pictures.placed(ids, shown)
 
     def speaking(self, chat: Chat) -> Tokenizer:
@@ -148,6 +147,13 @@ class Tokenizer:
         if chat != Chat():
             files[conversation.FILE] = (json.dumps(asdict(chat), indent=2) + "\n").encode()
         return replace(self, chat=chat, files=files)
+
+    def _ids(self, text: str) -> Ids:
+        with _NamingFailures(self.place):
+            try:
+                return np.array(self.backend.encode(text, add_special_tokens=False).ids, dtype=np.int32)
+            except TypeError:
+                raise _not_unicode(text) from None
 
     def _template(self, tools: bool) -> str:
         if self.template is not None:
@@ -184,6 +190,14 @@ class Tokenizer:
         if "ByteFallback" in self.decoding and len(token) == 6 and token.startswith("<0x") and token.endswith(">"):
             return bytes([int(token[3:5], 16)])
         return token.replace("▁", " ").encode() if self.decoding & {"Metaspace", "Replace"} else token.encode()
+
+
+def _not_unicode(text: str) -> DataError:
+    """The error for a text that the tokenizers library takes for none."""
+    half = next((place for place, letter in enumerate(text) if "\ud800" <= letter <= "\udfff"), 0)
+    return DataError(
+        f"character {half} of {text[:60]!r} is half of a surrogate pair, which no text in Unicode holds: remove it."
+    )
 
 
 class _NamingFailures:

@@ -6,7 +6,6 @@ Building a base is deterministic. The built model is cached under a hash of ever
 from __future__ import annotations
 
 import dataclasses
-import fcntl
 import json
 import os
 import shutil
@@ -15,14 +14,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from assay.errors import StorageError, UsageError, unknown
-from assay.host.cache import cache_folder
+from assay.host.cache import cache_folder, locked
 from assay.known import RECIPES
 from assay.part import Asking
 from assay.policy.config import EyeShape, PolicyConfig
+from assay.policy.gguf_file import is_gguf
 from assay.rng import digest
 from assay.run.configure import to_data
 from assay.run.context_fit import longest_solution
 from assay.run.experiment import Evaluation, Experiment, Machine, Saving
+from assay.run.pretrained import PRETRAINED, converted, fetched
 from assay.scale import Scale
 from assay.source import Pool, Share
 from assay.tasks import TASKS, short
@@ -194,6 +195,8 @@ BASES = {
 
 
 def base(name: str) -> Base:
+    if name in PRETRAINED:
+        raise UsageError(f"{name} is no base to be built but a pretrained model: `assay get {name}` fetches it.")
     if name not in BASES:
         raise unknown("base", name, BASES, "assay list bases")
     return BASES[name]
@@ -217,9 +220,11 @@ def base_for(pool: Pool) -> str:
 
 
 def locate(model: str) -> str:
-    """The folder or Hub id of a model that is given as a base, a run folder, a model folder or a Hub id.
+    """The folder or Hub id of a model that is given as a base, a pretrained model's name, a run folder, a model folder,
+    a GGUF file or a Hub id.
 
-    A base is built first if it is not in the cache; a run stands for the policy in its last checkpoint.
+    A base is built first if it is not in the cache, and a GGUF file converted; a pretrained model must have been
+    fetched by `assay get`; a run stands for the policy in its last checkpoint.
     """
     path = Path(model)
     if (path / "run.json").is_file():
@@ -231,11 +236,25 @@ def locate(model: str) -> str:
             raise StorageError(f"the run {path} has no checkpoint yet.")
         require_known_base(run, checkpoint.path / "policy")
         return str(checkpoint.path / "policy")
+    if is_gguf(path):
+        return str(converted(path))
+    if path.suffix.lower() == ".gguf" and not path.exists():
+        raise StorageError(f"there is no file {path}.")
     if path.exists() or "/" in model:
         return model
+    if model in PRETRAINED:
+        return str(fetched(model))
     if model not in BASES:
-        raise unknown("model folder, run or base", model, BASES, "assay list bases")
+        raise unknown("model folder, run or base", model, {*BASES, *PRETRAINED}, "assay list bases")
     return str(build(model))
+
+
+def resolved(model: str) -> str:
+    """The folder of a GGUF file or of a pretrained model, which is converted or looked up now; any other name is given
+    back as it is. So a plan can read the shape of a model before anything is trained.
+    """
+    path = Path(model)
+    return locate(model) if is_gguf(path) or (model in PRETRAINED and not path.exists()) else model
 
 
 def folder_of(made: Base) -> Path:
@@ -248,9 +267,7 @@ def build(name: str, *, quiet: bool = False, force: bool = False) -> Path:
     target = folder_of(made)
     if target.exists() and not force:
         return target
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with (target.parent / f".{target.name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # if several runs need the base, the first builds it and the others wait
+    with locked(target):  # if several runs need the base, the first builds it and the others wait
         return target if target.exists() and not force else _build(made, target, quiet=quiet)
 
 

@@ -28,9 +28,12 @@ SMALL, SMALL_ON_GPU = 50_000_000, 10_000_000  # models with at most so many para
 
 
 def shape_of(model: str) -> PolicyConfig | None:
-    """The shape of a model, read without loading or building it; None for models of the Hub and unreadable files."""
-    from assay.run.bases import BASES
+    """The shape of a model, read without loading or building it; None for models of the Hub and unreadable files. A
+    GGUF file is converted for it.
+    """
+    from assay.run.bases import BASES, resolved
 
+    model = resolved(model)
     if not Path(model).exists() and model in BASES:
         return BASES[model].shape if BASES[model].eye is None else None
     try:
@@ -48,7 +51,9 @@ def shape_of(model: str) -> PolicyConfig | None:
 def is_adapter(model: str) -> bool:
     """Whether a model folder or a run folder holds a LoRA adapter instead of full weights."""
     from assay.policy.lora import CONFIG
+    from assay.run.bases import resolved
 
+    model = resolved(model)
     try:
         return (_folder(model) / CONFIG).is_file()
     except AssayError:

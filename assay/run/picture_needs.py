@@ -62,8 +62,9 @@ def sees(family: str) -> bool:
 
 def family_of(model: str) -> str | None:
     """The family of a model, read without loading or building it; None for models of the Hub and unreadable files."""
-    from assay.run.bases import BASES
+    from assay.run.bases import BASES, resolved
 
+    model = resolved(model)
     if not Path(model).exists() and model in BASES:
         return BASES[model].shape.family if BASES[model].eye is None else "llava"
     try:

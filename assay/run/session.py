@@ -68,7 +68,7 @@ def plan(
     `rewards` are reward functions, which take the place of the recipe's outcome reward, or with `only` of all rewards.
     """
     profile, reasons = (profile, []) if profile != "auto" else _chosen(model)
-    if Path(model).is_dir():
+    if Path(model).exists():
         model = str(Path(model).resolve())  # a run may be resumed from another working directory
     recipe = scored_by(recipe, rewards, only=only) if rewards else recipe
     experiment = Experiment(recipe, model, pool, seed=seed, profile=profile, rewards=absolute(rewards))

@@ -283,7 +283,7 @@ OF_VERBS: dict[str, list[str]] = {
     "report": ["report {run}"],
     "doctor": ["doctor --model {run}"],
 }
-TAKE_NO_RUN = ("sweep", "claims", "list", "show", "explain", "base", "new", "verify", "demo")
+TAKE_NO_RUN = ("sweep", "claims", "list", "show", "explain", "base", "get", "new", "verify", "demo")
 USES = {  # verb -> kinds that it uses of a run, if no option gives others
     "resume": tuple(KINDS_OF_REACH),
     **dict.fromkeys(("eval", "transfer"), ("data",)),

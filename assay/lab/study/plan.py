@@ -16,6 +16,7 @@ from assay.rng import digest
 from assay.run import bases, session
 from assay.run.configure import differing
 from assay.run.experiment import Experiment
+from assay.run.pretrained import PRETRAINED
 from assay.scoring.verdict import Family
 from assay.source import Pool, Share
 
@@ -230,6 +231,8 @@ class Study:
         asked["recipe"] = {k: v for k, v in asked["recipe"].items() if k in COMPUTED}
         if made.model in bases.BASES:
             asked["model"] = f"{made.model} {bases.base(made.model).hash}"
+        elif made.model in PRETRAINED:
+            asked["model"] = f"{made.model} {PRETRAINED[made.model].gguf}"
         return digest("study", json.dumps(asked, sort_keys=True), run.seed)
 
 

@@ -1,0 +1,48 @@
+"""Where the weights of a model folder come from: a small file beside them, which travels with every copy."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from assay.errors import StorageError
+from assay.host.files import read_json
+
+FILE = "assay_provenance.json"
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """The name of the original model, its terms, and what became of its weights on the way here.
+
+    Provenance(name="SmolLM2-135M-Instruct", licence="apache-2.0", restored="restored from Q4_1").sentence
+    """
+
+    name: str = ""
+    licence: str = ""
+    citation: str = ""
+    restored: str = ""  # from which type of numbers: such weights are not the original ones, and a claim should say so
+    source: str = ""  # the file that they were read from
+    sha256: str = ""  # of that file
+
+    @property
+    def sentence(self) -> str:
+        """Name, what became of the weights, and licence: `SmolLM2-135M-Instruct, restored from Q4_1 (apache-2.0)`."""
+        told = ", ".join(part for part in (self.name or self.source, self.restored) if part)
+        return f"{told} ({self.licence})" if self.licence else told
+
+    def document(self) -> bytes:
+        return (json.dumps(dataclasses.asdict(self), indent=2, ensure_ascii=False) + "\n").encode()
+
+
+def provenance_of(folder: Path) -> Provenance | None:
+    """What a model folder says of its weights; None if it says nothing."""
+    if not (folder / FILE).exists():
+        return None
+    found = read_json(folder / FILE)
+    names = {field.name for field in dataclasses.fields(Provenance)}
+    if not isinstance(found, dict) or set(found) - names or not all(isinstance(v, str) for v in found.values()):
+        raise StorageError(f"{folder / FILE} should be an object with texts for {', '.join(sorted(names))}.")
+    return Provenance(**found)

