@@ -171,7 +171,7 @@ def test_the_solver_learns_in_stages_and_beside_another_player(name: str, flippe
     assert memory.step == steps_of(name) and memory.stage == len(RECIPES[name].stages) - 1
     answers = [[e for e in step if e.request.role == "policy"] for step in notes.episodes]
     if name in EXPLOITS and not flipped:
-        scored = [[e.reward for e in step] for step in answers[steps_of(name) // 5 + 1 :]]
+        scored = [[e.reward or 0.0 for e in step] for step in answers[steps_of(name) // 5 + 1 :]]
         shown("rise of the reward", rise(np.array([np.mean(step) for step in scored])), above=0.5)
         return
     found = rise(np.array([np.mean([e.right for e in step]) for step in answers if step]))
