@@ -21,6 +21,7 @@ FREE = {  # what a text may be that has no list of choices, by field
     "tag": "of rows, chosen by the recipe",
     "role": "of the recipe's role table",
     "roles": "of the recipe's role table",
+    "extremes": "of the recipe's role table",
     "voters": "of the recipe's role table",
     "verifier": "of the recipe's role table",
     "critic": "of the recipe's role table",

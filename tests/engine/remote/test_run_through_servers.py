@@ -75,6 +75,7 @@ OURS = {
     "self.open.pop(0).wait()",
     "self.process.wait()",  # what an actor of Ray is for: to say when its process ends, and it ends with its node
     "ray.get(self.seats[number].ended.remote())",  # where that is heard, in a thread
+    "self._writing.wait()",  # a rank's own thread that writes to a disk; whoever asked the rank waits with a deadline
 }
 TIMED = {"run", "check_output", "create_connection", "urlopen", "HTTPConnection", "wait_for"}
 """Functions that wait for ever without `timeout`."""
