@@ -10,6 +10,8 @@ from assay.known import RECIPES
 from assay.lab import papers
 from assay.lab.catalogue import card
 
+pytestmark = pytest.mark.slow
+
 HERE_AS = {
     "kl-estimators": "kl-reference",
     "kl-anchor": "kl-reference",

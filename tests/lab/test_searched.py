@@ -17,6 +17,8 @@ from assay.lab.trial import small_model, small_run
 from assay.source import Pool, Share
 from assay.types import Episode, Verdict
 
+pytestmark = pytest.mark.slow
+
 POOL = Pool((Share("quantities", (3,)),))
 
 
