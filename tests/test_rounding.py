@@ -16,6 +16,8 @@ from torch import Tensor
 from assay.engine.interface import Span
 from assay.policy.transformer import Transformer
 
+pytestmark = pytest.mark.slow
+
 LENGTHS = [80, 1, 33, 150, 2]
 
 

@@ -36,6 +36,8 @@ from assay.rng import Key
 from assay.scale import behind
 from assay.types import Episode, Request
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def letters(monkeypatch: pytest.MonkeyPatch) -> None:
