@@ -28,7 +28,7 @@ settings.load_profile("assay")
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--all-recipes", action="store_true", help="suites over all recipes leave none out (drawn.py)")
     parser.addoption("--learning-seeds", type=int, default=1, help="runs each learning test with so many seeds")
-    parser.addoption("--learning-part", metavar="I/N", help="of the learning tests every N-th, from the I-th on")
+    parser.addoption("--learning-only", metavar="FILE", help="the learning tests that stand there alone, a line each")
     parser.addoption("--learning-to", metavar="FILE", help="appends what each learning test measured, a line each")
     parser.addoption("--drawn-by", metavar="WORD", help="what draws recipes in place of the commit: another run's word")
 

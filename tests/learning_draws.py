@@ -48,14 +48,12 @@ class Draws:
     def __init__(self, config: pytest.Config) -> None:
         self.count = int(config.getoption("--learning-seeds") or 1)
         self.file: str | None = config.getoption("--learning-to")
-        self.part, _, self.parts = str(config.getoption("--learning-part") or "0/1").partition("/")
+        only: str | None = config.getoption("--learning-only")
+        self.only = None if only is None else set(Path(only).read_text().splitlines())
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        if self.parts == "1":
-            return
-        known = list(dict.fromkeys(map(_name, items)))
-        mine = set(known[int(self.part) :: int(self.parts)])
-        items[:] = [item for item in items if _name(item) in mine]
+        if self.only is not None:
+            items[:] = [item for item in items if _name(item) in self.only]
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         if self.count > 1 and metafunc.definition.get_closest_marker("learning"):

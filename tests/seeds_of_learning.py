@@ -41,13 +41,15 @@ def kernels() -> list[str]:
     return list(KERNELS[KERNELS.index(best) :]) if best in KERNELS else ["default"]
 
 
-def ran(name: str, file: str, part: str, seeds: int) -> dict[str, list[dict[str, Any]]]:
-    """What a part of the tests in a file, `0/4`, measured with these kernels."""
+def ran(name: str, tests: list[str], seeds: int) -> dict[str, list[dict[str, Any]]]:
+    """What these tests measured with these kernels."""
     with tempfile.TemporaryDirectory() as folder:
         kept = Path(folder) / "found"
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=line", "-m", "learning"]
-        command += ["--learning-seeds", str(seeds), "--learning-to", str(kept)]
-        command += ["--learning-part", part, "--all-recipes", file]
+        only = Path(folder) / "only"  # by name: a name with its seed, as pytest would want it, is not known before
+        only.write_text("\n".join(tests))
+        command += ["--learning-seeds", str(seeds), "--learning-to", str(kept), "--learning-only", str(only)]
+        command += ["--all-recipes", *{test.partition("::")[0]: None for test in tests}]
         settings = {"ATEN_CPU_CAPABILITY": name, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
         subprocess.run(command, cwd=ROOT, env=os.environ | settings, check=False)
         lines = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
@@ -72,15 +74,12 @@ def written(found: Found) -> str:
     return "{\n" + ",\n".join(kinds) + "\n}\n"
 
 
-def named(tests: list[str]) -> dict[str, list[str]]:
-    """The learning tests in these files and folders, by file."""
+def named(tests: list[str]) -> list[list[str]]:
+    """The learning tests in these files and folders, in parts after which what was found is written down."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--collect-only", "-m", "learning"]
     told = subprocess.run([*command, "--all-recipes", *tests], cwd=ROOT, capture_output=True, text=True, check=False)
-    found: dict[str, list[str]] = {}
-    for line in told.stdout.splitlines():
-        if line.startswith("tests/"):
-            found.setdefault(line.split(":")[0], []).append(line)
-    return found
+    found = [line for line in told.stdout.splitlines() if line.startswith("tests/")]
+    return [found[at : at + PART] for at in range(0, len(found), PART)]
 
 
 def table(found: Found) -> list[str]:
@@ -113,13 +112,11 @@ def main() -> int:
     reads.add_argument("--table", action="store_true", help="prints what the file knows, and runs nothing")
     asked = reads.parse_args()
     found = known_runs()
-    for file, tests in ({} if asked.table else named(asked.tests)).items():
-        parts = -(-len(tests) // PART)
-        for name, part in itertools.product(asked.kernels or kernels(), range(parts)):
-            known = found.get(name, {})
-            if not asked.again and all(len(known.get(test, [])) >= asked.seeds for test in tests[part::parts]):
-                continue
-            made = ran(name, file, f"{part}/{parts}", asked.seeds)
+    for tests, name in itertools.product([] if asked.table else named(asked.tests), asked.kernels or kernels()):
+        known = {} if asked.again else found.get(name, {})
+        lacking = [test for test in tests if len(known.get(test, [])) < asked.seeds]
+        if lacking:
+            made = ran(name, lacking, asked.seeds)
             found = known_runs()  # another process may have added to it
             found.setdefault(name, {}).update(made)
             KEPT.write_text(written(found))
