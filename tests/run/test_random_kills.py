@@ -157,6 +157,7 @@ class Attempt:
         self.begin, self.run, self.log, self.drivers, self.hold = begin, run, log, drivers, hold
         self.seen: set[int] = set()
         self.let = False  # whether it may end
+        self.lacks = False  # whether a process is waited for that a run which is held would never start again
         self.said = 0  # bytes of the log before the present command
         self._start()
 
@@ -178,7 +179,9 @@ class Attempt:
     def turn(self) -> bool:
         """Looks at the processes, and begins the command again where it was ended; False when the run is done."""
         self.seen |= set(descendants(self.driver.process.pid))
-        if not self.let and done(self.run) >= HELD:
+        if self.lacks:
+            self.hold.unlink(missing_ok=True)
+        elif not self.let and done(self.run) >= HELD:
             self.hold.touch()
         if not self.driver.over:
             return True
@@ -202,9 +205,11 @@ class Attempt:
 def harm(attempt: Attempt, one: Harm, *, until: float) -> None:
     """Waits until there is a process of this kind, and kills it or stops it for a time."""
     while not (found := attempt.of(one.kind)):
+        attempt.lacks = True
         assert attempt.turn(), f"the run ended before it had a {one.kind}: {attempt.told[-4000:]}"
         assert time.monotonic() < until, f"no {one.kind}: {attempt.told[-4000:]}"
         time.sleep(0.2)
+    attempt.lacks = False
     pid = found[int(one.which * len(found))]
     attempt.seen |= set(descendants(attempt.driver.process.pid))
     print(f"  {one.kind} {pid} {f'stopped for {one.stopped:.1f} s' if one.stopped else 'killed'}", flush=True)
