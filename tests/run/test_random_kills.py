@@ -176,13 +176,17 @@ class Attempt:
         """What the present command has said."""
         return self.log.read_bytes()[self.said :].decode(errors="replace")
 
-    def turn(self) -> bool:
-        """Looks at the processes, and begins the command again where it was ended; False when the run is done."""
+    def look(self) -> None:
+        """Notes the processes of the command, and holds the run before its end while there is more to do to them."""
         self.seen |= set(descendants(self.driver.process.pid))
         if self.lacks:
             self.hold.unlink(missing_ok=True)
         elif not self.let and done(self.run) >= HELD:
             self.hold.touch()
+
+    def turn(self) -> bool:
+        """Looks at the processes, and begins the command again where it was ended; False when the run is done."""
+        self.look()
         if not self.driver.over:
             return True
         code = self.driver.process.returncode
@@ -222,7 +226,7 @@ def harm(attempt: Attempt, one: Harm, *, until: float) -> None:
     end = time.monotonic() + one.stopped
     while time.monotonic() < end:
         time.sleep(0.2)
-        attempt.seen |= set(descendants(attempt.driver.process.pid))
+        attempt.look()
     if one.stopped and kind_of(pid) == kind:
         os.kill(pid, signal.SIGCONT)
 
