@@ -81,8 +81,9 @@ def sample(
             f"the prompt has {len(context)} tokens and --max-new is {max_new}; the context of the model holds "
             f"{policy.config.context}. Lower --max-new or shorten the prompt."
         )
+    how = {"temperature": temperature, "top_p": top_p}
     requests = [
-        Request(problem, context, "prompt", max_new, temperature=temperature, top_p=top_p, sample=i)
+        Request(problem, context, "prompt", max_new, stop=policy.tokenizer.stops, sample=i, **how)
         for i in range(count)
     ]
     made = engine.generate(requests, Key(seed)("sample"))
@@ -139,7 +140,7 @@ def examine(
         asked,
         samples=samples,
         key=Key(seed)("eval"),
-        sampling=Sampling(max_new, temperature),
+        sampling=Sampling(max_new, temperature, stop=policy.tokenizer.stops),
         codec=policy.tokenizer,
         verify=judge,
         asked=asked_with(model, policy.tokenizer),

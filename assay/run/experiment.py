@@ -24,6 +24,15 @@ from assay.verifiers.functions.naming import names, parse
 from assay.verifiers.functions.process import SECONDS, check_timeout
 
 
+Cut = Literal["auto", "wrong", "scored", "masked"]
+"""What an answer is worth that the length limit cut off, in training and in exams alike.
+
+wrong: what a wrong one is; a reward function gives it nothing, or less if it says so. scored: what verifier and reward
+functions say of what is there. masked: it does not train, and counts as wrong in exams. auto: wrong for pretrained
+models; for others a verifier's word is wrong, and reward functions have theirs in training.
+"""
+
+
 @dataclass(frozen=True)
 class Evaluation:
     """When the policy is evaluated on held-out problems, and on how many.
@@ -122,6 +131,7 @@ class Experiment:
     right_from: float = 1.0  # an answer counts as right if the weighted sum of its rewards is at least this
     reward_timeout: float = SECONDS  # seconds for one call of a reward function, with all answers of a round
     tracking: Tracking = field(default_factory=Tracking)
+    cut: Cut = "auto"  # what an answer is worth that the length limit cut off
     lora: Lora = field(default_factory=Lora)
     chat: Chat = field(default_factory=Chat)
 

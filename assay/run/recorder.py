@@ -180,7 +180,7 @@ class Recorder:
             self.exams[name],
             samples=samples,
             key=memory.key("exam", name, memory.step),
-            sampling=Sampling(scale.max_new, plan.temperature),
+            sampling=Sampling(scale.max_new, plan.temperature, stop=self.codec.stops),
             codec=self.codec,
             verify=self.judge.exam,
             asked=as_examined(self.experiment.recipe.mechanism.ask, self.codec),

@@ -26,11 +26,12 @@ from assay.record.sinks import series_of, tracking
 from assay.run import attention_needs, data_needs, external_needs, open_rows, picture_needs, settings
 from assay.run.configure import from_data, override, to_data
 from assay.run.context_fit import check_lengths
+from assay.run.cut_answers import judged
 from assay.run.experiment import Experiment, check
 from assay.run.grader import Grader, absolute, changes, check_functions, grader_of, require_services, sources
 from assay.run.loading import load_model, open_models, policy_files, set_threads, with_adapter
 from assay.run.memory_plan import Plan, choose_profile, plan_memory, require_memory, shape_of
-from assay.run.own_rewards import scored_by
+from assay.run.pretrained_needs import at_its_profile, with_examples
 from assay.run.scaling import at_its_scale, named_at
 from assay.run.trust import Trust, code_of, remember, require_trust
 from assay.source import Pool, check_pool
@@ -70,18 +71,19 @@ def plan(
     profile, reasons = (profile, []) if profile != "auto" else _chosen(model)
     if Path(model).exists():
         model = str(Path(model).resolve())  # a run may be resumed from another working directory
-    recipe = scored_by(recipe, rewards, only=only) if rewards else recipe
     experiment = Experiment(recipe, model, pool, seed=seed, profile=profile, rewards=absolute(rewards))
     experiment = dataclasses.replace(experiment, right_from=right_from, reward_timeout=reward_timeout)
     asked = settings.asked(recipe, overrides or {}, steps=steps, system=system)
-    for path in [path for path in asked if path.split(".")[0] in ("pool", "lora")]:
+    experiment, beside = at_its_profile(experiment, asked)
+    for path in [path for path in asked if path.split(".")[0] in ("pool", "lora", "cut")]:
         experiment = override(experiment, path, asked.pop(path))
     check_pool(experiment.pool)
+    experiment = judged(experiment, rewards, only=only)
     numbers = {path: asked.pop(path) for path in list(asked) if f"{path}.".startswith("recipe.scale.")}
     experiment, rules = at_its_scale(experiment, numbers)
     for path, value in asked.items():
         experiment = override(experiment, path, value, named=partial(named_at, experiment.recipe.scale, rules))
-    experiment = dataclasses.replace(experiment, chat=resolved(experiment.chat))
+    experiment = dataclasses.replace(experiment, chat=with_examples(resolved(experiment.chat), experiment.pool))
     check(experiment)
     picture_needs.require_sight(experiment)
     attention_needs.require_attention(experiment)
@@ -91,7 +93,7 @@ def plan(
     else:
         idle = data_needs.require_answers(experiment.pool, experiment.recipe)
     experiment, fewer = data_needs.at_most_rows(experiment)
-    return experiment, [*reasons, *rules, *fewer, *idle]
+    return experiment, [*reasons, *rules, *beside, *fewer, *idle]
 
 
 def _chosen(model: str) -> tuple[Profile, list[str]]:
