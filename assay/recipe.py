@@ -106,6 +106,7 @@ class Stage:
     memory: Literal["keep", "clear"] = "keep"  # the stores of the memory; the budget always stays
 
 
+USUAL_RECIPE = "dr-grpo"  # where none is named
 USUAL_TASK = "countdown:3,4"  # of a recipe that names no task
 
 

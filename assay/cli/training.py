@@ -22,13 +22,15 @@ def run_train(arguments: argparse.Namespace) -> Any:
     from assay.record.folder import Numbered
     from assay.run import session
     from assay.run.bases import base_for
+    from assay.run.pretrained import PRETRAINED
     from assay.tasks import short
     from assay.view.results import finished
 
     if arguments.reward and arguments.only_reward:
         raise UsageError("--reward stands beside the recipe's other rewards, and --only-reward alone: leave one out.")
     method = recipe(arguments.recipe)
-    pool = pool_of(arguments, method.usual_task)
+    made = PRETRAINED.get(arguments.model)
+    pool = pool_of(arguments, (made and made.task) or method.usual_task)
     experiment, rules = session.plan(
         method,
         model=arguments.model or base_for(pool),

@@ -46,11 +46,19 @@ MODEL: Argument = (
 def of_train() -> list[Argument]:
     from assay.cli.problems import HELD_OUT, TASKS
     from assay.cli.verify import ONLY_REWARD, REWARD
-    from assay.recipe import PROFILES
+    from assay.recipe import PROFILES, USUAL_RECIPE
 
     profiles = ("auto", *PROFILES)
     return [
-        (("recipe",), {"metavar": "RECIPE", "help": "a name of `assay list recipes`"}),
+        (
+            ("recipe",),
+            {
+                "nargs": "?",
+                "default": USUAL_RECIPE,
+                "metavar": "RECIPE",
+                "help": f"a name of `assay list recipes`; default: {USUAL_RECIPE}",
+            },
+        ),
         *TASKS,
         HELD_OUT,
         *REWARD,

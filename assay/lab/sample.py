@@ -81,11 +81,10 @@ def sample(
             f"the prompt has {len(context)} tokens and --max-new is {max_new}; the context of the model holds "
             f"{policy.config.context}. Lower --max-new or shorten the prompt."
         )
-    how = {"temperature": temperature, "top_p": top_p}
-    requests = [
-        Request(problem, context, "prompt", max_new, stop=policy.tokenizer.stops, sample=i, **how)
-        for i in range(count)
-    ]
+    question = Request(
+        problem, context, "prompt", max_new, temperature=temperature, top_p=top_p, stop=policy.tokenizer.stops
+    )
+    requests = [dataclasses.replace(question, sample=i) for i in range(count)]
     made = engine.generate(requests, Key(seed)("sample"))
     answers = []
     for one in made:

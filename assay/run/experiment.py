@@ -23,7 +23,6 @@ from assay.tasks import task
 from assay.verifiers.functions.naming import names, parse
 from assay.verifiers.functions.process import SECONDS, check_timeout
 
-
 Cut = Literal["auto", "wrong", "scored", "masked"]
 """What an answer is worth that the length limit cut off, in training and in exams alike.
 

@@ -13,7 +13,7 @@ def forecast(experiment: Experiment, answers: int, seconds: float, *, place: str
     processor; None for a shorter one. It is a bound: a group whose answers are all right, or all wrong, is not learnt
     from, and takes the time of sampling alone. On a GPU a few answers take as long as many, and say nothing.
     """
-    if not answers or place != "cpu":
+    if not answers or not place.startswith("cpu"):
         return None
     scale, plan, each = experiment.recipe.scale, experiment.evaluation, seconds / answers
     step = (1 + LEARNING) * each * scale.num_prompts * scale.oversample * scale.group_size
@@ -25,8 +25,8 @@ def forecast(experiment: Experiment, answers: int, seconds: float, *, place: str
         return None
     exams = f"exams of {exam:.0f} s before and after" + (f", {during} of {between:.0f} s between" if during else "")
     return (
-        f"this run may take up to {_time(minutes)}: {scale.num_steps} steps of up to {step:.0f} s, {exams}, as {answers} "
-        f"answers took {seconds:.1f} s. It is shorter with --steps, --scale.num-prompts, --scale.max-new and "
+        f"this run may take up to {_time(minutes)}: {scale.num_steps} steps of up to {step:.0f} s, {exams}, as "
+        f"{answers} answers took {seconds:.1f} s. It is shorter with --steps, --scale.num-prompts, --scale.max-new and "
         "--evaluation.final-problems"
     )
 

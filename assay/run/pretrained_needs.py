@@ -16,11 +16,11 @@ from assay.host.files import read_json
 from assay.policy.chat import OURS
 from assay.policy.conversation import Chat
 from assay.policy.messages import text_of
-from assay.run.bases import BASES, resolved
 from assay.rng import Key
+from assay.run.bases import BASES, resolved
 from assay.run.configure import override
-from assay.run.experiment import Experiment
 from assay.run.context_fit import PROBE
+from assay.run.experiment import Experiment
 from assay.run.memory_plan import folder_below, is_adapter, shape_of
 from assay.source import Pool
 from assay.types import Problem

@@ -204,7 +204,9 @@ def _asking(experiment: Mapping[str, Any]) -> list[str]:
     lines += ["The prompts were plain text, without the chat template."] if chat.get("template") == "none" else []
     if chat.get("examples"):
         lines.append(f"{len(json.loads(chat['examples']))} worked examples stood before each question.")
-    lines += [f"An answer also ended at {' or '.join(f'`{text!r}`' for text in chat['stop'])}."] if chat.get("stop") else []
+    lines += (
+        [f"An answer also ended at {' or '.join(f'`{text!r}`' for text in chat['stop'])}."] if chat.get("stop") else []
+    )
     lines += [f"Variable of the chat template: `{variable}`." for variable in chat.get("variables") or ()]
     opening = "Each prompt was asked with the following, in training and in the evaluation:"
     return ["\n\n".join(["## Prompts", opening, *lines])] if lines else []
