@@ -19,6 +19,7 @@ def run_train(arguments: argparse.Namespace) -> Any:
     from assay.cli.verify import timeout_of
     from assay.known import recipe
     from assay.lab import dry_run
+    from assay.recipe import USUAL_RECIPE
     from assay.record.folder import Numbered
     from assay.run import session
     from assay.run.bases import base_for
@@ -28,7 +29,9 @@ def run_train(arguments: argparse.Namespace) -> Any:
 
     if arguments.reward and arguments.only_reward:
         raise UsageError("--reward stands beside the recipe's other rewards, and --only-reward alone: leave one out.")
-    method = recipe(arguments.recipe)
+    if arguments.recipe is None and arguments.model is None:
+        raise UsageError("the following arguments are required: RECIPE. `assay list recipes` shows their names.")
+    method = recipe(arguments.recipe or USUAL_RECIPE)
     made = PRETRAINED.get(arguments.model)
     pool = pool_of(arguments, (made and made.task) or method.usual_task)
     experiment, rules = session.plan(

@@ -54,9 +54,8 @@ def of_train() -> list[Argument]:
             ("recipe",),
             {
                 "nargs": "?",
-                "default": USUAL_RECIPE,
                 "metavar": "RECIPE",
-                "help": f"a name of `assay list recipes`; default: {USUAL_RECIPE}",
+                "help": f"a name of `assay list recipes`; default: {USUAL_RECIPE}, if --model is given",
             },
         ),
         *TASKS,
