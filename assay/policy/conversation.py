@@ -20,6 +20,7 @@ from assay.policy.messages import text_of
 FILE = "assay_chat.json"
 Thinking = Literal["template", "on", "off"]
 Template = Literal["model", "none"]
+MARK = "Answer:"  # before an answer in plain text; worked solutions in natural wording may begin with it
 
 
 @dataclass(frozen=True)
@@ -144,8 +145,8 @@ def plain(chat: Chat, messages: Sequence[Mapping[str, Any]]) -> str:
     said = [text_of(message.get("content") or "") for message in before]
     if not chat.examples:
         return "\n\n".join([*said, text_of(last.get("content") or "")])
-    shown = [f"Question: {question}\nAnswer: {answer}" for question, answer in chat.worked]
-    return "\n\n".join([*said, *shown, f"Question: {text_of(last.get('content') or '')}\nAnswer:"])
+    shown = [f"Question: {question}\n{MARK} {answer.removeprefix(MARK).lstrip()}" for question, answer in chat.worked]
+    return "\n\n".join([*said, *shown, f"Question: {text_of(last.get('content') or '')}\n{MARK}"])
 
 
 def _role(message: Any) -> str | None:
