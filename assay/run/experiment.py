@@ -49,6 +49,7 @@ class Evaluation:
     final_samples: int = 16  # completions for each problem, before and after training
     temperature: float = 1.0
     levels: tuple[int, ...] = ()  # of the problems in exams, such as harder ones; none: those of training
+    shots: int = 0  # the untrained model is examined with so many worked examples as plain text too; 0: it is not
     second_look: float = 0.02  # share of the right answers of training that the task's second oracle judges too
 
 
@@ -276,6 +277,7 @@ LEAST = {
     "evaluation.num_samples": 1,
     "evaluation.final_problems": 1,
     "evaluation.final_samples": 1,
+    "evaluation.shots": 0,
     "machine.threads": 0,
     "machine.micro_tokens": 1,
     "machine.cache_mb": 1,

@@ -32,6 +32,7 @@ BESIDE: dict[str, dict[str, tuple[Any, str]]] = {
         "lora.rank": (16, "an adapter: it learns as fast as all weights in half of the memory"),
         "evaluation.every": (0, "an exam costs as much as several steps: before and after training alone"),
         "evaluation.final_problems": (48, "48 problems in each of these"),
+        "evaluation.shots": (4, "the untrained model with four examples: what training must beat to teach anything"),
         "evaluation.temperature": (0.7, "the temperature of training"),
         "machine.micro_tokens": (1024, "1,024 tokens in a pass"),
     }
@@ -70,11 +71,24 @@ def at_its_profile(experiment: Experiment, asked: Mapping[str, Any]) -> tuple[Ex
     rules = BESIDE.get(experiment.profile, {})
     lines = []
     for path, (value, reason) in rules.items():
-        if path in asked or (path == "lora.rank" and is_adapter(experiment.model)):
+        if path in asked or _without(path, experiment):
             continue
         lines.append(f"{path}: {_value(experiment, path)} -> {value} ({reason})")
         experiment = override(experiment, path, value)
     return experiment, lines
+
+
+def _without(path: str, experiment: Experiment) -> bool:
+    """Whether a run cannot have this: an adapter on an adapter, or examples of problems without known answers."""
+    if path == "evaluation.shots":
+        pool = experiment.pool
+        return not all(_answer(pool.problem(Key("shots")(i))) for i in range(ANSWERED))
+    return path == "lora.rank" and is_adapter(experiment.model)
+
+
+def with_shots(chat: Chat, shots: int, pool: Pool) -> Chat:
+    """The settings of the exam with examples: as plain text, which shows what a model knew before any training."""
+    return with_examples(dataclasses.replace(chat, template="none", shots=shots, stop=()), pool)
 
 
 def _value(record: Any, path: str) -> Any:
@@ -83,6 +97,7 @@ def _value(record: Any, path: str) -> Any:
     return record
 
 
+ANSWERED = 8  # problems whose answers must be known where examples are to be drawn
 ROOM, SHARE, UNKNOWN = 24, 3, 256  # tokens to say it in a sentence; characters a token; a solution that is not known
 
 
@@ -110,7 +125,7 @@ def with_examples(chat: Chat, pool: Pool) -> Chat:
     for i in range(100 * chat.shots):
         problem = pool.problem(key(i))
         if (answer := _answer(problem)) and len(found) < chat.shots:
-            found.setdefault(problem.id, (_question(problem), answer))
+            found.setdefault(problem.id, (question_of(problem), answer))
     if len(found) < chat.shots:
         raise ConfigError(
             f"chat.shots is {chat.shots}, and only {len(found)} different problems with a known answer were found in "
@@ -122,7 +137,8 @@ def with_examples(chat: Chat, pool: Pool) -> Chat:
     return dataclasses.replace(chat, examples=json.dumps(pairs), stop=stop)
 
 
-def _question(problem: Problem) -> str:
+def question_of(problem: Problem) -> str:
+    """What a problem asks, without what stands before it: its prompt, or the last message of it."""
     prompt = problem.prompt
     return prompt if isinstance(prompt, str) else text_of(prompt[-1].get("content") or "")
 

@@ -31,7 +31,7 @@ from assay.run.experiment import Experiment, check
 from assay.run.grader import Grader, absolute, changes, check_functions, grader_of, require_services, sources
 from assay.run.loading import load_model, open_models, policy_files, set_threads, with_adapter
 from assay.run.memory_plan import Plan, choose_profile, plan_memory, require_memory, shape_of
-from assay.run.pretrained_needs import at_its_profile, with_examples
+from assay.run.pretrained_needs import at_its_profile, with_examples, with_shots
 from assay.run.scaling import at_its_scale, named_at
 from assay.run.trust import Trust, code_of, remember, require_trust
 from assay.source import Pool, check_pool
@@ -40,7 +40,8 @@ from assay.tasks.versions import verifier_versions
 from assay.verifiers.functions.process import SECONDS
 
 if TYPE_CHECKING:
-    from assay.policy import Policy
+    from assay.policy import Policy, Tokenizer
+    from assay.run.recorder import Exams
 
 Functions = Mapping[str, Callable[..., Any]]
 """Reward functions that the calling program passes as Python functions, by name."""
@@ -85,6 +86,8 @@ def plan(
         experiment = override(experiment, path, value, named=partial(named_at, experiment.recipe.scale, rules))
     experiment = dataclasses.replace(experiment, chat=with_examples(resolved(experiment.chat), experiment.pool))
     check(experiment)
+    if experiment.evaluation.shots:
+        with_shots(experiment.chat, experiment.evaluation.shots, experiment.pool)
     picture_needs.require_sight(experiment)
     attention_needs.require_attention(experiment)
     data_needs.require_solutions(experiment.recipe, experiment.pool)
@@ -343,6 +346,22 @@ def _run(
                 raise
 
 
+def _worked(experiment: Experiment, policy: Policy, exams: Exams, shown: Panel) -> Tokenizer | None:
+    """The tokenizer of the exam with examples; None for a run without it, or whose context they do not fit into."""
+    shots, chat = experiment.evaluation.shots, experiment.chat
+    if not shots or chat.examples:
+        return None
+    worked = policy.tokenizer.speaking(with_shots(chat, shots, experiment.pool))
+    longest = max(len(worked.render(problem.prompt)) for problem in exams["test"])
+    if (needed := longest + experiment.recipe.scale.max_new) <= policy.config.context:
+        return worked
+    shown.note(
+        f"the exam with {shots} examples is left out: it needs {needed} positions, and the context has "
+        f"{policy.config.context}."
+    )
+    return None
+
+
 def _back_to(folder: RunFolder, experiment: Experiment, checkpoint: Checkpoint | None) -> Memory:
     """The memory of a checkpoint. The records of later steps are cut off, because these steps are done again."""
     folder.rewind(checkpoint)
@@ -406,7 +425,19 @@ def _train(
             second.remember(folder.read("metrics"))
             lost = LostVerdicts(shown.note)
             recorder = Recorder(
-                folder, experiment, codec, files, examined, shown, stop, judge, second, lost, page, tracker.log
+                folder,
+                experiment,
+                codec,
+                files,
+                examined,
+                shown,
+                stop,
+                worked=_worked(experiment, policy, examined, shown),
+                judge=judge,
+                second=second,
+                lost=lost,
+                page=page,
+                track=tracker.log,
             )
             try:
                 train(stages, models, memory, recorder)
