@@ -1,4 +1,4 @@
-"""What a run taught beyond what its model showed with a few worked examples, and the answers of its exams side by side."""
+"""What a run taught beyond what its model showed with a few worked examples; answers of its exams side by side."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ def read_beside(evals: Sequence[Mapping[str, Any]]) -> list[Json]:
     if len(tests) < 2:
         return []
     exams = {"before": tests[0], "after": tests[-1]}
-    exams |= {"examples": entry for entry in evals if entry.get("set") == EXAMPLES and entry.get("read")}
+    if shown := next((entry for entry in evals if entry.get("set") == EXAMPLES and entry.get("read")), None):
+        exams["examples"] = shown
     answers = {name: {one["problem"]: one for one in entry["read"]} for name, entry in exams.items()}
     return [
         {"question": one["question"], **{name: known.get(one["problem"]) for name, known in answers.items()}}
