@@ -88,4 +88,6 @@ def run_get(arguments: argparse.Namespace) -> Any:
 def run_demo(arguments: argparse.Namespace) -> Any:
     from assay.lab.demo import demo
 
-    return demo(arguments.run, seed=arguments.seed, quiet=arguments.quiet, command=arguments.command)
+    return demo(
+        arguments.run, real=arguments.real, seed=arguments.seed, quiet=arguments.quiet, command=arguments.command
+    )
