@@ -33,6 +33,10 @@ externals:  ## install the programs that some verifiers ask: bubblewrap metamath
 demo: $(STAMP)  ## train a small model that visibly learns; ends with a table and a report
 	$(PY) -m assay demo
 
+demo-real: $(STAMP)  ## download a real language model, 93 MB, and train it (some ten minutes); ends with table and report
+	$(PY) -m assay get smollm2
+	$(PY) -m assay demo --real
+
 test: check  ## lint, format, spelling and types, then all tests (under 25 minutes on two cores)
 	$(PYTEST) -n 2 -m "not deep and not scale"
 
@@ -90,4 +94,4 @@ wheel: $(STAMP)  ## a wheel with the compiled core in it, into dist/
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/ ##/' | awk -F' ## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
-.PHONY: install externals demo test test-fast test-deep test-scale kills test-versions test-variants mutants parity check docs bench gpu wheel help
+.PHONY: install externals demo demo-real test test-fast test-deep test-scale kills test-versions test-variants mutants parity check docs bench gpu wheel help

@@ -160,7 +160,7 @@ def _offered(
     return {
         "pool": pool,
         "codec": codec,
-        "sampling": Sampling(scale.max_new, scale.temperature, scale.top_p, scale.top_k, scale.min_p),
+        "sampling": Sampling(scale.max_new, scale.temperature, scale.top_p, scale.top_k, scale.min_p, codec.stops),
         "num_prompts": scale.num_prompts,
         "group_size": scale.group_size,
         "max_new": scale.max_new,

@@ -37,9 +37,9 @@ from assay.source import Uniform
 from assay.stages import Steps
 from assay.streams import Stream
 
-Profile = Literal["paper", "laptop", "one-gpu"]
-PROFILES: tuple[Profile, ...] = ("paper", "laptop", "one-gpu")
-ProfileChoice = Literal["auto", "paper", "laptop", "one-gpu"]  # auto: chosen by model and machine
+Profile = Literal["paper", "laptop", "processor", "one-gpu"]
+PROFILES: tuple[Profile, ...] = ("paper", "laptop", "processor", "one-gpu")
+ProfileChoice = Literal["auto", "paper", "laptop", "processor", "one-gpu"]  # auto: chosen by model and machine
 
 
 @dataclass(frozen=True)
@@ -106,6 +106,7 @@ class Stage:
     memory: Literal["keep", "clear"] = "keep"  # the stores of the memory; the budget always stays
 
 
+USUAL_RECIPE = "dr-grpo"  # where none is named
 USUAL_TASK = "countdown:3,4"  # of a recipe that names no task
 
 
@@ -201,6 +202,16 @@ LAPTOP = {
     "warmup_steps": (5, "5 optimiser steps of warm-up"),
     "num_steps": (100, "100 steps"),
 }
+PROCESSOR = {
+    "num_prompts": (8, "8 prompts a step: an answer of a pretrained model costs seconds on a processor"),
+    "group_size": (8, "groups of 8"),
+    "oversample": (1, "as many prompts a round as are trained on: further rounds refill"),
+    "learning_rate": (3e-5, "a hundred million parameters or so take a rate some 30 times that of 7B ones"),
+    "schedule": ("constant", "a constant rate"),
+    "warmup_steps": (0, "no warm-up: an adapter begins at zero"),
+    "num_steps": (40, "40 steps"),
+    "temperature": (0.7, "small models ramble at temperature 1"),
+}
 ONE_GPU = {
     "num_prompts": (32, "32 prompts a step"),
     "group_size": (8, "groups of 8"),
@@ -231,10 +242,15 @@ def profiled(
     """The scale of a profile, derived from the paper's scale, and a line for each number that changed."""
     if profile not in PROFILES:
         raise ConfigError(f"profile is one of {', '.join(PROFILES)}, not '{profile}'.")
-    rules: dict[str, tuple[Any, str]] = {"paper": {}, "laptop": LAPTOP, "one-gpu": ONE_GPU}[profile]
+    rules: dict[str, tuple[Any, str]] = {
+        "paper": {},
+        "laptop": LAPTOP,
+        "processor": PROCESSOR,
+        "one-gpu": ONE_GPU,
+    }[profile]
     if adapted:
         rate, *reason = rules.get("learning_rate", (paper.learning_rate,))
-        rules = {**rules, "learning_rate": (LORA_FACTOR * rate, "; ".join([*reason, LORA_RULE]))}
+        rules = {**rules, "learning_rate": (float(f"{LORA_FACTOR * rate:.6g}"), "; ".join([*reason, LORA_RULE]))}
     changes: dict[str, Any] = {}
     lines = []
     for name, (value, reason) in rules.items():

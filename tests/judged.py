@@ -27,6 +27,7 @@ class Signs:
 
     vocab = 1 + len(SIGNS)
     end_ids = frozenset({END})
+    stops: tuple[str, ...] = ()
 
     def render(self, prompt: Any) -> np.ndarray:
         return self.encode(f"{prompt} ")

@@ -56,6 +56,7 @@ class Letters:
     """A codec of one token a letter; token 0 ends an answer."""
 
     end_ids = frozenset({END})
+    stops: tuple[str, ...] = ()
     vocab = 5
 
     def render(self, prompt: Any) -> np.ndarray:

@@ -52,6 +52,8 @@ class Codec(Protocol):
     def end_ids(self) -> frozenset[int]: ...  # tokens that end an answer
     @property
     def vocab(self) -> int: ...  # number of tokens
+    @property
+    def stops(self) -> tuple[str, ...]: ...  # texts that end an answer as an end token does
     def render(self, prompt: Any) -> Ids: ...  # a prompt, text or messages, as the model reads it
     def encode(self, text: str) -> Ids: ...
     def decode(self, ids: Sequence[int]) -> str: ...

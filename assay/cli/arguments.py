@@ -13,7 +13,8 @@ from assay.errors import UsageError, unknown
 from assay.host import terminal
 
 SINKS_OF_RUN = "tracking.sinks"
-SHORT = {"--lora": "lora.rank"}  # short option -> the setting that it stands for
+SHORT = {"--lora": "lora.rank", "--cut": "cut", "--stop": "chat.stop", "--shots": "chat.shots"}
+"""Short option -> the setting that it stands for."""
 
 Argument = tuple[tuple[str, ...], dict[str, Any]]
 """The names of an argument, and the keyword arguments of `ArgumentParser.add_argument`."""
@@ -39,16 +40,15 @@ def overrides(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
             rest += [item, *items]
             break
         name, equals, value = item.partition("=")
-        if name in SHORT:
-            name = f"--{SHORT[name]}"
-        if not name.startswith("--") or "." not in name:
+        path = SHORT.get(name, name[2:] if name.startswith("--") and "." in name else "")
+        if not path:
             rest.append(item)
             continue
         if not equals:
             value = next(items, "--")
             if value.startswith("--"):
                 raise UsageError(f"{name} wants a value: {name} VALUE.")
-        path, option = name[2:], item.partition("=")[0]
+        option = item.partition("=")[0]
         if names.setdefault(path, option) != option:
             _require_alike(path, values[path], value)
         values[path] = value

@@ -153,7 +153,7 @@ def _sample(arguments: argparse.Namespace) -> tuple[Any, str]:
         raise UsageError("--split valid is for generated tasks and runs: of --data all rows are asked.")
     (model,) = arguments.names
     wish = _wish(arguments, split=arguments.split or "test")
-    with judge_of(arguments) as judge:
+    with judge_of(arguments, model) as judge:
         pool = _pool_of(arguments, model)
         bank = sample_bank(model, pool, arguments.into, wish, judge=judge, quiet=arguments.quiet)
     found, table = _told(bank, [])
@@ -248,7 +248,7 @@ def _parity(arguments: argparse.Namespace) -> tuple[Any, str]:
     if arguments.into:
         arguments.into.mkdir(parents=True, exist_ok=True)
     place = nullcontext(str(arguments.into)) if arguments.into else tempfile.TemporaryDirectory(prefix="assay-parity-")
-    with place as folder, judge_of(arguments) as judge:
+    with place as folder, judge_of(arguments, child) as judge:
 
         def sampled(model: str, heat: float, split: Split) -> SampleBank:
             side = "base" if model == base else "child"

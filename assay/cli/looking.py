@@ -38,7 +38,7 @@ def _examined(arguments: argparse.Namespace, ask: Callable[..., dict[str, Any]],
     from assay.cli.problems import exam_of
     from assay.cli.verify import judge_of
 
-    with judge_of(arguments) as judge:
+    with judge_of(arguments, arguments.model) as judge:
         found = ask(
             pool=exam_of(arguments),
             problems=arguments.problems,

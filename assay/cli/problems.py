@@ -83,7 +83,7 @@ TASKS: list[Argument] = [
             get_args(Wording),
             see="assay train --help",
             help="compact for small models trained from scratch, natural for pretrained models; "
-            "default: compact, natural with --data, or that of the run to evaluate",
+            "default: that of the run to evaluate, else natural with --data and for models that others trained",
         ),
     ),
     (
@@ -155,6 +155,7 @@ CHECK: list[Argument] = [
 def pool_of(arguments: argparse.Namespace, usual: str = "") -> Pool:
     """The pool of problems: `--data` and every `--task`, mixed; the usual task if neither is given."""
     from assay.recipe import USUAL_TASK
+    from assay.run.pretrained_needs import wording_for
     from assay.source import Pool, Share, check_pool
     from assay.tasks.data.task import data
 
@@ -164,7 +165,7 @@ def pool_of(arguments: argparse.Namespace, usual: str = "") -> Pool:
         held_out = getattr(arguments, "eval_data", None)
         files = [Share(data(arguments.data, held_out=held_out, **reading(arguments)).name)]
     named = arguments.task or ([] if files else [usual or USUAL_TASK])
-    wording = arguments.wording or ("natural" if files else "compact")
+    wording = arguments.wording or ("natural" if files else wording_for(getattr(arguments, "model", None)))
     pool = Pool((*files, *(Share.parse(text) for text in named)), wording=wording)
     check_pool(pool)
     return pool

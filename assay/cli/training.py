@@ -19,16 +19,21 @@ def run_train(arguments: argparse.Namespace) -> Any:
     from assay.cli.verify import timeout_of
     from assay.known import recipe
     from assay.lab import dry_run
+    from assay.recipe import USUAL_RECIPE
     from assay.record.folder import Numbered
     from assay.run import session
     from assay.run.bases import base_for
+    from assay.run.pretrained import PRETRAINED
     from assay.tasks import short
     from assay.view.results import finished
 
     if arguments.reward and arguments.only_reward:
         raise UsageError("--reward stands beside the recipe's other rewards, and --only-reward alone: leave one out.")
-    method = recipe(arguments.recipe)
-    pool = pool_of(arguments, method.usual_task)
+    if arguments.recipe is None and arguments.model is None:
+        raise UsageError("the following arguments are required: RECIPE. `assay list recipes` shows their names.")
+    method = recipe(arguments.recipe or USUAL_RECIPE)
+    made = PRETRAINED.get(arguments.model)
+    pool = pool_of(arguments, (made and made.task) or method.usual_task)
     experiment, rules = session.plan(
         method,
         model=arguments.model or base_for(pool),
@@ -83,4 +88,6 @@ def run_get(arguments: argparse.Namespace) -> Any:
 def run_demo(arguments: argparse.Namespace) -> Any:
     from assay.lab.demo import demo
 
-    return demo(arguments.run, seed=arguments.seed, quiet=arguments.quiet, command=arguments.command)
+    return demo(
+        arguments.run, real=arguments.real, seed=arguments.seed, quiet=arguments.quiet, command=arguments.command
+    )

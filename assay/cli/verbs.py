@@ -46,11 +46,18 @@ MODEL: Argument = (
 def of_train() -> list[Argument]:
     from assay.cli.problems import HELD_OUT, TASKS
     from assay.cli.verify import ONLY_REWARD, REWARD
-    from assay.recipe import PROFILES
+    from assay.recipe import PROFILES, USUAL_RECIPE
 
     profiles = ("auto", *PROFILES)
     return [
-        (("recipe",), {"metavar": "RECIPE", "help": "a name of `assay list recipes`"}),
+        (
+            ("recipe",),
+            {
+                "nargs": "?",
+                "metavar": "RECIPE",
+                "help": f"a name of `assay list recipes`; default: {USUAL_RECIPE}, if --model is given",
+            },
+        ),
         *TASKS,
         HELD_OUT,
         *REWARD,
@@ -380,7 +387,13 @@ def of_plan() -> list[Argument]:
 
 
 def of_demo() -> list[Argument]:
-    return [(("--run",), {"type": Path, "help": "the new folder of the run; default runs/demo-N"}), SEED, QUIET]
+    real = "with a pretrained language model, which `assay get smollm2` has fetched; default: a small one, built here"
+    return [
+        (("--real",), {"action": "store_true", "help": real}),
+        (("--run",), {"type": Path, "help": "the new folder of the run; default runs/demo-N"}),
+        SEED,
+        QUIET,
+    ]
 
 
 Verb = tuple[str, Callable[[], list[Argument]], Callable[[argparse.Namespace], Any]]
@@ -446,5 +459,5 @@ VERBS: dict[str, Verb] = {
         run_verify,
     ),
     "doctor": ("say what this machine has, and how to get what is missing", of_doctor, run_doctor),
-    "demo": ("train a small model that visibly learns, and print a table and the path of a report", of_demo, run_demo),
+    "demo": ("train a model that visibly learns, and print a table and the path of a report", of_demo, run_demo),
 }

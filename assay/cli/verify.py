@@ -72,9 +72,19 @@ VERIFY: list[Argument] = [
 ]
 
 
-def judge_of(arguments: argparse.Namespace) -> Grader:
-    """The grader with the reward functions of `--reward`, or with the verifiers of the tasks."""
-    return grader(arguments.reward or (), right_from=arguments.right_from, timeout=timeout_of(arguments))
+def judge_of(arguments: argparse.Namespace, model: str) -> Grader:
+    """The grader with the reward functions of `--reward`, or with the verifiers of the tasks. Answers that the length
+    limit cut off count as in the run of the model.
+    """
+    from assay.run.ancestry import origin
+
+    run = origin(model)
+    return grader(
+        arguments.reward or (),
+        right_from=arguments.right_from,
+        timeout=timeout_of(arguments),
+        read_cut=run is not None and run.experiment.cut == "scored",
+    )
 
 
 def timeout_of(arguments: argparse.Namespace) -> float:

@@ -90,6 +90,8 @@ def _written(request: Request, made: Generation, codec: Codec) -> Episode:
         return dataclasses.replace(episode, verdict=verdict)
     if made.finish != "stop":
         return episode
+    if codec.stops and not _ended(episode, codec):
+        episode = dataclasses.replace(episode, text=_before_stop(episode.text, codec))
     replied = _replied(episode, codec)
     waits = replied is episode and request.pauses and _marked(episode, codec)
     return dataclasses.replace(episode, finish="pause") if waits else replied
@@ -176,6 +178,17 @@ def _replied(episode: Episode, codec: Codec) -> Episode:
     if sum(len(s) for s in segments) - episode.request.given >= episode.request.max_new:
         return dataclasses.replace(episode, finish="length")
     return dataclasses.replace(episode, segments=segments, finish="pause", text=text_of(segments, codec))
+
+
+def _before_stop(text: str, codec: Codec) -> str:
+    """The text before the last of the texts that end answers, which is none of what the model says. A token may hold
+    such a text, or several, with more after it.
+    """
+    places = [place for stop in codec.stops if (place := text.rfind(stop)) >= 0]
+    text = text[: max(places)] if places else text
+    while ending := next((stop for stop in codec.stops if text.endswith(stop)), None):
+        text = text.removesuffix(ending)
+    return text
 
 
 def _ended(episode: Episode, codec: Codec) -> bool:

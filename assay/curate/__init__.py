@@ -10,6 +10,7 @@ from assay.curate.players import Untrained
 from assay.curate.ranked import RankedPairs
 from assay.curate.tags import WithoutTag
 from assay.curate.unsure_tokens import UnsureTokens
+from assay.curate.whole import WholeAnswers
 
 __all__ = [
     "Agreed",
@@ -26,6 +27,7 @@ __all__ = [
     "TrainAt",
     "UnsureTokens",
     "Untrained",
+    "WholeAnswers",
     "WithoutTag",
     "leave_out",
 ]

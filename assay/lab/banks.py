@@ -111,7 +111,7 @@ def _prepared(model: str, pool: Pool, wish: Wish, count: int, judge: Grader) -> 
 
     policy, engine = open_engine(model, system=wish.system)
     problems, max_new = exam(model, pool, policy, count=count, split=wish.split, max_new=wish.max_new)
-    sampling = Sampling(max_new, wish.temperature, wish.top_p)
+    sampling = Sampling(max_new, wish.temperature, wish.top_p, stop=policy.tokenizer.stops)
     worded, codec, key = asked_with(model, policy.tokenizer), policy.tokenizer, Key(wish.seed)("eval")
 
     def ask(portion: list[Problem], asked: Asked) -> SampleBank:

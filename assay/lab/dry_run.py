@@ -163,7 +163,11 @@ def _asked_with(chat: Chat) -> list[str]:
     options = [f"system: {chat.system!r}"] if chat.system else []
     options += [f"thinking {chat.thinking}"] if chat.thinking != "template" else []
     options += [f"{len(chat.schemas or ())} tools"] if chat.tools else []
-    return ["; ".join([*options, *chat.variables])] if options or chat.variables else []
+    options += chat.variables
+    options += ["plain text, without the chat template"] if chat.template == "none" else []
+    options += [f"{len(chat.worked)} examples before each question"] if chat.examples else []
+    options += [f"an answer ends at {' or '.join(map(repr, chat.stop))}"] if chat.stop else []
+    return ["; ".join(options)] if options else []
 
 
 def _loss(experiment: Experiment) -> str:

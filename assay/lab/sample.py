@@ -81,10 +81,10 @@ def sample(
             f"the prompt has {len(context)} tokens and --max-new is {max_new}; the context of the model holds "
             f"{policy.config.context}. Lower --max-new or shorten the prompt."
         )
-    requests = [
-        Request(problem, context, "prompt", max_new, temperature=temperature, top_p=top_p, sample=i)
-        for i in range(count)
-    ]
+    question = Request(
+        problem, context, "prompt", max_new, temperature=temperature, top_p=top_p, stop=policy.tokenizer.stops
+    )
+    requests = [dataclasses.replace(question, sample=i) for i in range(count)]
     made = engine.generate(requests, Key(seed)("sample"))
     answers = []
     for one in made:
@@ -139,7 +139,7 @@ def examine(
         asked,
         samples=samples,
         key=Key(seed)("eval"),
-        sampling=Sampling(max_new, temperature),
+        sampling=Sampling(max_new, temperature, stop=policy.tokenizer.stops),
         codec=policy.tokenizer,
         verify=judge,
         asked=asked_with(model, policy.tokenizer),

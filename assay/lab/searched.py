@@ -100,7 +100,11 @@ def search(
     policy, models = opened(model, guide, trust_addresses=trust_addresses)
     codec, count = policy.tokenizer, how_many(pool, problems, 1)
     asked, max_new = exam(model, pool, policy, count=count, split="test", max_new=max_new)
-    sampling, changed, key = Sampling(max_new, temperature), asked_with(model, codec), Key(seed)("eval")
+    sampling, changed, key = (
+        Sampling(max_new, temperature, stop=codec.stops),
+        asked_with(model, codec),
+        Key(seed)("eval"),
+    )
 
     def plain(number: int) -> list[Episode]:
         requests = changed(bank.questions(asked, samples=number, sampling=sampling, codec=codec))

@@ -103,7 +103,7 @@ def transfer(
             asked,
             samples=samples,
             key=Key(seed)("eval"),
-            sampling=Sampling(max_new, temperature),
+            sampling=Sampling(max_new, temperature, stop=policy.tokenizer.stops),
             codec=policy.tokenizer,
             verify=judge,
             asked=asked_with(tuned, policy.tokenizer),

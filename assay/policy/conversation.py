@@ -1,4 +1,5 @@
-"""The chat settings that a run puts into every prompt: a system message, variables of the template, tools.
+"""The chat settings that a run puts into every prompt: a system message, variables of the template, tools, examples;
+and the texts that end an answer.
 
 This module does not import jinja.
 """
@@ -14,9 +15,12 @@ from typing import Any, Literal, get_args
 
 from assay.errors import ConfigError, StorageError
 from assay.host.files import parse_json, read_bytes
+from assay.policy.messages import text_of
 
 FILE = "assay_chat.json"
 Thinking = Literal["template", "on", "off"]
+Template = Literal["model", "none"]
+MARK = "Answer:"  # before an answer in plain text; worked solutions in natural wording may begin with it
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,15 @@ class Chat:
     thinking: Thinking = "template"  # sets `enable_thinking`, for templates that have this variable
     tools: str = ""  # a list of tool schemas as JSON, or the path of a .json file that holds one
     variables: tuple[str, ...] = ()  # further variables of the template, as NAME=JSON
+    template: Template = "model"  # none: prompts are plain text, as a base model reads it
+    stop: tuple[str, ...] = ()  # texts that end an answer, beside the model's end tokens; \n is the end of a line
+    shots: int = 0  # how many worked examples of the training split stand before each question
+    examples: str = ""  # [[question, answer], ...] as JSON, or a .json file of it; `shots` writes the drawn ones here
+
+    @property
+    def worked(self) -> list[tuple[str, str]]:
+        """The examples that stand before each question, with their answers."""
+        return [(question, answer) for question, answer in json.loads(self.examples)] if self.examples else []
 
     @property
     def schemas(self) -> list[dict[str, Any]] | None:
@@ -54,44 +67,87 @@ def _pair(text: str) -> tuple[str, Any]:
 
 
 def resolved(chat: Chat) -> Chat:
-    """The settings with the file of tools read into `tools`, so that the run
-    does not depend on a file that may change.
+    """The settings with the files of tools and examples read into them, so that the run does not depend on files that
+    may change, and with the ends of lines in `stop`.
     """
-    if not chat.tools:
-        return chat
-    text = chat.tools
+    stop = tuple(text.replace("\\n", "\n").replace("\\t", "\t") for text in chat.stop)
+    if not all(stop):
+        raise ConfigError("chat.stop: an empty text would end every answer before it begins; leave it out.")
+    if chat.shots < 0:
+        raise ConfigError(f"chat.shots must be at least 0, not {chat.shots}.")
+    tools, examples = _listed("tools", chat.tools), _listed("examples", chat.examples)
+    if not all(isinstance(tool, Mapping) for tool in tools or ()):
+        raise ConfigError("chat.tools must be a list of tool schemas, each a JSON object.")
+    for one in examples or ():
+        if not (isinstance(one, list) and len(one) == 2 and all(isinstance(text, str) for text in one)):
+            raise ConfigError(f"chat.examples must be a list of [question, answer], both texts, not {one!r:.80}.")
+    lists = {name: json.dumps(found) for name, found in (("tools", tools), ("examples", examples)) if found is not None}
+    return dataclasses.replace(chat, stop=stop, **lists)
+
+
+def _listed(name: str, given: str) -> list[Any] | None:
+    """A setting that is a JSON list or the path of a file of one; None where it is empty."""
+    if not given:
+        return None
+    text = given
     if not text.lstrip().startswith("["):
         try:
             text = read_bytes(Path(text)).decode()
         except (OSError, ValueError, StorageError) as error:
-            raise ConfigError(f"chat.tools: {chat.tools} is neither a JSON list nor a file of one: {error}") from error
+            raise ConfigError(f"chat.{name}: {given} is neither a JSON list nor a file of one: {error}") from error
     try:
         found = parse_json(text)
     except ValueError as error:
-        raise ConfigError(f"chat.tools is not JSON: {error}") from error
-    if not isinstance(found, list) or not all(isinstance(tool, Mapping) for tool in found):
-        raise ConfigError("chat.tools must be a list of tool schemas, each a JSON object.")
-    return dataclasses.replace(chat, tools=json.dumps(found))
+        raise ConfigError(f"chat.{name} is not JSON: {error}") from error
+    if not isinstance(found, list):
+        raise ConfigError(f"chat.{name} must be a JSON list, not {type(found).__name__}.")
+    return found
 
 
 def stored(document: Mapping[str, Any]) -> Chat:
-    """The settings stored in a model's folder. `tools` must be JSON there,
-    because a path would point out of the folder.
+    """The settings stored in a model's folder. `tools` and `examples` must be JSON there, because a path would point
+    out of the folder.
     """
     try:
-        chat = Chat(**{**document, "variables": tuple(document.get("variables", ()))})
-        texts = (chat.system, chat.tools, *chat.variables)
+        lists = {name: tuple(document.get(name, ())) for name in ("variables", "stop")}
+        chat = Chat(**{**document, **lists})
+        texts = (chat.system, chat.tools, chat.examples, *chat.variables, *chat.stop)
     except TypeError as error:
         raise ConfigError(f"{FILE} does not hold the settings of a conversation: {error}") from None
     if not all(isinstance(text, str) for text in texts) or chat.thinking not in get_args(Thinking):
-        raise ConfigError(f"{FILE}: system, tools and variables are texts, thinking one of {get_args(Thinking)}.")
-    if chat.tools and not chat.tools.lstrip().startswith("["):
-        raise ConfigError(f"{FILE}: tools must be a JSON list, not {chat.tools[:80]!r}.")
+        raise ConfigError(
+            f"{FILE}: system, tools, examples, variables and stop are texts, thinking one of {get_args(Thinking)}."
+        )
+    if chat.template not in get_args(Template) or type(chat.shots) is not int:
+        raise ConfigError(f"{FILE}: template is one of {get_args(Template)}, shots a number.")
+    for name in ("tools", "examples"):
+        if (text := getattr(chat, name)) and not text.lstrip().startswith("["):
+            raise ConfigError(f"{FILE}: {name} must be a JSON list, not {text[:80]!r}.")
     return chat
 
 
-def with_system(chat: Chat, messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The messages, with the system message of the settings before them if they begin with none."""
-    first = messages[0].get("role") if messages and isinstance(messages[0], Mapping) else None
-    own = [] if not chat.system or first in ("system", "developer") else [{"role": "system", "content": chat.system}]
-    return [*own, *messages]
+def opened(chat: Chat, messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The messages, after the system message of the settings if they begin with none of their own, and after the
+    exchanges of the examples.
+    """
+    own = [message for message in messages[:1] if _role(message) in ("system", "developer")]
+    system = own or ([{"role": "system", "content": chat.system}] if chat.system else [])
+    pairs = [(("user", question), ("assistant", answer)) for question, answer in chat.worked]
+    shown = [{"role": role, "content": content} for pair in pairs for role, content in pair]
+    return [*system, *shown, *messages[len(own) :]]
+
+
+def plain(chat: Chat, messages: Sequence[Mapping[str, Any]]) -> str:
+    """The text of a prompt without a template: what the messages say, with an empty line between two of them. After
+    examples a question stands as they do, `Question: ...` and `Answer:`, which the model continues.
+    """
+    *before, last = opened(dataclasses.replace(chat, examples=""), messages)
+    said = [text_of(message.get("content") or "") for message in before]
+    if not chat.examples:
+        return "\n\n".join([*said, text_of(last.get("content") or "")])
+    shown = [f"Question: {question}\n{MARK} {answer.removeprefix(MARK).lstrip()}" for question, answer in chat.worked]
+    return "\n\n".join([*said, *shown, f"Question: {text_of(last.get('content') or '')}\n{MARK}"])
+
+
+def _role(message: Any) -> str | None:
+    return message.get("role") if isinstance(message, Mapping) else None

@@ -20,7 +20,7 @@ from assay.errors import ConfigError, DataError, StorageError
 from assay.host.files import parse_json, read_bytes
 from assay.policy import conversation, provenance
 from assay.policy.chat import CHARACTERS, OURS, PLAIN, UNOPENED, Message, names_in, render_chat
-from assay.policy.conversation import Chat, with_system
+from assay.policy.conversation import Chat, opened, plain
 from assay.policy.messages import marked, pictures_in, text_of
 from assay.policy.pictures import SETTINGS, Pictures
 from assay.types import Ids
@@ -106,10 +106,13 @@ class Tokenizer:
         encodes a string as it is, and renders messages by `PLAIN`. `variables`
         and `tools` are for this prompt alone, and win over those of `speaking`.
         """
-        if self.template is None and isinstance(prompt, str) and not self.chat.system:
+        chat = self.chat
+        if self.template is None and isinstance(prompt, str) and not (chat.system or chat.examples):
             return self.encode(prompt)
         given = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
-        messages = with_system(self.chat, given)
+        if chat.template == "none":
+            return self._unwrapped(given)
+        messages = opened(chat, given)
         if self.alphabet is not None:
             for message in messages:
                 self._check_alphabet(text_of(message.get("content", "")))
@@ -127,6 +130,18 @@ class Tokenizer:
         text = render_chat(template, messages, variables=seen, tools=tools, place=self.place)
         ids = self._ids(text)
         return ids if self.pictures is None else self.pictures.placed(ids, shown)
+
+    def _unwrapped(self, messages: Sequence[Message]) -> Ids:
+        """The ids of a prompt as plain text, after the token that begins every text if the tokenizer has one."""
+        if any(True for _ in pictures_in(messages)):
+            raise DataError("a prompt shows a picture, which plain text cannot: leave chat.template none out.")
+        begin, ids = self.id_of("bos_token"), self.encode(plain(self.chat, messages))
+        return np.concatenate([np.array([begin], np.int32), ids]) if self._begins else ids
+
+    @property
+    def stops(self) -> tuple[str, ...]:
+        """The texts that end an answer, beside the end tokens."""
+        return self.chat.stop
 
     def speaking(self, chat: Chat) -> Tokenizer:
         """The same tokenizer with these chat settings in every prompt. Settings
@@ -158,8 +173,12 @@ class Tokenizer:
     def _template(self, tools: bool) -> str:
         if self.template is not None:
             return self.tool_template if tools and self.tool_template is not None else self.template
-        begins = self.backend.encode("", add_special_tokens=True).ids[:1] == [self.id_of("bos_token")]
-        return PLAIN if begins else UNOPENED
+        return PLAIN if self._begins else UNOPENED
+
+    @property
+    def _begins(self) -> bool:
+        """Whether the tokenizer begins every text with a bos token."""
+        return self.backend.encode("", add_special_tokens=True).ids[:1] == [self.id_of("bos_token")]
 
     def id_of(self, role: str) -> int | None:
         """The id of a special token by its role: bos_token, eos_token, pad_token, sep_token, ..."""

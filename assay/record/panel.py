@@ -281,6 +281,7 @@ def duration(seconds: float) -> str:
 _LINE: tuple[tuple[str, Callable[[float], str], str], ...] = (
     ("reward/mean", number, "reward {}"),
     ("length/mean", number, "length {}"),
+    ("length/truncated", percent, "cut {}"),
     ("policy/entropy", number, "entropy {}"),
     ("group/uniform_fraction", percent, "uniform {}"),
     ("perf/tokens_per_s", number, "{} tokens/s"),

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from typing import Literal
 
 from assay.part import Rewarding
 from assay.types import Episode, Problem, Reward
 
+Rewards = list[Reward | None]
 
-def scored(episodes: Sequence[Episode], *, name: str, weight: float) -> list[Reward | None]:
-    """weight * score; None for an answer to which the reward function gave no score."""
+
+def scored(episodes: Sequence[Episode], *, name: str, weight: float, cut: Literal["scored", "wrong"]) -> Rewards:
+    """weight * score; None for an answer to which the reward function gave no score. Where a cut answer is `wrong`, it
+    has at most 0.
+    """
     scores = [(episode.verdict.scores if episode.verdict else {}).get(name) for episode in episodes]
-    return [None if score is None else Reward(name, weight * score) for score in scores]
+    values = [None if score is None else weight * score for score in scores]
+    most = [0.0 if cut == "wrong" and episode.finish == "length" else math.inf for episode in episodes]
+    return [None if value is None else Reward(name, min(value, top)) for value, top in zip(values, most, strict=True)]
 
 
 class Scored(Rewarding):
@@ -23,6 +31,7 @@ class Scored(Rewarding):
 
     name: str = "score"  # of the reward function
     weight: float = 1.0
+    cut: Literal["scored", "wrong"] = "scored"  # wrong: an answer that the length limit cut off earns nothing
     does = scored
 
     def lacks(self, problem: Problem) -> str | None:

@@ -23,6 +23,14 @@ from assay.tasks import task
 from assay.verifiers.functions.naming import names, parse
 from assay.verifiers.functions.process import SECONDS, check_timeout
 
+Cut = Literal["auto", "wrong", "scored", "masked"]
+"""What an answer is worth that the length limit cut off, in training and in exams alike.
+
+wrong: what a wrong one is; a reward function gives it nothing, or less if it says so. scored: what verifier and reward
+functions say of what is there. masked: it does not train, and counts as wrong in exams. auto: wrong for pretrained
+models; for others a verifier's word is wrong, and reward functions have theirs in training.
+"""
+
 
 @dataclass(frozen=True)
 class Evaluation:
@@ -41,6 +49,7 @@ class Evaluation:
     final_samples: int = 16  # completions for each problem, before and after training
     temperature: float = 1.0
     levels: tuple[int, ...] = ()  # of the problems in exams, such as harder ones; none: those of training
+    shots: int = 0  # the untrained model is examined with so many worked examples as plain text too; 0: it is not
     second_look: float = 0.02  # share of the right answers of training that the task's second oracle judges too
 
 
@@ -122,6 +131,7 @@ class Experiment:
     right_from: float = 1.0  # an answer counts as right if the weighted sum of its rewards is at least this
     reward_timeout: float = SECONDS  # seconds for one call of a reward function, with all answers of a round
     tracking: Tracking = field(default_factory=Tracking)
+    cut: Cut = "auto"  # what an answer is worth that the length limit cut off
     lora: Lora = field(default_factory=Lora)
     chat: Chat = field(default_factory=Chat)
 
@@ -267,6 +277,7 @@ LEAST = {
     "evaluation.num_samples": 1,
     "evaluation.final_problems": 1,
     "evaluation.final_samples": 1,
+    "evaluation.shots": 0,
     "machine.threads": 0,
     "machine.micro_tokens": 1,
     "machine.cache_mb": 1,

@@ -39,8 +39,15 @@ class Grader:
         verdicts = judge(episodes)
     """
 
-    def __init__(self, scorer: Scorer | None = None, read: Callable[[Problem], bool] = lambda _: True) -> None:
+    def __init__(
+        self,
+        scorer: Scorer | None = None,
+        read: Callable[[Problem], bool] = lambda _: True,
+        *,
+        read_cut: bool = False,
+    ) -> None:
         self.scorer = scorer
+        self.read_cut = read_cut  # whether what an answer says counts where the length limit cut it off
         self.read = read  # whether a reward, or another part of the recipe, reads the verdicts on a row of data
         self.seconds = 0.0
         self.spent: dict[str, float] = {}  # seconds by task, where verifiers judge
@@ -56,7 +63,7 @@ class Grader:
 
     def _verified(self, episodes: Sequence[Episode]) -> list[Verdict | None]:
         """The verdicts of verifiers. A reference answer that cannot be read is no fault where nobody reads verdicts."""
-        found = _known(functools.partial(verify, spent=self.spent), episodes)
+        found = _known(functools.partial(verify, spent=self.spent, read_cut=self.read_cut), episodes)
         for i, (episode, verdict) in enumerate(zip(episodes, found, strict=True)):
             problem = episode.request.problem
             if verdict and verdict.status == "invalid" and problem.provenance == "data" and not self.read(problem):
@@ -77,11 +84,12 @@ class Grader:
         pays may have little to do with what is right. An "ok" also needs the second oracle of the task. The scores of
         reward functions stand beside them, and decide for rows of data files, whose answers a checker may not know.
         """
+        twice = functools.partial(verify_twice, read_cut=self.read_cut)
         if self.scorer is None:
-            return _known(verify_twice, episodes)
+            return _known(twice, episodes)
         verdicts = self.scorer(episodes)
         checked = [i for i, episode in enumerate(episodes) if episode.request.problem.provenance != "data"]
-        for i, verdict in zip(checked, verify_twice([episodes[i] for i in checked]), strict=True):
+        for i, verdict in zip(checked, twice([episodes[i] for i in checked]), strict=True):
             verdicts[i] = dataclasses.replace(verdict, scores=verdicts[i].scores)
         return verdicts
 
@@ -158,17 +166,19 @@ def grader(
     still: float = STILL,
     given: Mapping[str, Callable[..., Any]] | None = None,
     read: Callable[[Problem], bool] = lambda _: True,
+    read_cut: bool = False,
 ) -> Grader:
     """A grader with these reward functions, written FILE.py:FUNCTION=WEIGHT; without any it uses the tasks' verifiers.
 
     `given` holds reward functions that the calling program passes as Python functions, by name. `timeout` is in seconds
     and holds for one call of one function. A process of functions that somebody stops is given up after `still`
-    seconds. `read` says whether anybody reads the verdicts on a row of data.
+    seconds. `read` says whether anybody reads the verdicts on a row of data, and `read_cut` whether
+    what an answer says counts where the length limit cut it off.
     """
     if not rewards:
-        return Grader(read=read)
+        return Grader(read=read, read_cut=read_cut)
     functions = load([parse(text) for text in rewards], given, seconds=timeout, still=still)
-    return Grader(Scorer(functions, right_from, max_steps, timeout))
+    return Grader(Scorer(functions, right_from, max_steps, timeout, read_cut=read_cut), read_cut=read_cut)
 
 
 def grader_of(experiment: Experiment, given: Mapping[str, Callable[..., Any]] | None = None) -> Grader:
@@ -180,6 +190,7 @@ def grader_of(experiment: Experiment, given: Mapping[str, Callable[..., Any]] | 
         still=min(STILL, float(experiment.machine.deadline)),
         given=given,
         read=reads_verdicts(experiment.recipe),
+        read_cut=experiment.cut == "scored",
     )
 
 

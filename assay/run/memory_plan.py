@@ -24,7 +24,8 @@ from assay.tasks import task
 
 PROBE = 64  # problems whose prompts are measured
 LETTERS = 3  # characters per token, guessed low: a prompt planned too long costs memory, one too short stops the run
-SMALL, SMALL_ON_GPU = 50_000_000, 10_000_000  # models with at most so many parameters get the profile laptop
+SMALL, SMALL_ON_GPU = 30_000_000, 10_000_000  # models with at most so many parameters get the profile laptop
+MEDIUM = 400_000_000  # and those with at most so many the profile processor, where there is no GPU
 
 
 def shape_of(model: str) -> PolicyConfig | None:
@@ -40,7 +41,7 @@ def shape_of(model: str) -> PolicyConfig | None:
         from assay.policy.hf_config import config_from_hf
         from assay.policy.lora import CONFIG, read_config
 
-        path = _folder(model)
+        path = folder_below(model)
         if is_adapter(model):
             path = Path(read_config(read_json(path / CONFIG))[1])  # the base below an adapter
         return config_from_hf(read_json(path / "config.json"))
@@ -55,12 +56,12 @@ def is_adapter(model: str) -> bool:
 
     model = resolved(model)
     try:
-        return (_folder(model) / CONFIG).is_file()
+        return (folder_below(model) / CONFIG).is_file()
     except AssayError:
         return False  # loading the model will report the same problem, with advice
 
 
-def _folder(model: str) -> Path:
+def folder_below(model: str) -> Path:
     """The model folder: for a run folder that of the policy in its last checkpoint, else the folder itself."""
     if not (Path(model) / "run.json").is_file():
         return Path(model)
@@ -79,7 +80,8 @@ def choose_profile(model: str) -> tuple[Profile, str]:
 
 
 def profile_for(count: int | None, *, gpu: bool) -> tuple[Profile, str]:
-    """(profile, reason) for a model of `count` parameters: laptop for small models, one-gpu for all others.
+    """(profile, reason) for a model of `count` parameters: laptop for small models, processor for medium ones without a
+    GPU, one-gpu for all others.
 
     Small models learn well at learning rates that would ruin large ones.
     """
@@ -89,6 +91,8 @@ def profile_for(count: int | None, *, gpu: bool) -> tuple[Profile, str]:
     size = f"{count / 1e6:,.1f} million parameters {where}"
     if count <= (SMALL_ON_GPU if gpu else SMALL):
         return "laptop", f"{size}: a small model, which gets a high learning rate and many prompts a step"
+    if not gpu and count <= MEDIUM:
+        return "processor", f"{size}: a pretrained model, whose adapter learns on few answers a step"
     slow = "" if gpu else "; a step may take minutes"
     return "one-gpu", f"{size}: a large model, which keeps the paper's learning rate{slow}"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from assay.part import Rewarding
 from assay.recipe import Mechanism, Recipe
@@ -14,13 +14,15 @@ from assay.verifiers.functions.naming import names, parse
 Rewards = tuple[Rewarding, ...]
 
 
-def scored_by(recipe: Recipe, rewards: Sequence[str], *, only: bool = False) -> Recipe:
+def scored_by(
+    recipe: Recipe, rewards: Sequence[str], *, only: bool = False, cut: Literal["scored", "wrong"] = "scored"
+) -> Recipe:
     """The recipe with these reward functions, FILE.py:FUNCTION=WEIGHT, in place of its outcome reward and beside every
     other reward that it has: judges, rules, reward models, lengths. With `only` in place of all rewards of the policy's
-    answers; a role that judges or poses problems keeps its own.
+    answers; a role that judges or poses problems keeps its own. An answer that was cut earns what `cut` says.
     """
     parsed = [parse(text) for text in rewards]
-    parts = tuple(Scored(name, function.weight) for name, function in zip(names(parsed), parsed, strict=True))
+    parts = tuple(Scored(name, function.weight, cut) for name, function in zip(names(parsed), parsed, strict=True))
 
     def of_policy(before: Rewards) -> Rewards:
         after = parts if only else _replaced(before, parts)

@@ -6,6 +6,7 @@ problems. Warnings are printed and written to run.json. Neither a warning nor th
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,7 +27,9 @@ from assay.part import bind, name_of
 from assay.recipe import LORA_FACTOR, at_profile
 from assay.rng import Key
 from assay.run.experiment import Experiment
-from assay.run.memory_plan import SMALL
+from assay.run.forecast import forecast
+from assay.run.memory_plan import SMALL, has_gpu, profile_for
+from assay.run.pretrained_needs import LARGE
 from assay.types import Episode, Row
 
 if TYPE_CHECKING:
@@ -105,7 +108,7 @@ def probe(experiment: Experiment, models: Models, codec: Codec, *, verify: Verif
     memory = Memory(key.bits & (2**63 - 1))
     count = min(max(1, experiment.machine.probe // samples), scale.num_prompts)
     problems = [experiment.pool.problem(key("problem", i)) for i in range(count)]
-    sampling = Sampling(scale.max_new, scale.temperature, scale.top_p, scale.top_k, scale.min_p)
+    sampling = Sampling(scale.max_new, scale.temperature, scale.top_p, scale.top_k, scale.min_p, codec.stops)
     requests = first_requests(problems, memory, first=0, samples=samples, sampling=sampling, codec=codec)
     judge = judging(recipe, pool=experiment.pool, codec=codec, micro_tokens=experiment.machine.micro_tokens)
     collect = Collector(AtEnd(verify), judge, (), lambda *_: [], codec)
@@ -115,13 +118,16 @@ def probe(experiment: Experiment, models: Models, codec: Codec, *, verify: Verif
 def look(experiment: Experiment, policy: Policy, models: Models, *, longest: int, verify: Verify) -> list[str]:
     """All warnings about a run that is about to begin; if the probe itself fails, that is a warning too."""
     failed, episodes = [], []
+    began = time.monotonic()
     try:
         episodes = probe(experiment, models, policy.tokenizer, verify=verify)
     except (Stopped, DataError):  # a reward function that fails here would fail in the first step as well
         raise
     except AssayError as error:
         failed = [f"the probe before the first step failed, and the run may fail in the same way: {error}"]
-    return failed + warnings(experiment, facts_of(experiment, policy, longest=longest, episodes=episodes))
+    ahead = forecast(experiment, len(episodes), time.monotonic() - began, place=models["policy"].place)
+    facts = facts_of(experiment, policy, longest=longest, episodes=episodes)
+    return failed + warnings(experiment, facts) + ([ahead] if ahead and facts.parameters > LARGE else [])
 
 
 def warn(
@@ -268,7 +274,7 @@ def wrong_profile(experiment: Experiment, facts: Facts) -> str | None:
     if experiment.profile == "laptop" and facts.parameters > SMALL:
         return (
             f"profile laptop has learning rates for models of 1 to 10 million parameters, not of {size}: take "
-            "--profile one-gpu"
+            f"--profile {profile_for(facts.parameters, gpu=has_gpu())[0]}"
         )
     if (
         experiment.profile != "laptop"

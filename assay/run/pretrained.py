@@ -64,6 +64,7 @@ SMOLLM2 = Pretrained(
     citation="Allal et al., SmolLM2: When Smol Goes Big - Data-Centric Training of a Small Language Model, 2502.02737",
     parameters=134_515_008,
     fingerprint="67f9cb50a0268172",
+    task="words:1,2,3,4,5",
 )
 PRETRAINED = {made.name: made for made in (SMOLLM2,)}
 
@@ -126,7 +127,7 @@ def describe(made: Pretrained) -> dict[str, Any]:
     return {
         "name": made.name,
         "summary": made.summary,
-        "tasks": [made.task] if made.task else [],
+        "tasks": [made.task.partition(":")[0]] if made.task else [],
         "hash": made.gguf[:16],
         "built": folder.exists(),
         "path": str(folder),

@@ -28,6 +28,7 @@ from assay.run.grader import Grader
 from assay.run.live_report import Page
 from assay.run.lost_verdicts import LostVerdicts
 from assay.run.open_exams import rewarding
+from assay.run.pretrained_needs import question_of
 from assay.run.second_look import SecondLook
 from assay.scoring import bank
 from assay.source import FEWEST, Pool
@@ -37,6 +38,8 @@ from assay.verifiers.judges.endpoint import SERVED
 if TYPE_CHECKING:
     from assay.record.panel import Panel
 
+READ, LONGEST = 10, 1000  # answers of an exam that are kept to be read, and characters of each
+EXAMPLES = "examples"  # the exam of the untrained model with worked examples before each question, as plain text
 STILL = ("", "collect", "forwards")  # phases in which no weight changes
 
 Exams = Mapping[str, Sequence[Problem]]
@@ -52,6 +55,23 @@ def exams(experiment: Experiment) -> dict[str, list[Problem]]:
 
 def _exam(pool: Pool, name: str, count: int) -> list[Problem]:
     return pool.held_out(Key("exam", name), count, "valid" if name == "valid" else "test", least=FEWEST)
+
+
+def first_answers(episodes: Sequence[Episode]) -> list[dict[str, Any]]:
+    """The first answer to each of the first problems of an exam, to be read beside those of another exam."""
+    first: dict[str, Episode] = {}
+    for episode in episodes:
+        first.setdefault(episode.request.problem.id, episode)
+    return [
+        {
+            "problem": one.request.problem.id,
+            "question": question_of(one.request.problem),
+            "answer": one.text[:LONGEST],
+            "right": None if one.verdict is None else one.verdict.status == "ok",
+            "cut": one.finish == "length",
+        }
+        for one in [*first.values()][:READ]
+    ]
 
 
 def few(experiment: Experiment, exams: Exams) -> list[str]:
@@ -85,6 +105,7 @@ class Recorder:
     exams: Exams
     panel: Panel
     stop: StopFlag
+    worked: Codec | None = None  # with the examples that the untrained model is also examined with; None: it is not
     judge: Grader = field(default_factory=Grader)
     second: SecondLook = field(default_factory=lambda: SecondLook(0.0, print))
     lost: LostVerdicts = field(default_factory=lambda: LostVerdicts(print))
@@ -101,6 +122,8 @@ class Recorder:
             self.panel.note(f"warning: {line}")
         if memory.step == 0 and not self.folder.store.steps():  # with a checkpoint of step 0 this was done already
             self._evaluate("test", memory, models)
+            if self.worked is not None:
+                self._evaluate(EXAMPLES, memory, models)
             if "valid" in self.exams:
                 self.panel.update(0, self._evaluate("valid", memory, models))
             self._save(memory, models, beside=True)
@@ -174,19 +197,29 @@ class Recorder:
 
     def _evaluate(self, name: str, memory: Memory, models: Models) -> dict[str, float]:
         plan, scale = self.experiment.evaluation, self.experiment.recipe.scale
-        samples = plan.final_samples if name == "test" else plan.num_samples
+        samples = plan.num_samples if name == "valid" else plan.final_samples
+        problems = self.exams["test" if name == EXAMPLES else name]
+        codec = self.codec if name != EXAMPLES or self.worked is None else self.worked
+        rewarded = self._rewarding(memory, models) if any(problem.open for problem in problems) else list
+        answers: list[Episode] = []
+
+        def noted(episodes: Sequence[Episode]) -> list[Episode]:
+            answers.extend(episodes)
+            return rewarded(episodes)
+
         found = bank.evaluate(
             models["policy"],
-            self.exams[name],
+            problems,
             samples=samples,
             key=memory.key("exam", name, memory.step),
-            sampling=Sampling(scale.max_new, plan.temperature),
-            codec=self.codec,
+            sampling=Sampling(scale.max_new, plan.temperature, stop=codec.stops),
+            codec=codec,
             verify=self.judge.exam,
-            asked=as_examined(self.experiment.recipe.mechanism.ask, self.codec),
-            rewarded=self._rewarding(memory, models) if any(problem.open for problem in self.exams[name]) else list,
+            asked=as_examined(self.experiment.recipe.mechanism.ask, codec),
+            rewarded=noted,
         )
-        entry = bank.entry(found, step=memory.step, set=name)
+        read = {} if name == "valid" else {"read": first_answers(answers)}
+        entry = {**bank.entry(found, step=memory.step, set=name), **read}
         self.folder.append("evals", entry)
         scores = bank.scores(entry)
         self.track(memory.step, finite(scores))

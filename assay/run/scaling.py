@@ -14,6 +14,7 @@ from assay.run.configure import override
 from assay.run.context_fit import asked_of, longest_solution
 from assay.run.experiment import Experiment
 from assay.run.memory_plan import is_adapter
+from assay.run.pretrained_needs import answer_tokens
 from assay.scale import Scale
 
 
@@ -33,6 +34,10 @@ def at_its_scale(experiment: Experiment, asked: Mapping[str, Any]) -> tuple[Expe
     if pool.wording == "compact" and not is_asked("max_new"):
         longest = longest_solution(asked_of(paper, pool))
         rules.append(f"max_new: {scale.max_new} -> {longest} (half as long again as solutions are)")
+        scale = dataclasses.replace(scale, max_new=longest)
+    elif experiment.profile == "processor" and not is_asked("max_new"):
+        longest = answer_tokens(asked_of(paper, pool))
+        rules.append(f"max_new: {scale.max_new} -> {longest} (a sentence around the solution)")
         scale = dataclasses.replace(scale, max_new=longest)
     experiment = dataclasses.replace(experiment, recipe=dataclasses.replace(paper, scale=scale))
     for path, value in asked.items():

@@ -26,11 +26,12 @@ from assay.record.sinks import series_of, tracking
 from assay.run import attention_needs, data_needs, external_needs, open_rows, picture_needs, settings
 from assay.run.configure import from_data, override, to_data
 from assay.run.context_fit import check_lengths
+from assay.run.cut_answers import judged
 from assay.run.experiment import Experiment, check
 from assay.run.grader import Grader, absolute, changes, check_functions, grader_of, require_services, sources
 from assay.run.loading import load_model, open_models, policy_files, set_threads, with_adapter
 from assay.run.memory_plan import Plan, choose_profile, plan_memory, require_memory, shape_of
-from assay.run.own_rewards import scored_by
+from assay.run.pretrained_needs import at_its_profile, with_examples, with_shots
 from assay.run.scaling import at_its_scale, named_at
 from assay.run.trust import Trust, code_of, remember, require_trust
 from assay.source import Pool, check_pool
@@ -39,7 +40,8 @@ from assay.tasks.versions import verifier_versions
 from assay.verifiers.functions.process import SECONDS
 
 if TYPE_CHECKING:
-    from assay.policy import Policy
+    from assay.policy import Policy, Tokenizer
+    from assay.run.recorder import Exams
 
 Functions = Mapping[str, Callable[..., Any]]
 """Reward functions that the calling program passes as Python functions, by name."""
@@ -70,19 +72,22 @@ def plan(
     profile, reasons = (profile, []) if profile != "auto" else _chosen(model)
     if Path(model).exists():
         model = str(Path(model).resolve())  # a run may be resumed from another working directory
-    recipe = scored_by(recipe, rewards, only=only) if rewards else recipe
     experiment = Experiment(recipe, model, pool, seed=seed, profile=profile, rewards=absolute(rewards))
     experiment = dataclasses.replace(experiment, right_from=right_from, reward_timeout=reward_timeout)
     asked = settings.asked(recipe, overrides or {}, steps=steps, system=system)
-    for path in [path for path in asked if path.split(".")[0] in ("pool", "lora")]:
+    experiment, beside = at_its_profile(experiment, asked)
+    for path in [path for path in asked if path.split(".")[0] in ("pool", "lora", "cut")]:
         experiment = override(experiment, path, asked.pop(path))
     check_pool(experiment.pool)
+    experiment = judged(experiment, rewards, only=only)
     numbers = {path: asked.pop(path) for path in list(asked) if f"{path}.".startswith("recipe.scale.")}
     experiment, rules = at_its_scale(experiment, numbers)
     for path, value in asked.items():
         experiment = override(experiment, path, value, named=partial(named_at, experiment.recipe.scale, rules))
-    experiment = dataclasses.replace(experiment, chat=resolved(experiment.chat))
+    experiment = dataclasses.replace(experiment, chat=with_examples(resolved(experiment.chat), experiment.pool))
     check(experiment)
+    if experiment.evaluation.shots:
+        with_shots(experiment.chat, experiment.evaluation.shots, experiment.pool)
     picture_needs.require_sight(experiment)
     attention_needs.require_attention(experiment)
     data_needs.require_solutions(experiment.recipe, experiment.pool)
@@ -91,7 +96,7 @@ def plan(
     else:
         idle = data_needs.require_answers(experiment.pool, experiment.recipe)
     experiment, fewer = data_needs.at_most_rows(experiment)
-    return experiment, [*reasons, *rules, *fewer, *idle]
+    return experiment, [*reasons, *rules, *beside, *fewer, *idle]
 
 
 def _chosen(model: str) -> tuple[Profile, list[str]]:
@@ -341,6 +346,22 @@ def _run(
                 raise
 
 
+def _worked(experiment: Experiment, policy: Policy, exams: Exams, shown: Panel) -> Tokenizer | None:
+    """The tokenizer of the exam with examples; None for a run without it, or whose context they do not fit into."""
+    shots, chat = experiment.evaluation.shots, experiment.chat
+    if not shots or chat.examples:
+        return None
+    worked = policy.tokenizer.speaking(with_shots(chat, shots, experiment.pool))
+    longest = max(len(worked.render(problem.prompt)) for problem in exams["test"])
+    if (needed := longest + experiment.recipe.scale.max_new) <= policy.config.context:
+        return worked
+    shown.note(
+        f"the exam with {shots} examples is left out: it needs {needed} positions, and the context has "
+        f"{policy.config.context}."
+    )
+    return None
+
+
 def _back_to(folder: RunFolder, experiment: Experiment, checkpoint: Checkpoint | None) -> Memory:
     """The memory of a checkpoint. The records of later steps are cut off, because these steps are done again."""
     folder.rewind(checkpoint)
@@ -404,7 +425,19 @@ def _train(
             second.remember(folder.read("metrics"))
             lost = LostVerdicts(shown.note)
             recorder = Recorder(
-                folder, experiment, codec, files, examined, shown, stop, judge, second, lost, page, tracker.log
+                folder,
+                experiment,
+                codec,
+                files,
+                examined,
+                shown,
+                stop,
+                worked=_worked(experiment, policy, examined, shown),
+                judge=judge,
+                second=second,
+                lost=lost,
+                page=page,
+                track=tracker.log,
             )
             try:
                 train(stages, models, memory, recorder)

@@ -18,23 +18,26 @@ from assay.types import Episode, Problem, Verdict
 from assay.verifiers.functions.calling import told
 
 
-def verify(episodes: Sequence[Episode], *, spent: MutableMapping[str, float] | None = None) -> list[Verdict]:
+def verify(
+    episodes: Sequence[Episode], *, spent: MutableMapping[str, float] | None = None, read_cut: bool = False
+) -> list[Verdict]:
     """A verdict for each episode, by the checker of its task. Checkers of built-in tasks are total and bounded. Equal
-    answers to one problem are judged once.
+    answers to one problem are judged once. An answer that the length limit cut off fails, unless with `read_cut`.
 
     To `spent` are added the seconds that the answers to each task took.
     """
+    read = ("stop", "length") if read_cut else ("stop",)
     verdicts: dict[int, Verdict] = {}
     for name in dict.fromkeys(episode.request.problem.task for episode in episodes):
         began = time.monotonic()
         rows = [i for i, episode in enumerate(episodes) if episode.request.problem.task == name]
         judge = task(name).judge
-        finished = [i for i in rows if episodes[i].finish == "stop"] if judge else []
+        finished = [i for i in rows if episodes[i].finish in read] if judge else []
         pairs = [_pair(episodes[i]) for i in finished]
         verdicts |= zip(finished, _judged(judge, pairs), strict=True) if judge and pairs else ()
         known: dict[tuple[int, str, bool], Verdict] = {}
         for i in [i for i in rows if i not in verdicts]:
-            (problem, text), stopped = _pair(episodes[i]), episodes[i].finish == "stop"
+            (problem, text), stopped = _pair(episodes[i]), episodes[i].finish in read
             if (answer := (id(problem), text, stopped)) not in known:
                 known[answer] = verdict_of(problem, text, finished=stopped)
             verdicts[i] = known[answer]
@@ -58,9 +61,11 @@ def second_verdicts(episodes: Sequence[Episode]) -> list[Verdict | None]:
     return found
 
 
-def verify_twice(episodes: Sequence[Episode], *, spent: MutableMapping[str, float] | None = None) -> list[Verdict]:
+def verify_twice(
+    episodes: Sequence[Episode], *, spent: MutableMapping[str, float] | None = None, read_cut: bool = False
+) -> list[Verdict]:
     """As `verify`, but an answer that is found right must also pass the second oracle of its task, if it has one."""
-    verdicts = verify(episodes, spent=spent)
+    verdicts = verify(episodes, spent=spent, read_cut=read_cut)
     right = [i for i, verdict in enumerate(verdicts) if verdict.status == "ok"]
     for i, second in zip(right, second_verdicts([episodes[i] for i in right]), strict=True):
         if second is not None and second.status != "ok":

@@ -201,6 +201,12 @@ def _asking(experiment: Mapping[str, Any]) -> list[str]:
     lines = [f"```text\n{chat['system']}\n```"] if chat.get("system") else []
     lines += [f"`enable_thinking` was {chat['thinking']}."] if chat.get("thinking", "template") != "template" else []
     lines += ["The prompts named tools."] if chat.get("tools") else []
+    lines += ["The prompts were plain text, without the chat template."] if chat.get("template") == "none" else []
+    if chat.get("examples"):
+        lines.append(f"{len(json.loads(chat['examples']))} worked examples stood before each question.")
+    lines += (
+        [f"An answer also ended at {' or '.join(f'`{text!r}`' for text in chat['stop'])}."] if chat.get("stop") else []
+    )
     lines += [f"Variable of the chat template: `{variable}`." for variable in chat.get("variables") or ()]
     opening = "Each prompt was asked with the following, in training and in the evaluation:"
     return ["\n\n".join(["## Prompts", opening, *lines])] if lines else []

@@ -11,6 +11,7 @@ from typing import Any
 
 from assay.errors import DataError
 from assay.scoring.bank import Bank, difference
+from assay.view.elicited import EXAMPLES, beside_examples, read_beside
 
 Json = dict[str, Any]
 Record = Mapping[str, Any]
@@ -101,13 +102,13 @@ def results(evals: Sequence[Record]) -> list[Json]:
     """
     sets: dict[str, list[Record]] = {}
     for entry in evals:
-        if isinstance(entry.get("pass"), Mapping) and entry["pass"]:
+        if isinstance(entry.get("pass"), Mapping) and entry["pass"] and entry.get("set") != EXAMPLES:
             sets.setdefault(str(entry.get("set", "held out")), []).append(entry)
-    found = [_result(name, entries) for name, entries in sets.items()]
+    found = [_result(name, entries, evals) for name, entries in sets.items()]
     return sorted(found, key=lambda result: -result["before"]["samples"] * result["before"]["problems"])
 
 
-def _result(name: str, entries: Sequence[Record]) -> Json:
+def _result(name: str, entries: Sequence[Record], evals: Sequence[Record]) -> Json:
     before, after = entries[0], entries[-1] if len(entries) > 1 else None
     paired, reason = None, ""
     if after is not None:
@@ -118,12 +119,18 @@ def _result(name: str, entries: Sequence[Record]) -> Json:
         "after": None if after is None else _brief(after),
         "difference": paired,
         "no_difference": reason,
+        "examples": beside_examples(evals) if name == "test" else None,
+        "read": read_beside(evals) if name == "test" else [],
         "history": [{"step": entry["step"], **entry["pass"]["1"]} for entry in entries if "1" in entry["pass"]],
     }
 
 
 def _brief(entry: Record) -> Json:
-    return {"problems": 0, "samples": 0, **{name: value for name, value in entry.items() if name != "bank"}}
+    return {
+        "problems": 0,
+        "samples": 0,
+        **{name: value for name, value in entry.items() if name not in ("bank", "read")},
+    }
 
 
 def _difference(before: Record, after: Record) -> tuple[Json | None, str]:

@@ -9,6 +9,7 @@ from typing import Any
 from assay.host import terminal
 from assay.record.folder import RunFolder
 from assay.scoring.bank import Bank, difference, powers
+from assay.view.elicited import beside_examples
 from assay.view.text import ABSENT, bounds, change, columns, score
 
 
@@ -19,7 +20,8 @@ def outcome(path: Path | str, *, step: int | None = None) -> dict[str, Any]:
     """
     folder = RunFolder.read_only(path)
     metrics = [record for record in folder.read("metrics") if step is None or record["step"] <= step]
-    tests = [entry for entry in folder.read("evals") if entry["set"] == "test"]
+    entries = folder.read("evals")
+    tests = [entry for entry in entries if entry["set"] == "test"]
     tests = [entry for i, entry in enumerate(tests) if step is None or i == 0 or entry["step"] == step]
     best = folder.best()
     last: Mapping[str, Any] = metrics[-1] if metrics else {}
@@ -33,6 +35,7 @@ def outcome(path: Path | str, *, step: int | None = None) -> dict[str, Any]:
         "before": _brief(tests[0]) if tests else None,
         "after": _brief(tests[-1]) if len(tests) > 1 else None,
         "difference": None,
+        "examples": beside_examples(entries) if step is None else None,
     }
     if len(tests) > 1:
         first, after = Bank.from_json(tests[0]["bank"]), Bank.from_json(tests[-1]["bank"])
@@ -75,7 +78,16 @@ def table(result: Mapping[str, Any]) -> str:
         rows.append((f"mean {name}", score(first), then, change(moved) if moved else ""))
     shape = f"{before['problems']} held-out problems x {before['samples']} samples"
     heading = f"{result['recipe']}: {result['steps']} steps, {shape}"
-    return "\n".join([heading, *columns(rows), *_of_open(before), "intervals: 95 %, over problems"])
+    told = _of_examples(result.get("examples"))
+    return "\n".join([heading, *columns(rows), *_of_open(before), "intervals: 95 %, over problems", *told])
+
+
+def _of_examples(found: Mapping[str, Any] | None) -> list[str]:
+    """What a table says of the untrained model with worked examples, if it was examined so."""
+    if found is None:
+        return []
+    curve = ", ".join(f"pass@{k} {score(value)}" for k, value in found["pass"].items() if int(k) in (1, 16))
+    return [found["verdict"] or f"untrained, with worked examples before each question: {curve}"]
 
 
 def _of_open(found: Mapping[str, Any]) -> list[str]:

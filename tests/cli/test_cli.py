@@ -371,8 +371,8 @@ def test_base_build_and_demo_print_one_json_document(
     built = good(shell("base", "build", "countdown", "--json"))
     assert built["built"] and Path(built["path"]).is_dir() and built["hash"] == tiny.hash
     settings = {name.replace("-", "_"): str(value) for name, value in SIZES.items()}
-    monkeypatch.setattr(assay.lab.demo, "SETTINGS", settings)
-    monkeypatch.setattr(assay.lab.demo, "STEPS", 2)
+    small = dataclasses.replace(assay.lab.demo.SMALL, settings=settings, steps=2)
+    monkeypatch.setattr(assay.lab.demo, "SMALL", small)
     result = good(shell("demo", "--json"))
     assert result["steps"] == 2 and result["run"] == "runs/demo-1"
     assert set(result["seconds"]) == {"base", "training", "all"}

@@ -25,6 +25,7 @@ class Characters:
     """A codec of one token a character; token 0 ends an answer."""
 
     end_ids = frozenset({END})
+    stops: tuple[str, ...] = ()
 
     def decode(self, ids: Sequence[int]) -> str:
         return "".join(map(chr, ids))

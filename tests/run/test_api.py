@@ -76,7 +76,7 @@ def test_a_run_is_extended_by_resume(model: Path, tmp_path: Path) -> None:
         ({"recipe": "dapoo"}, UnknownName, "'dapo'"),
         ({"levels": ()}, DataError, "without a level"),
         ({"levels": (99,)}, DataError, "not 99"),
-        ({"profile": "labtop"}, ConfigError, "paper, laptop, one-gpu"),
+        ({"profile": "labtop"}, ConfigError, "paper, laptop, processor, one-gpu"),
         ({"steps": 0}, ConfigError, "scale.num_steps must be at least 1"),
         ({"model": "contdown"}, UnknownName, "'countdown'"),
         ({"settings": {"scale.group_size": "many"}}, ConfigError, "expected int, came 'many'"),

@@ -58,13 +58,14 @@ HARMLESS = {
     "is text that is compared with an answer, or shown to a model": """
         ContinueSteps.marks FirstSteps.marks Fork.until FreeOf.texts JudgedByRubric.criteria JudgedByRubric.guards
         LearntSteps.marks OwnBeginnings.marks RepeatedSteps.marks RewardModel.marks SpanKL.compact SpanKL.natural
-        StepLeaveOneOut.marks Chat.system Chat.variables""",
+        StepLeaveOneOut.marks Chat.stop Chat.system Chat.variables""",
     "names a model behind an address, which has a type of its own": "Endpoint.model",
     "names tasks of the pool, which have a type of their own": "OfTasks.tasks",
     "names rows that are left out": "Pool.left_out",
     "names a device of this machine; others are refused": "Machine.device",
     "names layers of the model": "Lora.targets",
-    "is JSON; the path of a file of JSON is read by the command that starts a run, and never by a resume": "Chat.tools",
+    "is JSON; the path of a file of JSON is read by the command that starts a run, and never by a resume": """
+        Chat.examples Chat.tools""",
     "labels the run at a tracker, which has a type of its own": "Tracking.project Tracking.name",
 }
 """Why a text among the settings reaches nothing -> the fields of which that is true. What is not here has a type of

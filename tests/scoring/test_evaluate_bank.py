@@ -64,6 +64,7 @@ class Digits:
     """A tokenizer whose tokens are numbers."""
 
     end_ids = frozenset(END)
+    stops: tuple[str, ...] = ()
 
     def render(self, prompt):
         return np.array([1, 2], dtype=np.int32)

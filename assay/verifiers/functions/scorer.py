@@ -47,6 +47,7 @@ class Scorer:
     right_from: float = 1.0
     max_steps: int = 0  # steps of the run, for functions that ask for `trainer_state`
     limit: float = SECONDS  # time limit of one call
+    read_cut: bool = False  # whether an answer can be right that the length limit cut off
     warn: Callable[[str], None] = lambda text: None
     step: int = 0
     seconds: dict[str, float] = field(default_factory=dict)  # time of each function since `taken` was last called
@@ -100,7 +101,7 @@ class Scorer:
         answer = find_answer(episode.text, "natural")
         if not parts:
             return Verdict("invalid", "no_reward", "no reward function applied", answer, scores)
-        if episode.finish == "length":
+        if episode.finish == "length" and not self.read_cut:
             return Verdict("fail", "truncated", answer=answer, scores=scores)
         right = math.fsum(parts) >= self.right_from - ROUNDING
         return Verdict("ok" if right else "fail", "" if right else "wrong", answer=answer, scores=scores)

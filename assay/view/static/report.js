@@ -229,6 +229,7 @@ function drawPassCurves() {
     };
     const lines = [line(result.before, result.after ? "before" : "model", "var(--before)", true)];
     if (result.after) lines.push(line(result.after, "after", "var(--blue)", false));
+    if (result.examples) lines.push(line(result.examples, "before, with examples", "var(--orange)", true));
     const ticks = [...new Set(lines.flatMap((l) => l.xs))];
     const spec = { name: `pass@k on ${result.set}`, lines, xs: [], xlabel: "k", logx: true, ticks, height: 215 };
     box.replaceChildren(element("p", { class: "what" }, "pass@k  ", legend(lines)), chart(spec));

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tiny import episode
 
-from assay.methods.len_dapo.whole import WholeAnswers
+from assay.curate import WholeAnswers
 from assay.part import bind
 from assay.types import Row
 

@@ -32,6 +32,7 @@ class Signs:
     """A codec of one token a sign; token 0 ends an answer, and token 1 is the mark behind the reasoning."""
 
     end_ids = frozenset({END})
+    stops: tuple[str, ...] = ()
 
     def decode(self, ids: Sequence[int]) -> str:
         return "".join(SIGNS[i - 1] for i in ids)

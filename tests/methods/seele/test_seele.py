@@ -128,6 +128,7 @@ def problem(level: int = 4) -> Problem:
 
 class Characters:
     end_ids = frozenset({0})
+    stops: tuple[str, ...] = ()
 
     def encode(self, text: str) -> np.ndarray:
         return np.frombuffer(text.encode(), np.uint8).astype(np.int32)

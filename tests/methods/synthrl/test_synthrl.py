@@ -50,6 +50,7 @@ class Characters:
     """A codec of one token a character."""
 
     end_ids = frozenset({0})
+    stops: tuple[str, ...] = ()
     vocab = 128
 
     def render(self, prompt: Any) -> np.ndarray:

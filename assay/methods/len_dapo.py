@@ -1,7 +1,6 @@
 """Answers that the limit cut do not train; this replaces DAPO's soft penalty for overlong answers."""
 
-from assay.curate import FirstGroups, MixedGroups
-from assay.methods.len_dapo.whole import WholeAnswers
+from assay.curate import FirstGroups, MixedGroups, WholeAnswers
 from assay.recipe import Like
 from assay.reward import Outcome
 

@@ -1,0 +1,39 @@
+"""What an answer is worth that the length limit cut off (`--cut`): the recipe that goes with each choice."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from assay.curate import WholeAnswers
+from assay.recipe import Mechanism, Recipe
+from assay.run.experiment import Experiment
+from assay.run.own_rewards import scored_by
+from assay.run.pretrained_needs import reads_text
+
+MASK = WholeAnswers()
+
+
+def judged(experiment: Experiment, rewards: Sequence[str], *, only: bool) -> Experiment:
+    """The experiment with these reward functions, and with what `cut` says of answers that the limit cut off: `auto` is
+    wrong for pretrained models, and stays for others, whose verifiers fail a cut answer and whose functions score it.
+    """
+    cut = "wrong" if experiment.cut == "auto" and reads_text(experiment.model) else experiment.cut
+    recipe = experiment.recipe
+    if rewards:
+        recipe = scored_by(recipe, rewards, only=only, cut="wrong" if cut == "wrong" else "scored")
+    return dataclasses.replace(experiment, recipe=_masked(recipe) if cut == "masked" else recipe, cut=cut)
+
+
+def _masked(recipe: Recipe) -> Recipe:
+    """The recipe with cut answers out of the loss, last of all that it curates."""
+
+    def changed(mechanism: Mechanism) -> Mechanism:
+        there = MASK in mechanism.curate
+        return mechanism if there else dataclasses.replace(mechanism, curate=(*mechanism.curate, MASK))
+
+    stages = tuple(
+        dataclasses.replace(stage, mechanism=changed(stage.mechanism)) if stage.mechanism else stage
+        for stage in recipe.stages
+    )
+    return dataclasses.replace(recipe, mechanism=changed(recipe.mechanism), stages=stages)

@@ -1,0 +1,147 @@
+"""What a pretrained model needs that a small model of characters does not: problems in words, an adapter, few answers a
+step. This module does not import torch.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from assay.engine.footprint import parameters
+from assay.errors import AssayError, ConfigError
+from assay.host.files import read_json
+from assay.policy.chat import OURS
+from assay.policy.conversation import Chat
+from assay.policy.messages import text_of
+from assay.rng import Key
+from assay.run.bases import BASES, resolved
+from assay.run.configure import override
+from assay.run.context_fit import PROBE
+from assay.run.experiment import Experiment
+from assay.run.memory_plan import folder_below, is_adapter, shape_of
+from assay.source import Pool
+from assay.types import Problem
+from assay.verifiers.answers import Wording
+
+LARGE = 10_000_000  # parameters: no model of so many was made here
+BESIDE: dict[str, dict[str, tuple[Any, str]]] = {
+    "processor": {
+        "lora.rank": (16, "an adapter: it learns as fast as all weights in half of the memory"),
+        "evaluation.every": (0, "an exam costs as much as several steps: before and after training alone"),
+        "evaluation.final_problems": (48, "48 problems in each of these"),
+        "evaluation.shots": (4, "the untrained model with four examples: what training must beat to teach anything"),
+        "evaluation.temperature": (0.7, "the temperature of training"),
+        "machine.micro_tokens": (1024, "1,024 tokens in a pass"),
+    }
+}
+"""Profile -> what it sets beside the scale."""
+
+
+def reads_text(model: str) -> bool:
+    """Whether a model was trained on text by somebody else: it has a chat template of its own, or is larger than any
+    that is made here, or is on the Hub.
+    """
+    model = resolved(model)
+    if not Path(model).exists():
+        return model not in BASES
+    shape = shape_of(model)
+    return (shape is not None and parameters(shape) > LARGE) or _template(model) not in (None, *OURS)
+
+
+def _template(model: str) -> Any:
+    try:
+        folder = folder_below(model)
+        if (jinja := folder / "chat_template.jinja").is_file():
+            return jinja.read_text(errors="replace")
+        return read_json(folder / "tokenizer_config.json").get("chat_template")
+    except (OSError, AssayError):
+        return None  # loading the model will report the same problem, with advice
+
+
+def wording_for(model: str | None) -> Wording:
+    """How problems are worded for a model; None: one of the bases, which the task chooses."""
+    return "natural" if model is not None and reads_text(model) else "compact"
+
+
+def at_its_profile(experiment: Experiment, asked: Mapping[str, Any]) -> tuple[Experiment, list[str]]:
+    """The experiment with what its profile sets beside the scale, but for what was `asked`; and a line for each."""
+    rules = BESIDE.get(experiment.profile, {})
+    lines = []
+    for path, (value, reason) in rules.items():
+        if path in asked or _without(path, experiment):
+            continue
+        lines.append(f"{path}: {_value(experiment, path)} -> {value} ({reason})")
+        experiment = override(experiment, path, value)
+    return experiment, lines
+
+
+def _without(path: str, experiment: Experiment) -> bool:
+    """Whether a run cannot have this: an adapter on an adapter, or examples of problems without known answers."""
+    if path == "evaluation.shots":
+        pool = experiment.pool
+        return not all(_answer(pool.problem(Key("shots")(i))) for i in range(ANSWERED))
+    return path == "lora.rank" and is_adapter(experiment.model)
+
+
+def with_shots(chat: Chat, shots: int, pool: Pool) -> Chat:
+    """The settings of the exam with examples: as plain text, which shows what a model knew before any training."""
+    return with_examples(dataclasses.replace(chat, template="none", shots=shots, stop=()), pool)
+
+
+def _value(record: Any, path: str) -> Any:
+    for name in path.split("."):
+        record = getattr(record, name)
+    return record
+
+
+ANSWERED = 8  # problems whose answers must be known where examples are to be drawn
+ROOM, SHARE, UNKNOWN = 24, 3, 256  # tokens to say it in a sentence; characters a token; a solution that is not known
+
+
+def answer_tokens(pool: Pool) -> int:
+    """The most tokens of an answer to these problems by a model with tokens of some letters each: what the longest of
+    the probed solutions takes at three characters a token, and a sentence around it.
+    """
+    key = Key("probe")
+    known = [pool.problem(key(i)).solution for i in range(PROBE)]
+    if not all(known):
+        return UNKNOWN
+    needed = ROOM + max(len(text or "") for text in known) / SHARE
+    return 8 * -(-round(needed) // 8)
+
+
+def with_examples(chat: Chat, pool: Pool) -> Chat:
+    """The chat settings with the examples that `shots` asks for: other problems of the training split, with the answers
+    that are known to be right. They are the same ones for every seed of a run.
+
+    As plain text, an answer ends where the line does, or at an empty line if one of the examples has several.
+    """
+    if not chat.shots or chat.examples:
+        return chat
+    key, found = Key("shots"), dict[str, tuple[str, str]]()
+    for i in range(100 * chat.shots):
+        problem = pool.problem(key(i))
+        if (answer := _answer(problem)) and len(found) < chat.shots:
+            found.setdefault(problem.id, (question_of(problem), answer))
+    if len(found) < chat.shots:
+        raise ConfigError(
+            f"chat.shots is {chat.shots}, and only {len(found)} different problems with a known answer were found in "
+            "the training split: take fewer, or give them as chat.examples FILE.json."
+        )
+    pairs = list(found.values())
+    lines = any("\n" in answer for _, answer in pairs)
+    stop = chat.stop or ((("\n\n",) if lines else ("\n",)) if chat.template == "none" else ())
+    return dataclasses.replace(chat, examples=json.dumps(pairs), stop=stop)
+
+
+def question_of(problem: Problem) -> str:
+    """What a problem asks, without what stands before it: its prompt, or the last message of it."""
+    prompt = problem.prompt
+    return prompt if isinstance(prompt, str) else text_of(prompt[-1].get("content") or "")
+
+
+def _answer(problem: Problem) -> str:
+    return problem.solution or str(problem.spec.get("gold") or "")

@@ -1,0 +1,60 @@
+"""What a run taught beyond what its model showed with a few worked examples; answers of its exams side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from assay.scoring.bank import Bank, difference, powers
+from assay.view.text import change, score
+
+EXAMPLES = "examples"  # the exam of the untrained model with worked examples
+Json = dict[str, Any]
+
+
+def beside_examples(evals: Sequence[Mapping[str, Any]]) -> Json | None:
+    """The exam of the untrained model with worked examples before each question, what the trained model is ahead of it,
+    and the verdict in a sentence. None for a run without that exam.
+
+    Training that teaches no more than examples show has brought out what the model knew: it is elicitation, unless the
+    interval of the difference at one sample lies above zero.
+    """
+    shown = next((entry for entry in evals if entry.get("set") == EXAMPLES), None)
+    tests = [entry for entry in evals if entry.get("set") == "test"]
+    if shown is None:
+        return None
+    found: Json = {"pass": shown["pass"], "ahead": None, "verdict": None}
+    if len(tests) < 2 or "bank" not in shown or "bank" not in tests[-1]:
+        return found
+    base, trained = Bank.from_json(shown["bank"]), Bank.from_json(tests[-1]["bank"])
+    least = min(int(one.n[one.n > 0].min()) for one in (base, trained))
+    ahead = difference(base, trained, powers(least))
+    return {**found, "ahead": ahead, "verdict": _verdict(shown["pass"].get("1"), ahead["pass"].get("1"))}
+
+
+def _verdict(shown: Any, ahead: Any) -> str | None:
+    if not shown or not ahead:
+        return None
+    beyond = ahead["low"] is not None and ahead["low"] > 0
+    told = f"untrained, with worked examples before each question, the model has {score(shown)} at one sample"
+    if beyond:
+        return f"More than elicitation: {told}, and the trained model, without them, is {change(ahead)} ahead."
+    return f"Elicitation: {told}; the trained model, without them, does not beat that ({change(ahead)})."
+
+
+def read_beside(evals: Sequence[Mapping[str, Any]]) -> list[Json]:
+    """The first questions of the last exam, each with its answer before and after training and, if there was such an
+    exam, with that of the untrained model with examples.
+    """
+    tests = [entry for entry in evals if entry.get("set") == "test" and entry.get("read")]
+    if len(tests) < 2:
+        return []
+    exams = {"before": tests[0], "after": tests[-1]}
+    if shown := next((entry for entry in evals if entry.get("set") == EXAMPLES and entry.get("read")), None):
+        exams["examples"] = shown
+    answers = {name: {one["problem"]: one for one in entry["read"]} for name, entry in exams.items()}
+    return [
+        {"question": one["question"], **{name: known.get(one["problem"]) for name, known in answers.items()}}
+        for one in tests[0]["read"]
+        if one["problem"] in answers["after"]
+    ]
