@@ -1,0 +1,128 @@
+"""Write a sentence with given words, judged by rules that are exact: `sentence` is won by repeating the words.
+
+A policy that is rewarded by the rules of `sentence` learns to write "The music, island, and table are music, island, and
+table." The rules of `sentence-strict` refuse this: each given word stands once, other words stand between any two of
+them, and the sentence says something else beside them. Under both names, an answer that keeps the rules of `sentence` has the
+scores `repeats`, 1 if it repeats a given word and else 0, and `others`, the number of its distinct other words.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from assay.tasks.task import Solution, Spec, Task
+from assay.types import Verdict
+
+MOST = 400  # characters of a sentence
+POOL = (
+    "apple baby ball beach bell bird boat bottle bread bridge brother candle carpet castle chair cheese child city clock "
+    "cloud coat coffee corn dinner doctor dog door dream farm field fire flower forest friend garden girl glass grass "
+    "green hat hill honey horse house island jacket journey kitchen ladder lake lamp lion market money moon mountain "
+    "music neighbor night ocean park pencil pillow planet potato queen rabbit rain river road rope school shirt shoe "
+    "silver snow soup spoon star stone storm street sugar summer sun table teacher train tree uncle village wagon water "
+    "window winter wolf yellow"
+).split()
+FUNCTION = frozenset(
+    "a an the and or but nor so yet of in on at to from by with for as into onto over under about is are was were be been "
+    "being am has have had do does did it its he she they we you i his her their our my your this that these those not no "
+    "also both all there then".split()
+)
+"""Words that say little by themselves. A list of the given words needs no others."""
+_WORD = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*")
+_SENTENCE = re.compile(r"[\"\u201c(]?[A-Z][^.!?\n]*[.!?][\"\u201d)]?")
+_GOLD = ("Someone drew", "near", "after they painted", "while others noticed", "because nobody mentioned")
+
+
+def _instance(generator: np.random.Generator, level: int) -> Spec:
+    return {"words": [POOL[int(i)] for i in generator.permutation(len(POOL))[:level]]}
+
+
+def _canonical(spec: Spec) -> str:
+    return " ".join(sorted(spec["words"]))
+
+
+def _natural(spec: Spec) -> str:
+    return f"Write one sentence that uses these words: {', '.join(spec['words'])}. Answer with the sentence only."
+
+
+def _solve(spec: Spec) -> Solution:
+    return Solution(" ".join(f"{before} {word}" for before, word in zip(_GOLD, spec["words"], strict=False)) + ".")
+
+
+def said(text: str) -> list[str]:
+    """The words of a sentence in small letters; a hyphen or an apostrophe within a word belongs to it."""
+    return _WORD.findall(text.lower())
+
+
+def is_sentence(text: str) -> bool:
+    """Whether a text is one sentence: a capital at the beginning, and the only mark that ends sentences at its end."""
+    return len(text) <= MOST and _SENTENCE.fullmatch(text) is not None
+
+
+def repeats(given: Sequence[str], words: Sequence[str]) -> bool:
+    return any(words.count(word) > 1 for word in given)
+
+
+def others(given: Sequence[str], words: Sequence[str]) -> int:
+    """The number of distinct words that were not given."""
+    return len({*words} - {*given})
+
+
+def is_listed(given: Sequence[str], words: Sequence[str]) -> bool:
+    """Whether two given words stand side by side, but for words of FUNCTION: as in a list.
+
+    is_listed(["music", "table"], "the music and the table are here".split())  # True
+    """
+    telling = [word in given for word in words if word not in FUNCTION or word in given]
+    return any(first and second for first, second in zip(telling, telling[1:]))
+
+
+def is_plain(spec: Spec, text: str) -> bool:
+    """The rules of `sentence`: one sentence that has all the given words."""
+    return is_sentence(text) and {*spec["words"]} <= {*said(text)}
+
+
+def is_strict(spec: Spec, text: str) -> bool:
+    """The rules of `sentence-strict`: the given words once each, not as a list, and as many other words that tell."""
+    given, words = spec["words"], said(text)
+    telling = {*words} - {*given} - FUNCTION
+    return (
+        is_plain(spec, text)
+        and not repeats(given, words)
+        and not is_listed(given, words)
+        and len(telling) >= len(given)
+    )
+
+
+def _checked(spec: Spec, text: str, keeps: Callable[[Spec, str], bool]) -> Verdict:
+    verdict = Verdict.ok(text) if keeps(spec, text) else Verdict.fail("wrong" if is_sentence(text) else "format")
+    if not is_plain(spec, text):
+        return verdict
+    given, words = spec["words"], said(text)
+    counts = {"repeats": float(repeats(given, words)), "others": float(others(given, words))}
+    return dataclasses.replace(verdict, scores=counts)
+
+
+def _task(name: str, tag: str, rules: str, keeps: Callable[[Spec, str], bool]) -> Task:
+    return Task(
+        name=name,
+        domain="language",
+        summary=f"Write a sentence with given words, {rules}; the level is the number of words.",
+        levels=range(2, 6),
+        first=3,
+        instance=_instance,
+        canonical=_canonical,
+        compact=lambda spec: f"{tag} {' '.join(spec['words'])}",
+        natural=_natural,
+        solve=_solve,
+        check=lambda spec, text: _checked(spec, text, keeps),
+        unmarked=True,
+    )
+
+
+SENTENCE = _task("sentence", "d", "anywhere in it", is_plain)
+SENTENCE_STRICT = _task("sentence-strict", "e", "once each and not as a list", is_strict)
