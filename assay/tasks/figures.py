@@ -16,8 +16,16 @@ from assay.types import Verdict
 Ranges = Mapping[int, tuple[range, range]]
 """Level -> the numbers that the first term and the second may be."""
 
-FACTORS: Ranges = {1: (range(2, 13), range(2, 13)), 2: (range(2, 10), range(11, 30)), 3: (range(11, 30), range(11, 30))}
-ADDENDS: Ranges = {1: (range(10, 100), range(2, 10)), 2: (range(10, 100),) * 2, 3: (range(100, 1000),) * 2}
+FACTORS: Ranges = {
+    1: (range(2, 13), range(2, 21)),
+    2: (range(2, 10), range(21, 100)),
+    3: (range(11, 100), range(11, 100)),
+}
+ADDENDS: Ranges = {
+    1: (range(10, 100), range(2, 10)),
+    2: (range(10, 100), range(10, 100)),
+    3: (range(100, 1000), range(100, 1000)),
+}
 EXAMPLES: Mapping[int, Sequence[tuple[int, int]]] = {
     1: ((23, 4), (51, 8), (76, 7), (98, 3)),
     2: ((23, 41), (57, 16), (38, 85), (64, 29)),
@@ -62,7 +70,7 @@ def _times(spec: Spec) -> str:
 def _sum(spec: Spec) -> str:
     first, second = spec["terms"]
     shown = "\n".join(f"{a} + {b} = {a + b}" for a, b in EXAMPLES[spec["level"]])
-    return f"{shown}\n{first} + {second} ="
+    return f"{shown}\n\nIn the same way: what is {first} + {second}? {BRIEFLY}"
 
 
 def _checked(spec: Spec, text: str, value: int) -> Verdict:
@@ -74,7 +82,7 @@ def _checked(spec: Spec, text: str, value: int) -> Verdict:
 TIMES = Task(
     name="times",
     domain="arithmetic",
-    summary="A product; levels: 1 the table up to 12 times 12, 2 up to 9 times 29, 3 up to 29 times 29.",
+    summary="A product; levels: 1 up to 12 times 20, 2 up to 9 times 99, 3 up to 99 times 99.",
     levels=range(1, 4),
     instance=_factors,
     canonical=_canonical,

@@ -17,12 +17,12 @@ from assay.types import Verdict
 
 MOST = 1000  # characters of an answer
 TEXTS = {
-    "name": "Ava Ben Carla David Emma Frank Grace Henry Iris Jack Kate Leo".split(),
-    "city": "Paris London Rome Berlin Madrid Oslo Cairo Tokyo Lima Boston".split(),
-    "color": "red blue green yellow black white purple orange".split(),
-    "animal": "cat dog horse rabbit parrot goat tiger owl".split(),
+    "name": ["Ava", "Ben", "Carla", "David", "Emma", "Frank", "Grace", "Henry", "Iris", "Jack", "Kate", "Leo"],
+    "city": ["Paris", "London", "Rome", "Berlin", "Madrid", "Oslo", "Cairo", "Tokyo", "Lima", "Boston"],
+    "color": ["red", "blue", "green", "yellow", "black", "white", "purple", "orange"],
+    "animal": ["cat", "dog", "horse", "rabbit", "parrot", "goat", "tiger", "owl"],
 }
-NUMBERS = {"age": 99, "price": 500, "year": 2030, "count": 50}
+NUMBERS = {"age": 99, "price": 500, "year": 2030, "count": 50, "height": 220, "score": 100}
 FLAGS = ("member", "open")
 KEYS = (*TEXTS, *NUMBERS, *FLAGS)
 _FENCED = re.compile(r"```(?:json)?\n(.*)\n?```", re.DOTALL)
@@ -47,16 +47,9 @@ def _canonical(spec: Spec) -> str:
     return json.dumps(spec["fields"], sort_keys=True)
 
 
-def _said(value: str | int | bool) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return f'the text "{value}"' if isinstance(value, str) else f"the number {value}"
-
-
 def _natural(spec: Spec) -> str:
-    *first, last = [f'"{key}" is {_said(value)}' for key, value in spec["fields"].items()]
-    wishes = f"{', '.join(first)} and {last}" if first else last
-    return f"Write a JSON object in which {wishes}. Answer with the JSON only."
+    *first, last = [f'"{key}" is {json.dumps(value)}' for key, value in spec["fields"].items()]
+    return f"Write a JSON object in which {', '.join(first)} and {last}. Answer with the JSON only."
 
 
 def _solve(spec: Spec) -> Solution:
@@ -106,8 +99,7 @@ OBJECT = Task(
     name="object",
     domain="instructions",
     summary="Write a JSON object with given fields and values; the level is the number of fields.",
-    levels=range(1, 7),
-    first=2,
+    levels=range(2, 7),
     instance=_instance,
     canonical=_canonical,
     compact=lambda spec: f"o {','.join(f'{key}={json.dumps(value)}' for key, value in spec['fields'].items())}",

@@ -1,8 +1,8 @@
 """What a short answer in everyday words claims, for tasks whose answers have no mark.
 
-An answer may be one word or a sentence around it: `went`, `The past tense of "go" is "went".` Words of the question, and
-words that only introduce an answer, are set aside. What is left must be one accepted answer, so that an answer which
-names several candidates is wrong, in whatever order.
+An answer may be one word or a sentence around it: `went`, `The past tense of "go" is "went".` Words of the question,
+and words that only introduce an answer, are set aside. What is left must be one accepted answer, so that an answer
+which names several candidates is wrong, in whatever order.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ import unicodedata
 from collections.abc import Collection, Sequence
 
 MOST = 300  # characters of an answer
-PHRASES = frozenset(
+_PHRASES = (
     "a an and answer antonym are as be boxed called capital city country english exact following for form hence "
     "here in is it its known located name named noun of opposite past plural result singular so sure tense that "
-    "the therefore this to verb was which word would".split()
+    "the therefore this to verb was which word would"
 )
+PHRASES = frozenset(_PHRASES.split())
 """Words that introduce an answer and are none."""
 _TYPOGRAPHY = str.maketrans({"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "\u2013": "-", "\u2014": "-"})
 _WORD = re.compile(r"[a-z0-9]+")

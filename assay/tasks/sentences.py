@@ -1,9 +1,10 @@
 """Write a sentence with given words, judged by rules that are exact: `sentence` is won by repeating the words.
 
-A policy that is rewarded by the rules of `sentence` learns to write "The music, island, and table are music, island, and
-table." The rules of `sentence-strict` refuse this: each given word stands once, other words stand between any two of
-them, and the sentence says something else beside them. Under both names, an answer that keeps the rules of `sentence` has the
-scores `repeats`, 1 if it repeats a given word and else 0, and `others`, the number of its distinct other words.
+A policy that is rewarded by the rules of `sentence` learns to write "The music, island, and table are music, island,
+and table." The rules of `sentence-strict` refuse this: each given word stands once, other words stand between any two
+of them, and the sentence says something else beside them. Under both names, an answer that keeps the rules of
+`sentence` has the scores `repeats`, 1 if it repeats a given word and else 0, and `others`, the number of its distinct
+other words.
 """
 
 from __future__ import annotations
@@ -18,23 +19,31 @@ from assay.tasks.task import Solution, Spec, Task
 from assay.types import Verdict
 
 MOST = 400  # characters of a sentence
-POOL = (
-    "apple baby ball beach bell bird boat bottle bread bridge brother candle carpet castle chair cheese child city clock "
-    "cloud coat coffee corn dinner doctor dog door dream farm field fire flower forest friend garden girl glass grass "
-    "green hat hill honey horse house island jacket journey kitchen ladder lake lamp lion market money moon mountain "
-    "music neighbor night ocean park pencil pillow planet potato queen rabbit rain river road rope school shirt shoe "
-    "silver snow soup spoon star stone storm street sugar summer sun table teacher train tree uncle village wagon water "
-    "window winter wolf yellow"
-).split()
-FUNCTION = frozenset(
-    "a an the and or but nor so yet of in on at to from by with for as into onto over under about is are was were be been "
-    "being am has have had do does did it its he she they we you i his her their our my your this that these those not no "
-    "also both all there then".split()
+_POOL = (
+    "apple baby ball beach bell bird boat bottle bread bridge brother candle carpet castle chair cheese child "
+    "city clock cloud coat coffee corn dinner doctor dog door dream farm field fire flower forest friend garden "
+    "girl glass grass hat hill honey horse house island jacket journey kitchen ladder lake lamp lion market "
+    "money moon mountain music neighbor night ocean park pencil pillow planet potato queen rabbit rain river road "
+    "rope school shirt shoe snow soup spoon star stone storm street sugar summer sun table teacher train "
+    "tree uncle village wagon water window winter wolf"
 )
+POOL = _POOL.split()
+_FUNCTION = (
+    "a an the and or but nor so yet of in on at to from by with for as into onto over under about is are was were "
+    "be been being am has have had do does did it its he she they we you i his her their our my your this that "
+    "these those not no also both all there then"
+)
+FUNCTION = frozenset(_FUNCTION.split())
 """Words that say little by themselves. A list of the given words needs no others."""
 _WORD = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*")
 _SENTENCE = re.compile(r"[\"\u201c(]?[A-Z][^.!?\n]*[.!?][\"\u201d)]?")
-_GOLD = ("Someone drew", "near", "after they painted", "while others noticed", "because nobody mentioned")
+_GOLD = (
+    "Someone drew the",
+    "near the",
+    "after they painted the",
+    "while others noticed the",
+    "because nobody mentioned the",
+)
 
 
 def _instance(generator: np.random.Generator, level: int) -> Spec:
@@ -107,13 +116,13 @@ def _checked(spec: Spec, text: str, keeps: Callable[[Spec, str], bool]) -> Verdi
     return dataclasses.replace(verdict, scores=counts)
 
 
-def _task(name: str, tag: str, rules: str, keeps: Callable[[Spec, str], bool]) -> Task:
+def _task(name: str, tag: str, rules: str, keeps: Callable[[Spec, str], bool], first: int) -> Task:
     return Task(
         name=name,
         domain="language",
         summary=f"Write a sentence with given words, {rules}; the level is the number of words.",
         levels=range(2, 6),
-        first=3,
+        first=first,
         instance=_instance,
         canonical=_canonical,
         compact=lambda spec: f"{tag} {' '.join(spec['words'])}",
@@ -124,5 +133,5 @@ def _task(name: str, tag: str, rules: str, keeps: Callable[[Spec, str], bool]) -
     )
 
 
-SENTENCE = _task("sentence", "d", "anywhere in it", is_plain)
-SENTENCE_STRICT = _task("sentence-strict", "e", "once each and not as a list", is_strict)
+SENTENCE = _task("sentence", "d", "anywhere in it", is_plain, 3)
+SENTENCE_STRICT = _task("sentence-strict", "e", "once each and not as a list", is_strict, 2)

@@ -1,8 +1,8 @@
 """Questions about words, by kind: the past tense of a verb, a plural, an opposite, a capital, and what a word names.
 
 No word is asked for in two kinds. The place of a question in its list says whether it is held out
-(`assay.tasks.words`), so lists grow at their ends alone. Only questions whose answers are beyond dispute are here: no verb whose past is the
-verb itself, no plural that is the singular, no country that argues about its capital.
+(`assay.tasks.words`), so lists grow at their ends alone. Only questions whose answers are beyond dispute are here: no
+verb whose past is the verb itself, no plural that is the singular, no country that argues about its capital.
 """
 
 from __future__ import annotations
@@ -100,8 +100,9 @@ CAPITAL = _questions(
     Jordan=Amman, Qatar=Doha, Venezuela=Caracas, Iceland=Reykjavik, Cambodia=Phnom Penh, Laos=Vientiane,
     Lithuania=Vilnius, South Korea=Seoul, Mongolia=Ulaanbaatar|Ulan Bator, New Zealand=Wellington, Honduras=Tegucigalpa,
     Afghanistan=Kabul, Nicaragua=Managua, Slovenia=Ljubljana, North Korea=Pyongyang, Georgia=Tbilisi,
-    Slovakia=Bratislava, Albania=Tirana, Saudi Arabia=Riyadh, Armenia=Yerevan, Azerbaijan=Baku, Oman=Muscat, Malaysia=Kuala Lumpur,
-    Madagascar=Antananarivo, Haiti=Port au Prince, Brazil=Brasilia, Colombia=Bogota, Paraguay=Asuncion
+    Slovakia=Bratislava, Albania=Tirana, Saudi Arabia=Riyadh, Armenia=Yerevan, Azerbaijan=Baku, Oman=Muscat,
+    Malaysia=Kuala Lumpur, Madagascar=Antananarivo, Haiti=Port au Prince, Brazil=Brasilia, Colombia=Bogota,
+    Paraguay=Asuncion
     """
 )
 _NAMED = """

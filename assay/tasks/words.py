@@ -21,7 +21,7 @@ from assay.types import Verdict
 BRIEFLY = "Answer with the result only."
 EIGHT: tuple[Split, ...] = ("train",) * 5 + ("valid",) + ("test",) * 2
 """The splits of eight questions that follow each other in a list."""
-DENIALS = frozenset("no not nor neither never none t".split())  # with the rest of "isn't"
+DENIALS = frozenset(["no", "not", "nor", "neither", "never", "none", "t"])  # with the rest of "isn't"
 
 
 class Kind(NamedTuple):
@@ -99,8 +99,8 @@ def _check_kind(spec: Spec, words: list[str]) -> Verdict:
 WORDS = Task(
     name="words",
     domain="language",
-    summary="Questions about a word; levels: 1 the capital of a country, 2 a plural, 3 an opposite, 4 a past tense, 5 what "
-    "kind of thing it names.",
+    summary="A question about a word; levels: 1 the capital of a country, 2 a plural, 3 an opposite, 4 a past tense, "
+    "5 what kind of thing it names.",
     levels=range(1, 6),
     instance=_instance,
     canonical=_canonical,
