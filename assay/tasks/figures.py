@@ -22,14 +22,14 @@ FACTORS: Ranges = {
     3: (range(11, 100), range(11, 100)),
 }
 ADDENDS: Ranges = {
-    1: (range(10, 100), range(2, 10)),
+    1: (range(11, 51), range(2, 10)),
     2: (range(10, 100), range(10, 100)),
     3: (range(100, 1000), range(100, 1000)),
 }
 EXAMPLES: Mapping[int, Sequence[tuple[int, int]]] = {
-    1: ((23, 4), (51, 8), (76, 7), (98, 3)),
-    2: ((23, 41), (57, 16), (38, 85), (64, 29)),
-    3: ((231, 415), (570, 164), (382, 857), (649, 293)),
+    1: ((12, 7), (35, 4), (48, 5)),
+    2: ((23, 41), (57, 16), (38, 85)),
+    3: ((231, 415), (570, 164), (382, 857)),
 }
 """Level -> the sums that a question begins with. They are never asked for."""
 
@@ -70,7 +70,7 @@ def _times(spec: Spec) -> str:
 def _sum(spec: Spec) -> str:
     first, second = spec["terms"]
     shown = "\n".join(f"{a} + {b} = {a + b}" for a, b in EXAMPLES[spec["level"]])
-    return f"{shown}\n\nIn the same way: what is {first} + {second}? {BRIEFLY}"
+    return f"{shown}\n\nWrite the next line, for {first} + {second}."
 
 
 def _checked(spec: Spec, text: str, value: int) -> Verdict:
@@ -95,7 +95,7 @@ TIMES = Task(
 SUMS = Task(
     name="sums",
     domain="arithmetic",
-    summary="A sum, after four examples; levels: 1 numbers of two digits and of one, 2 of two digits, 3 of three.",
+    summary="A sum, after three examples; levels: 1 numbers up to 50 and of one digit, 2 of two digits, 3 of three.",
     levels=range(1, 4),
     instance=_addends,
     canonical=_canonical,

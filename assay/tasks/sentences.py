@@ -1,10 +1,9 @@
 """Write a sentence with given words, judged by rules that are exact: `sentence` is won by repeating the words.
 
 A policy that is rewarded by the rules of `sentence` learns to write "The music, island, and table are music, island,
-and table." The rules of `sentence-strict` refuse this: each given word stands once, other words stand between any two
-of them, and the sentence says something else beside them. Under both names, an answer that keeps the rules of
-`sentence` has the scores `repeats`, 1 if it repeats a given word and else 0, and `others`, the number of its distinct
-other words.
+and table." The rules of `sentence-strict` refuse this: each given word stands once, they are not one list, and there
+are as many other words that say something. Under both names, an answer that keeps the rules of `sentence` has the
+scores `repeats`, 1 if it repeats a given word and else 0, and `others`, the number of its distinct other words.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _FUNCTION = (
     "these those not no also both all there then"
 )
 FUNCTION = frozenset(_FUNCTION.split())
-"""Words that say little by themselves. A list of the given words needs no others."""
+"""Words that say little by themselves. A list of the given words needs no others beside them."""
 _WORD = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*")
 _SENTENCE = re.compile(r"[\"\u201c(]?[A-Z][^.!?\n]*[.!?][\"\u201d)]?")
 _GOLD = (
@@ -82,12 +81,12 @@ def others(given: Sequence[str], words: Sequence[str]) -> int:
 
 
 def is_listed(given: Sequence[str], words: Sequence[str]) -> bool:
-    """Whether two given words stand side by side, but for words of FUNCTION: as in a list.
+    """Whether the given words are one list: from the first of them to the last, all others are words of FUNCTION.
 
     is_listed(["music", "table"], "the music and the table are here".split())  # True
     """
-    telling = [word in given for word in words if word not in FUNCTION or word in given]
-    return any(first and second for first, second in zip(telling, telling[1:]))
+    places = [i for i, word in enumerate(words) if word in given]
+    return not {*words[places[0] : places[-1]]} - {*given} - FUNCTION if places else False
 
 
 def is_plain(spec: Spec, text: str) -> bool:
@@ -96,7 +95,7 @@ def is_plain(spec: Spec, text: str) -> bool:
 
 
 def is_strict(spec: Spec, text: str) -> bool:
-    """The rules of `sentence-strict`: the given words once each, not as a list, and as many other words that tell."""
+    """The rules of `sentence-strict`: the given words once each, not as one list, and as many words that tell more."""
     given, words = spec["words"], said(text)
     telling = {*words} - {*given} - FUNCTION
     return (
@@ -134,4 +133,4 @@ def _task(name: str, tag: str, rules: str, keeps: Callable[[Spec, str], bool], f
 
 
 SENTENCE = _task("sentence", "d", "anywhere in it", is_plain, 3)
-SENTENCE_STRICT = _task("sentence-strict", "e", "once each and not as a list", is_strict, 2)
+SENTENCE_STRICT = _task("sentence-strict", "e", "once each and not as one list", is_strict, 2)
