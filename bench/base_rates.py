@@ -2,6 +2,7 @@
 
     assay get smollm2 && python -m bench.base_rates     # a few minutes; docs/tasks.md has the table
     python -m bench.base_rates words:5 sums:1           # some levels, printed and not kept
+    python -m bench.base_rates --table                  # what is kept, as the table of docs/tasks.md
 
 Held-out problems in natural wording, 16 answers to each at temperature 0.7. An answer that was cut is wrong.
 """
@@ -25,10 +26,10 @@ from bench.machine import describe
 MODEL = "smollm2"
 RESULT = Path(__file__).resolve().parent / "results" / f"base-rates-{MODEL}.json"
 PROBLEMS, SAMPLES, TEMPERATURE = 32, 16, 0.7
-WHOLE = (0.05, 0.5)
+ROOM = (0.05, 0.5)
 """Pass@1 of a level from which a policy learns: it is rewarded now and then, and has much to gain."""
-LONG = {"words": 24, "times": 24, "sums": 24}
-LONGEST = 48  # tokens of an answer to any other task
+SHORT = {"words": 24, "times": 24, "sums": 24}
+LONGEST = 48  # tokens of an answer, where SHORT does not say
 ROWS = (
     *(f"words:{level}" for level in ("1", "2", "3", "4", "5", "1,2,3,4,5")),
     *(f"sentence:{level}" for level in (2, 3, 4)),
@@ -49,16 +50,16 @@ def measure(row: str) -> dict[str, Any]:
         samples=SAMPLES,
         ks=(1, SAMPLES),
         temperature=TEMPERATURE,
-        max_new=LONG.get(share.task, LONGEST),
+        max_new=SHORT.get(share.task, LONGEST),
         seed=0,
     )
     return {"task": row, **{name: found[name] for name in ("max_new", "problems", "pass", "truncated", "length")}}
 
 
 def fits(row: Mapping[str, Any]) -> bool:
-    """Whether a policy can learn from these problems: pass@1 within WHOLE, and twice as much with all samples."""
+    """Whether a policy can learn from these problems: pass@1 within ROOM, and twice as much with all samples."""
     one, many = (row["pass"][str(k)]["mean"] for k in (1, SAMPLES))
-    return WHOLE[0] <= one <= WHOLE[1] and many >= 2 * one
+    return ROOM[0] <= one <= ROOM[1] and many >= 2 * one
 
 
 def shown(row: Mapping[str, Any]) -> str:
@@ -83,7 +84,11 @@ def table(result: Mapping[str, Any]) -> str:
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rows", nargs="*", metavar="TASK:LEVELS", help="none: all of the table, kept in results/")
+    parser.add_argument("--table", action="store_true", help="print what is kept, and measure nothing")
     given = parser.parse_args(arguments)
+    if given.table:
+        print(table(json.loads(RESULT.read_text())))
+        return
     rows = []
     for name in given.rows or ROWS:
         rows.append(measure(name))
