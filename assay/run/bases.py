@@ -209,10 +209,10 @@ def base_for(pool: Pool) -> str:
         if wanted <= {share.task for share in made.pool.shares}:
             return made.name
     named = ", ".join(sorted(map(short, wanted)))
-    if all(name in TASKS for name in wanted):
+    if all(name in TASKS and not TASKS[name].unmarked for name in wanted):
         how = "One that knows these tasks is made by `assay train sft --task A --task B --model BASE`"
     else:
-        how = "It reads English: a folder or Hub id such as Qwen/Qwen2.5-0.5B-Instruct, or a run"
+        how = "It reads English: smollm2, a folder or Hub id such as Qwen/Qwen2.5-0.5B-Instruct, or a run"
     raise UsageError(
         f"no base was made for {named}: name a model with --model. {how}. `assay list bases` shows the tasks of each "
         "base."

@@ -56,6 +56,12 @@ TASKS = Table(
         "quantities": "quantities:QUANTITIES",
         "grids": "coloured:GRIDS",
         "drawing": "drawing:DRAWING",
+        "words": "words:WORDS",
+        "sentence": "sentences:SENTENCE",
+        "sentence-strict": "sentences:SENTENCE_STRICT",
+        "object": "objects:OBJECT",
+        "times": "figures:TIMES",
+        "sums": "figures:SUMS",
     }
 )
 """Name -> task. A task stands as `module:NAME`, and its module is imported when somebody asks for the task."""

@@ -101,6 +101,7 @@ class Task:
     concepts: Callable[[Spec], Sequence[str]] | None = None  # what an instance asks one to know; None: its level
     hardening: Hardening | None = None  # how its problems become harder, for `harder:NAME`
     seconds: float = 0.0  # of the processor, that judging an answer may take in all; 0: a checker of ours, at once
+    unmarked: bool = False  # in natural wording the whole response is the answer, for questions in everyday words
     externals: tuple[str, ...] = ()  # the foreign programs that judge its answers: names of `assay.externals.EXTERNALS`
 
     def split_of(self, spec: Spec) -> Split:
@@ -143,7 +144,7 @@ class Task:
         if wording == "compact":
             question, worked = self.compact(spec), compact_text(solution)
         else:
-            question, worked = self.natural(spec), natural_text(solution)
+            question, worked = self.natural(spec), self._written(solution)
         return Problem(
             task=self.name,
             prompt=question if self.picture is None else showing(self.picture(spec), question),
@@ -155,6 +156,9 @@ class Task:
             wording=wording,
         )
 
+    def _written(self, solution: Solution) -> str:
+        return solution.answer if self.unmarked else natural_text(solution)
+
     def concepts_of(self, problem: Problem) -> tuple[str, ...]:
         """What a problem asks one to know, each thing once: the concepts of its instance, or else its level."""
         named = [f"level {problem.level}"] if self.concepts is None else self.concepts(problem.spec)
@@ -162,7 +166,7 @@ class Task:
 
     def traces(self, problem: Problem) -> list[str]:
         """All worked solutions of a problem, the one that `solve` gives first."""
-        write = compact_text if problem.wording == "compact" else natural_text
+        write = compact_text if problem.wording == "compact" else self._written
         own = [] if problem.solution is None else [problem.solution]
         return own + [write(other) for other in (self.others(problem.spec) if self.others else ())]
 
@@ -178,7 +182,7 @@ class Task:
         """The verdict on a whole response: finds the answer in it, then checks the answer."""
         if self.judge is not None:
             return self.judge([(problem, text)])[0]
-        answer = find_answer(text, problem.wording)
+        answer = text.strip() if self.unmarked and problem.wording == "natural" else find_answer(text, problem.wording)
         if answer is None:
             return Verdict.fail("format", "no marked answer")
         if not answer:
