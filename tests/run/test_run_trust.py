@@ -268,6 +268,7 @@ OF_VERBS: dict[str, list[str]] = {
     "train": ["train grpo --model {run} --task countdown:3 --steps 1 --dry-run"],
     "resume": ["resume {run} --steps 5 --quiet"],
     "sample": ["sample {run} C37=4 --max-new 2"],
+    "chat": ["chat {run} --max-new 2"],
     "eval": ["eval {run} --problems 2 --n 2", "eval {run} --problems 2 --n 2 --task countdown:3 --wording compact"],
     "bank": [
         "bank sample {run} --problems 2 --n 2 --into {out}.parquet --quiet",
@@ -412,7 +413,7 @@ def test_no_verb_downloads_the_model_below_a_strangers_adapter(
     for number, line in enumerate(OF_VERBS[verb]):
         reply = told(Shell(capsys), line, run, tmp_path / f"out{number}")
         assert trap.reached == [], line
-        if verb in ("sample", "eval", "bank", "export", "transfer"):
+        if verb in ("sample", "chat", "eval", "bank", "export", "transfer"):
             assert reply.code == 78 and "owner/model of the Hub" in reply.document["message"], line
 
 
