@@ -44,7 +44,7 @@ ARGUMENTS: list[Argument] = [
             ("auto", "fp32", "bf16"),
             see="assay chat --help",
             default="auto",
-            help="the format of the numbers; fp32 changes no close decision between two tokens; default auto",
+            help="the format of the numbers; fp32 rounds least; default auto, bf16 where the machine has it",
         ),
     ),
 ]
@@ -115,7 +115,7 @@ class AtTerminal:
             terminal.say("")
             return LEAVE
         except UnicodeDecodeError as error:
-            terminal.say(str(not_text(error)))
+            terminal.say(f"DataError: {not_text(error)}")
             return ""
         except KeyboardInterrupt:
             terminal.say("")
@@ -157,17 +157,20 @@ def next_line() -> str | None:
     return line.strip() if line else None
 
 
-def not_text(error: UnicodeDecodeError) -> DataError:
-    return DataError(f"the standard input is not {error.encoding}: {error.reason}.")
+def not_text(error: UnicodeError) -> DataError:
+    """The error for bytes that spell no text; Python hands them over as halves of characters, or refuses the line."""
+    return DataError(f"what was typed or piped is no text in UTF-8: {error}.")
 
 
 def taken(dialogue: Dialogue, line: str, said: Said) -> Iterator[dict[str, Any]]:
     """The document of a question; none for a command, which is obeyed. What is refused is told, and talk can go on."""
     try:
+        line.encode()
         if obeyed(dialogue, line):
             return
         turn = dialogue.ask(line, said)
-    except (DataError, ConfigError) as error:
+    except (DataError, ConfigError, UnicodeEncodeError) as error:
+        error = not_text(error) if isinstance(error, UnicodeEncodeError) else error
         terminal.say(f"{type(error).__name__}: {error}")
         yield {"question": line, "error": type(error).__name__, "message": str(error)}
         return

@@ -19,7 +19,6 @@ from assay.types import Ids, Problem, Request
 if TYPE_CHECKING:
     from assay.engine.local import LocalEngine
     from assay.engine.precision import Precision
-    from assay.policy import Policy
     from assay.policy.chat import Message
     from assay.policy.tokenizer import Tokenizer
 
@@ -60,10 +59,10 @@ class Dialogue:
     """
 
     def __init__(
-        self, policy: Policy, engine: LocalEngine, *, max_new: int, temperature: float, top_p: float, seed: int
+        self, tokenizer: Tokenizer, engine: LocalEngine, *, max_new: int, temperature: float, top_p: float, seed: int
     ) -> None:
-        self.tokenizer, self.engine, self.max_new = policy.tokenizer, engine, max_new
-        self.how = {"temperature": temperature, "top_p": top_p, "stop": stops_of(policy.tokenizer)}
+        self.tokenizer, self.engine, self.max_new = tokenizer, engine, max_new
+        self.how = {"temperature": temperature, "top_p": top_p, "stop": stops_of(tokenizer)}
         self.key = Key(seed)("sample")
         self.asked = 0
         self.clear()
@@ -221,4 +220,4 @@ def open_dialogue(
             f"--max-new is {max_new}, and the context of the model holds {engine.context} tokens: leave room for a "
             "question."
         )
-    return Dialogue(policy, engine, max_new=max_new, temperature=temperature, top_p=top_p, seed=seed)
+    return Dialogue(policy.tokenizer, engine, max_new=max_new, temperature=temperature, top_p=top_p, seed=seed)
