@@ -86,7 +86,8 @@ class AtTerminal:
         with suppress(ImportError):
             import readline  # noqa: F401  # lets a person edit a line, and recall those before
         limits = f"its context holds {self.dialogue.engine.context} tokens, an answer at most {self.dialogue.max_new}"
-        terminal.say(f"{model}: {limits}.\nCtrl-C ends an answer; {COMMANDS}.\n")
+        for line in (f"{model}: {limits}.", f"Ctrl-C ends an answer; {COMMANDS}.", ""):
+            terminal.say(line)
         before = signal.signal(signal.SIGINT, self._press)
         try:
             while (line := self._line()) != LEAVE:
