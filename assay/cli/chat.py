@@ -67,7 +67,7 @@ def run_chat(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
         precision=arguments.precision,
     )
     with dialogue.engine.keeping(), processor_of(dialogue.engine):
-        if sys.stdin.isatty() and sys.stdout.isatty():
+        if sys.stdin and sys.stdin.isatty() and sys.stdout.isatty():
             yield from AtTerminal(dialogue).talk(arguments.model)
         else:
             yield from piped(dialogue, shown=not arguments.json)
@@ -150,9 +150,9 @@ def piped(dialogue: Dialogue, *, shown: bool) -> Iterator[dict[str, Any]]:
 
 
 def next_line() -> str | None:
-    """The next line of the standard input, without blanks around it; None at its end."""
+    """The next line of the standard input, without blanks around it; None at its end, or if it is closed."""
     try:
-        line = sys.stdin.readline()
+        line = sys.stdin.readline() if sys.stdin else ""
     except UnicodeDecodeError as error:
         raise not_text(error) from None
     return line.strip() if line else None

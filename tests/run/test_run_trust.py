@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import json
 import socket
 import stat
+import sys
 import threading
 import types
 from collections.abc import Callable, Iterator, Mapping
@@ -315,7 +317,9 @@ def planted(honest: Path, target: Path, trap: Trap, *kinds: str) -> Path:
 
 def told(shell: Shell, line: str, run: Path, out: Path) -> Reply:
     out.with_suffix(".jsonl").write_text('{"prompt": "1+1", "answer": "2"}\n' * 10)
-    return shell(*(word.format(run=run, out=out) for word in line.split()), "--json")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "stdin", io.StringIO("C37=4\n"))  # `assay chat` reads questions there
+        return shell(*(word.format(run=run, out=out) for word in line.split()), "--json")
 
 
 def test_every_verb_is_known_to_take_a_run_or_not_to() -> None:
