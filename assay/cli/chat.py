@@ -54,10 +54,9 @@ COMMANDS = "/clear begins anew, /system TEXT gives another system message, /exit
 
 def run_chat(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """A document for each question, as soon as it is answered: the answer, or why there is none."""
-    from assay.engine.choose import processor_of
     from assay.lab.dialogue import open_dialogue
 
-    dialogue = open_dialogue(
+    with open_dialogue(
         arguments.model,
         max_new=arguments.max_new,
         temperature=arguments.temperature,
@@ -65,8 +64,7 @@ def run_chat(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
         seed=arguments.seed,
         system=arguments.system,
         precision=arguments.precision,
-    )
-    with dialogue.engine.keeping(), processor_of(dialogue.engine):
+    ) as dialogue:
         if sys.stdin and sys.stdin.isatty() and sys.stdout.isatty():
             yield from AtTerminal(dialogue).talk(arguments.model)
         else:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -48,8 +49,7 @@ class Turn:
 class Dialogue:
     """A conversation with one policy. The question to each turn is read after all that was said before.
 
-    dialogue = open_dialogue("smollm2", max_new=64, temperature=0.0)
-    with dialogue.engine.keeping():
+    with open_dialogue("smollm2", max_new=64, temperature=0.0) as dialogue:
         dialogue.ask("What is the capital of France?", said=show).answer
         dialogue.ask("And of Spain?", said=show).answer
 
@@ -196,6 +196,7 @@ def require_system(tokenizer: Tokenizer) -> None:
         )
 
 
+@contextmanager
 def open_dialogue(
     model: str,
     *,
@@ -205,8 +206,10 @@ def open_dialogue(
     seed: int = 0,
     system: str | None = None,
     precision: Precision = "auto",
-) -> Dialogue:
+) -> Iterator[Dialogue]:
     """A conversation with a model or with the policy of a run, which brings its own chat settings and answer length."""
+    from assay.engine.choose import processor_of
+
     check_sampling(max_new=max_new, temperature=temperature, top_p=top_p)
     run = origin(model)
     policy, engine = open_engine(model, system=system, precision=precision)
@@ -220,4 +223,5 @@ def open_dialogue(
             f"--max-new is {max_new}, and the context of the model holds {engine.context} tokens: leave room for a "
             "question."
         )
-    return Dialogue(policy.tokenizer, engine, max_new=max_new, temperature=temperature, top_p=top_p, seed=seed)
+    with engine.keeping(), processor_of(engine):
+        yield Dialogue(policy.tokenizer, engine, max_new=max_new, temperature=temperature, top_p=top_p, seed=seed)
