@@ -7,7 +7,7 @@ from pathlib import Path
 VERBS = (
     *("train", "resume", "sample", "eval", "data", "compare", "sweep", "list", "show", "base", "get", "export"),
     *("report", "verify", "doctor", "demo", "explain", "new", "claims", "bank", "plan", "extrapolate", "transfer"),
-    "search",
+    *("search", "chat"),
 )
 EXAMPLE = Path(__file__).parents[1] / "examples" / "word_problems.jsonl"
 LINES = [

@@ -33,6 +33,12 @@ def run_sample(arguments: argparse.Namespace) -> Any:
     return found
 
 
+def run_chat(arguments: argparse.Namespace) -> Any:
+    from assay.cli import chat
+
+    return chat.run_chat(arguments)
+
+
 def _examined(arguments: argparse.Namespace, ask: Callable[..., dict[str, Any]], table: Callable[[Any], Any]) -> Any:
     """What `ask` finds with the held-out problems and the judge that the arguments name; `table` is how it is shown."""
     from assay.cli.problems import exam_of

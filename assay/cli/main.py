@@ -1,5 +1,6 @@
 """The command line. One JSON document on standard output with `--json`, of an error too; everything for people goes to
-standard error or, without `--json`, as plain tables to standard output.
+standard error or, without `--json`, as plain tables to standard output. A verb that gives an iterator has a document
+for each of its items, as soon as it is there.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ import contextlib
 import json
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from assay.cli.arguments import Told
 from assay.cli.parser import parse
@@ -24,12 +25,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     as_json = "--json" in arguments
     try:
         terminal.guard()
+        out = sys.stdout
         with contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext():
             known = parse(arguments)
             tell_broken()
             result = known.run_verb(known)
-        if as_json:
-            terminal.show(json.dumps(result, allow_nan=False))
+            for document in result if isinstance(result, Iterator) else [result]:
+                if as_json:
+                    terminal.write(out, json.dumps(document, allow_nan=False) + "\n")
     except Told:
         return 0
     except SystemExit as done:  # of a plugin, say: nobody but this function decides when a command is over

@@ -10,6 +10,7 @@ from typing import Any
 from assay.cli.arguments import TRUST_ADDRESSES, Argument, one_of, track
 from assay.cli.looking import (
     run_bank,
+    run_chat,
     run_claims,
     run_compare,
     run_data,
@@ -136,6 +137,12 @@ def of_sample() -> list[Argument]:
         SYSTEM,
         SEED,
     ]
+
+
+def of_chat() -> list[Argument]:
+    from assay.cli.chat import ARGUMENTS
+
+    return [MODEL, *ARGUMENTS, SEED]
 
 
 def of_eval() -> list[Argument]:
@@ -407,6 +414,11 @@ VERBS: dict[str, Verb] = {
     ),
     "resume": ("continue a run from its last checkpoint", of_resume, run_resume),
     "sample": ("print answers of a model to a prompt", of_sample, run_sample),
+    "chat": (
+        "talk with a model in the terminal, or let it answer the lines of a pipe; with --json one document a turn",
+        of_chat,
+        run_chat,
+    ),
     "eval": ("score a model on held-out problems: unbiased pass@k, with intervals", of_eval, run_eval),
     "bank": ("keep all answers of a model in a file; show what they tell, and compare two models", of_bank, run_bank),
     "data": ("check a file of problems before a model is trained on it, or write one", of_data, run_data),

@@ -133,6 +133,12 @@ class Chunk:
 Done = Callable[[int, Generation], None]
 """(place of a request in its call, what was written for it) -> nothing."""
 
+Heard = Callable[[int, Ids], bool]
+"""(place of a request in its call, the tokens of its answer so far) -> whether the answer ends here. Engines of this
+machine call it while they write, and never from another thread: after each token, or up to a hundred times a second if
+tokens are new. A row that it ends has the finish "stop". The whole answer comes as the `Generation`.
+"""
+
 
 class Ticket(Protocol):
     """Requests that were given to a sampler.

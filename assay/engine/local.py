@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from assay.engine.cutting import cut, score_parts, tensors_of
-from assay.engine.interface import Chunk, Done, Generation, Outputs, Scores, Span, Want, without_attention
+from assay.engine.interface import Chunk, Done, Generation, Heard, Outputs, Scores, Span, Want, without_attention
 from assay.engine.layout import Layout, lay
 from assay.engine.optimiser import AdamW, Optimiser
 from assay.engine.precision import Precision, choose, name_of
@@ -107,7 +107,10 @@ class LocalEngine(ABC):
     # The methods that each engine implements
 
     @abstractmethod
-    def generate(self, requests: Sequence[Request], key: Key, *, done: Done | None = None) -> list[Generation]: ...
+    def generate(
+        self, requests: Sequence[Request], key: Key, *, done: Done | None = None, heard: Heard | None = None
+    ) -> list[Generation]:
+        """As `Sampler.generate`; `heard` also hears each answer while it is written, which changes none of its bits."""
 
     @abstractmethod
     def forward(self, chunk: Chunk, want: Want) -> Outputs:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from assay.engine.filtering import Drawn, Filters, draw
-from assay.engine.interface import Done, Generation
+from assay.engine.interface import Done, Generation, Heard
 from assay.errors import AssayError, ConfigError, DataError
 from assay.rng import Key, uniforms
 from assay.types import Finish, Ids, Origin, Request, Segment
@@ -141,6 +141,7 @@ class SamplingCall:
     vocab: int
     wide: torch.dtype
     done: Done | None = None  # is told of each generation when it is complete
+    heard: Heard | None = None  # hears each answer after each token, and may end it
     results: dict[int, Generation] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -183,6 +184,9 @@ class SamplingCall:
         if self.sampling.stops is not None:
             for j in np.flatnonzero(self.sampling.stops[who] & ~stop):
                 stop[j] = stops(self.requests[who[j]], state.ids[slots[j], : done[j]], self.limits.decode)
+        if self.heard is not None:
+            for j, slot in enumerate(slots):
+                stop[j] |= self.heard(int(who[j]), state.ids[slot, : done[j]])
         over = stop | (done >= self.limit[who])
         for j in np.flatnonzero(over):
             self._finish(int(slots[j]), "stop" if stop[j] else "length")

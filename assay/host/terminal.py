@@ -53,9 +53,9 @@ def show(text: str) -> None:
     _write(sys.stdout, plain(text) + "\n")
 
 
-def hand_over(text: str) -> None:
+def hand_over(text: str, *, end: str = "\n") -> None:
     """Writes a model's text to standard output: with control characters spelt out on a terminal, else unchanged."""
-    _write(sys.stdout, (plain(text) if sys.stdout.isatty() else text) + "\n")
+    _write(sys.stdout, (plain(text) if sys.stdout.isatty() else text) + end)
 
 
 def ask(question: str) -> bool:

@@ -25,7 +25,8 @@ from assay.tasks.verdicts import verify_twice
 from assay.types import Problem, Request
 
 if TYPE_CHECKING:
-    from assay.engine.interface import Engine
+    from assay.engine.local import LocalEngine
+    from assay.engine.precision import Precision
     from assay.policy import Policy
     from assay.tasks.task import Split
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 SHORT = 64  # default length of an answer in tokens, for a model that is not a run
 
 
-def open_engine(model: str, *, system: str | None = None) -> tuple[Policy, Engine]:
+def open_engine(model: str, *, system: str | None = None, precision: Precision = "auto") -> tuple[Policy, LocalEngine]:
     """A model and an engine that samples from it. A run's model gets the system message of the run, unless given."""
     from assay.engine.choose import engine_of
     from assay.policy import load_policy
@@ -45,12 +46,13 @@ def open_engine(model: str, *, system: str | None = None) -> tuple[Policy, Engin
         chat = dataclasses.replace(policy.tokenizer.chat, system=system)
         policy = dataclasses.replace(policy, tokenizer=policy.tokenizer.speaking(chat))
     device = device_of("auto")
-    engine = engine_of(policy.transformer, "auto", device, "auto").engine(
+    engine = engine_of(policy.transformer, "auto", device, precision).engine(
         policy.transformer,
         end_ids=policy.end_ids,
         decode=policy.tokenizer.decode,
         vocab=policy.tokenizer.vocab,
         device=device,
+        precision=precision,
         optimiser=None,
     )
     return policy, engine

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import json
 import socket
 import stat
+import sys
 import threading
 import types
 from collections.abc import Callable, Iterator, Mapping
@@ -269,6 +271,7 @@ OF_VERBS: dict[str, list[str]] = {
     "train": ["train grpo --model {run} --task countdown:3 --steps 1 --dry-run"],
     "resume": ["resume {run} --steps 5 --quiet"],
     "sample": ["sample {run} C37=4 --max-new 2"],
+    "chat": ["chat {run} --max-new 2"],
     "eval": ["eval {run} --problems 2 --n 2", "eval {run} --problems 2 --n 2 --task countdown:3 --wording compact"],
     "bank": [
         "bank sample {run} --problems 2 --n 2 --into {out}.parquet --quiet",
@@ -315,7 +318,9 @@ def planted(honest: Path, target: Path, trap: Trap, *kinds: str) -> Path:
 
 def told(shell: Shell, line: str, run: Path, out: Path) -> Reply:
     out.with_suffix(".jsonl").write_text('{"prompt": "1+1", "answer": "2"}\n' * 10)
-    return shell(*(word.format(run=run, out=out) for word in line.split()), "--json")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "stdin", io.StringIO("C37=4\n"))  # `assay chat` reads questions there
+        return shell(*(word.format(run=run, out=out) for word in line.split()), "--json")
 
 
 def test_every_verb_is_known_to_take_a_run_or_not_to() -> None:
@@ -413,7 +418,7 @@ def test_no_verb_downloads_the_model_below_a_strangers_adapter(
     for number, line in enumerate(OF_VERBS[verb]):
         reply = told(Shell(capsys), line, run, tmp_path / f"out{number}")
         assert trap.reached == [], line
-        if verb in ("sample", "eval", "bank", "export", "transfer"):
+        if verb in ("sample", "chat", "eval", "bank", "export", "transfer"):
             assert reply.code == 78 and "owner/model of the Hub" in reply.document["message"], line
 
 

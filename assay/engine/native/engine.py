@@ -13,11 +13,11 @@ from torch import Tensor
 from assay.engine import sampling_call
 from assay.engine.footprint import NATIVE_PREFILL as PREFILL_TOKENS
 from assay.engine.footprint import native_slots
-from assay.engine.interface import Chunk, Done, Generation, Outputs, Want
+from assay.engine.interface import Chunk, Done, Generation, Heard, Outputs, Want
 from assay.engine.layout import Layout, hosted, offsets
 from assay.engine.local import LaidChunk
 from assay.engine.native import build, library
-from assay.engine.native.library import SAMPLING, Core, PackedArrays, Pass, Requests, pointer
+from assay.engine.native.library import SAMPLING, SOON_MS, TURN_MS, Core, PackedArrays, Pass, Requests, pointer
 from assay.engine.native.prefix_cache import Keeping
 from assay.engine.native.weights import Weights
 from assay.engine.torch.network_engine import NetworkEngine
@@ -102,10 +102,12 @@ class NativeEngine(NetworkEngine):
 
     # Sampling
 
-    def generate(self, requests: Sequence[Request], key: Key, *, done: Done | None = None) -> list[Generation]:
+    def generate(
+        self, requests: Sequence[Request], key: Key, *, done: Done | None = None, heard: Heard | None = None
+    ) -> list[Generation]:
         limits = sampling_call.Limits(self.context, self.end_ids, self.memory_bytes, self.decode)
         sampling_call.check(requests, limits)
-        return _Sampling(self, requests, key, done).run() if requests else []
+        return _Sampling(self, requests, key, done, heard).run() if requests else []
 
     # Scoring and learning
 
@@ -209,8 +211,10 @@ def _lay(layout: Layout, ids: np.ndarray, tau: Tensor, top_ids: np.ndarray | Non
 class _Sampling:
     """One call of the core's sampler: the arrays that the core reads and fills, and the generations made from them."""
 
-    def __init__(self, engine: NativeEngine, requests: Sequence[Request], key: Key, done: Done | None) -> None:
-        self.engine, self.requests, self.done = engine, requests, done
+    def __init__(
+        self, engine: NativeEngine, requests: Sequence[Request], key: Key, done: Done | None, heard: Heard | None
+    ) -> None:
+        self.engine, self.requests, self.done, self.heard = engine, requests, done, heard
         prompts = [sampling_call.prompt_of(r) for r in requests]
         which, first = hosted(prompts)
         self.order = np.argsort(which, kind="stable")
@@ -233,6 +237,8 @@ class _Sampling:
         self.written, self.finish = np.zeros(count, np.int32), np.zeros(count, np.int32)
         self.complete = np.zeros(count, bool)  # what the last look saw
         self.generations: dict[int, Generation] = {}  # by the place of their request
+        self.so_far: dict[int, int] = {}  # request -> tokens written, since `heard` last heard it
+        self.ended: set[int] = set()  # requests that `heard` has ended
 
     def _noise(self, key: Key) -> np.ndarray:
         """The random numbers of all requests, end to end: number t of a
@@ -263,7 +269,8 @@ class _Sampling:
         return native_slots(engine.model.config, length=self.length, count=len(self.sorted), **settings)
 
     def _stopped(self) -> Callable[..., int]:
-        """The function that the core calls after each token of a request with stop strings: 1 to stop, 0 to go on.
+        """The function that the core calls after each token of a request with stop strings, and of all requests if they
+        are heard: 1 to stop, 0 to go on. It may be called by another thread, so that it only notes what `_look` reads.
 
         If the function fails, it answers -1, which ends the call.
         """
@@ -271,8 +278,10 @@ class _Sampling:
 
         def stopped(request: int, ids, count: int) -> int:
             try:
-                assert decode is not None
-                return sampling_call.stops(self.sorted[request], np.ctypeslib.as_array(ids, (count,)), decode)
+                self.so_far[request] = count
+                stop = self.sorted[request].stop
+                found = stop and sampling_call.stops(self.sorted[request], np.ctypeslib.as_array(ids, (count,)), decode)
+                return int(found or request in self.ended)
             except BaseException as trouble:
                 self.trouble = trouble
                 return -1
@@ -291,7 +300,7 @@ class _Sampling:
             "size": self.size,
             "max_new": self.max_new,
             "sampling": self._how(),
-            "may_stop": np.array([bool(r.stop) for r in self.sorted], np.int32),
+            "may_stop": np.array([bool(r.stop or self.heard) for r in self.sorted], np.int32),
             "at": self.at,
             "u": self.u,
             "ends": ends,
@@ -311,7 +320,7 @@ class _Sampling:
             **{k: pointer(v) for k, v in (inputs | outputs | keeping.arrays).items()},
         )
         try:
-            core.sample(arrays, self._look)
+            core.sample(arrays, self._look, every=SOON_MS if self.heard else TURN_MS)
         except library.NotFinite as bad:
             raise sampling_call.diverged(self.sorted[bad.request].id, bad.token + self.before[bad.request]) from None
         except AssayError:
@@ -330,6 +339,11 @@ class _Sampling:
         """Hands out what is complete. What was seen complete by one look is read by the next: between them the core
         was asked whether it is done, so that this thread sees all that was written before.
         """
+        if self.heard is not None:
+            for i in list(self.so_far):
+                count, begin = self.so_far.pop(i), int(self.at[i])
+                if self.heard(int(self.order[i]), self.ids[begin : begin + count]):
+                    self.ended.add(i)
         if self.done is not None:
             self._hand_out(np.flatnonzero(self.complete))
             self.complete = self.written > 0

@@ -19,7 +19,7 @@ from assay.errors import AssayError
 from assay.host import interrupt
 
 RUNNING, DONE, FAILED, CANCELLED, NOT_FINITE, CALLBACK = 0, 1, -1, -2, -3, -4
-TURN_MS = 100
+TURN_MS, SOON_MS = 100, 10
 
 Stopped = ctypes.CFUNCTYPE(c_int32, c_int32, POINTER(c_int32), c_int32)
 
@@ -207,14 +207,14 @@ class Core:
         """Takes the gradient by the states that `states` filled through the network."""
         self._run(lambda: self.library.assay_pull_states(self.handle, work.handle, pointer(gradient)))
 
-    def sample(self, requests: Requests, turn: Callable[[], None]) -> None:
-        """Samples all requests and meanwhile calls `turn` several times a second."""
-        self._run(lambda: self.library.assay_sample(self.handle, ctypes.byref(requests)), turn)
+    def sample(self, requests: Requests, turn: Callable[[], None], *, every: int = TURN_MS) -> None:
+        """Samples all requests and meanwhile calls `turn` again and again, after `every` milliseconds."""
+        self._run(lambda: self.library.assay_sample(self.handle, ctypes.byref(requests)), turn, every)
 
-    def _run(self, start: Callable[[], int], turn: Callable[[], None] = lambda: None) -> None:
+    def _run(self, start: Callable[[], int], turn: Callable[[], None] = lambda: None, every: int = TURN_MS) -> None:
         self._check(start())
         try:
-            while (answer := self.library.assay_wait(self.handle, TURN_MS)) == RUNNING:
+            while (answer := self.library.assay_wait(self.handle, every)) == RUNNING:
                 interrupt.ask()
                 turn()
         except BaseException:

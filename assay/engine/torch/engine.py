@@ -12,7 +12,7 @@ from torch import Tensor
 
 from assay.engine.footprint import TAPE_BYTES, tape_bytes
 from assay.engine.head import NUMBERS, Coefficients, Readout, pull, read
-from assay.engine.interface import Chunk, Done, Generation, Outputs, Want
+from assay.engine.interface import Chunk, Done, Generation, Heard, Outputs, Want
 from assay.engine.layout import Layout
 from assay.engine.local import LaidChunk
 from assay.engine.sampling_call import Limits
@@ -68,10 +68,12 @@ class TorchEngine(NetworkEngine):
             return tape_bytes(self.network.config, tokens, self.network.dtype.itemsize) > TAPE_BYTES
         return self.checkpointing == "on"
 
-    def generate(self, requests: Sequence[Request], key: Key, *, done: Done | None = None) -> list[Generation]:
+    def generate(
+        self, requests: Sequence[Request], key: Key, *, done: Done | None = None, heard: Heard | None = None
+    ) -> list[Generation]:
         limits = Limits(self.context, self.end_ids, self.memory_bytes, self.decode)
-        about = {"limits": limits, "version": self.version, "kept": self.kept, "done": done}
-        made, prefilled = sampler.generate(sampler.Alone(self.network), requests, key, **about)
+        about = {"limits": limits, "version": self.version, "kept": self.kept}
+        made, prefilled = sampler.generate(sampler.Alone(self.network), requests, key, done=done, heard=heard, **about)
         self.prefilled += prefilled
         return made
 

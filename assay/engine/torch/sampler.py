@@ -17,7 +17,7 @@ from torch import Tensor
 
 from assay.engine import footprint
 from assay.engine.footprint import PREFILL_TOKENS
-from assay.engine.interface import Done, Generation
+from assay.engine.interface import Done, Generation, Heard
 from assay.engine.layout import hosted, offsets
 from assay.engine.prefix_cache import PrefixCache
 from assay.engine.sampling_call import Limits, SamplingCall, check, prompt_of
@@ -156,10 +156,11 @@ def generate(
     version: int,
     kept: PrefixCache[Tensor],
     done: Done | None = None,
+    heard: Heard | None = None,
 ) -> tuple[list[Generation], int]:
     """(one generation for each request, in the order of the requests; how many prompt tokens were run).
 
-    `done` is told of each generation when it is complete.
+    `done` is told of each generation when it is complete, and `heard` of each token when it is drawn.
 
     The rows' key-value cache lives as long as the call. The prefix cache `kept`
     outlives it; its rows are keys and values [layers, 2, tokens, kv_heads, d].
@@ -168,7 +169,7 @@ def generate(
     if not requests:
         return [], 0
     wide = torch.promote_types(voice.dtype, torch.float32)
-    run = _Run(voice, SamplingCall(requests, key, limits, version, voice.vocab, wide, done), kept)
+    run = _Run(voice, SamplingCall(requests, key, limits, version, voice.vocab, wide, done, heard), kept)
     made, prefilled = run.all(), run.prefilled
     if voice.device.type == "cuda":
         del run  # frees the cache and the CUDA graphs, so that the learner can use their memory

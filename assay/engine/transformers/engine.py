@@ -18,7 +18,7 @@ from torch import Tensor
 
 from assay.engine.embedding import embedded
 from assay.engine.head import NUMBERS, Coefficients, pull, read
-from assay.engine.interface import Chunk, Done, Generation, Outputs, Want
+from assay.engine.interface import Chunk, Done, Generation, Heard, Outputs, Want
 from assay.engine.layout import Layout
 from assay.engine.local import LaidChunk, LocalEngine
 from assay.engine.sampling_call import Limits
@@ -66,9 +66,11 @@ class AdapterEngine(LocalEngine):
         with self._format():
             return self.model.inner(input_ids=ids, **given)
 
-    def generate(self, requests: Sequence[Request], key: Key, *, done: Done | None = None) -> list[Generation]:
+    def generate(
+        self, requests: Sequence[Request], key: Key, *, done: Done | None = None, heard: Heard | None = None
+    ) -> list[Generation]:
         limits = Limits(self.context, self.end_ids, self.memory_bytes, self.decode)
-        return generate(self, requests, key, limits=limits, done=done)
+        return generate(self, requests, key, limits=limits, done=done, heard=heard)
 
     def chunks(self, batch: Batch, *, tokens: int) -> Iterator[LaidChunk]:
         for rows in cut_rectangles(batch, tokens=tokens):

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from assay.engine.interface import Done, Generation
+from assay.engine.interface import Done, Generation, Heard
 from assay.engine.layout import distinct
 from assay.engine.sampling_call import Limits, SamplingCall, check, prompt_of
 from assay.engine.transformers.padded import rectangle
@@ -34,9 +34,17 @@ def row_bytes(engine: AdapterEngine, length: int) -> int:
 
 @torch.inference_mode()
 def generate(
-    engine: AdapterEngine, requests: Sequence[Request], key: Key, *, limits: Limits, done: Done | None = None
+    engine: AdapterEngine,
+    requests: Sequence[Request],
+    key: Key,
+    *,
+    limits: Limits,
+    done: Done | None = None,
+    heard: Heard | None = None,
 ) -> list[Generation]:
-    """One generation for each request, in the order of the requests; `done` is told of each when it is complete."""
+    """One generation for each request, in the order of the requests; `done` is told of each when it is complete, and
+    `heard` after each token.
+    """
     check(requests, limits)
     if not requests:
         return []
@@ -46,7 +54,7 @@ def generate(
     order = np.lexsort((which, lengths))  # rows of one prompt together, prompts of similar length together
     longest = max(len(prompt) + request.max_new for prompt, request in zip(prompts, requests))
     wave = min(MOST_ROWS, max(1, limits.memory_bytes // row_bytes(engine, longest)))
-    flight = SamplingCall(requests, key, limits, engine.version, engine.vocab, engine.wide, done)
+    flight = SamplingCall(requests, key, limits, engine.version, engine.vocab, engine.wide, done, heard)
     flight.reserve(wave)
     for at in range(0, len(order), wave):
         _Wave(engine, flight, order[at : at + wave], prompts).all()
