@@ -14,7 +14,7 @@ import pytest
 from gguf_files import model as gguf_model
 from hypothesis import given
 from hypothesis import strategies as st
-from small_runs import Shell, make_model, train_line
+from small_runs import SIZES, Shell, make_model, train_line
 from tiny import Letters, episode
 
 from assay.collect.turns import generate
@@ -22,6 +22,7 @@ from assay.curate import WholeAnswers
 from assay.engine.interface import Generation
 from assay.errors import ConfigError
 from assay.known import RECIPES
+from assay.lab import demo
 from assay.models import Models
 from assay.part import bind
 from assay.policy.conversation import Chat, opened, plain, resolved, stored
@@ -290,3 +291,26 @@ def test_a_file_is_trained_with_examples_as_plain_text_and_asked_so_ever_after(
     assert shell("resume", run, "--steps", 5).code == 0
     bare = shell("train")
     assert bare.code == 2 and "RECIPE" in bare.err
+
+
+@pytest.mark.slow
+def test_the_demonstration_shows_answers_side_by_side_and_the_base_with_examples(
+    file: Path, tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = {name.replace("-", "_"): str(value) for name, value in SIZES.items()}
+    settings |= {"evaluation.shots": "2", "evaluation.final_problems": "12"}
+    real = dataclasses.replace(demo.REAL, model=str(file), ready=lambda quiet: None, steps=2, settings=settings)
+    monkeypatch.setattr(demo, "REAL", real)
+    monkeypatch.chdir(tmp_path)
+    reply = shell("demo", "--real", "--json")
+    assert reply.code == 0, reply.err
+    result = reply.document
+    assert result["run"] == "runs/demo-real-1" and result["examples"]["verdict"].startswith("Elicitation")
+    assert "assay chat runs/demo-real-1" in reply.err
+    page = (tmp_path / "runs" / "demo-real-1" / "report.html").read_text()
+    assert "10 held-out questions" in page and "before, with examples" in page and "What is the" in page
+
+
+def test_without_the_model_the_demonstration_names_the_command(shell: Shell) -> None:
+    reply = shell("demo", "--real")
+    assert reply.code == 2 and "assay get smollm2" in reply.err
