@@ -1,7 +1,7 @@
 """What a pretrained model solves before any training, of each task in everyday words: which levels leave room to learn.
 
     assay get smollm2 && python -m bench.base_rates     # a few minutes; docs/tasks.md has the table
-    python -m bench.base_rates words:5 sums:1           # some levels, printed and not kept
+    python -m bench.base_rates words:5 sums:1           # some levels anew, beside what is kept of the others
     python -m bench.base_rates --table                  # what is kept, as the table of docs/tasks.md
 
 Held-out problems in natural wording, 16 answers to each at temperature 0.7. An answer that was cut is wrong.
@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from assay.lab.sample import examine
-from assay.policy import fingerprint, load_policy
-from assay.run.bases import locate
+from assay.run.pretrained import PRETRAINED
 from assay.source import Pool, Share
-from assay.tasks.versions import verifier_versions
+from assay.tasks import task
+from assay.tasks.versions import version_of
+from bench.kept import machine_key
 from bench.machine import describe
 
 MODEL = "smollm2"
@@ -53,7 +54,27 @@ def measure(row: str) -> dict[str, Any]:
         max_new=SHORT.get(share.task, LONGEST),
         seed=0,
     )
-    return {"task": row, **{name: found[name] for name in ("max_new", "problems", "pass", "truncated", "length")}}
+    return {
+        "task": row,
+        **{name: found[name] for name in ("max_new", "problems", "pass", "truncated", "length")},
+        "verifier": version_of(task(share.task)),
+        "machine": machine_key(describe()),
+        "measured": str(date.today()),
+    }
+
+
+def keep(row: Mapping[str, Any]) -> None:
+    """Puts a row in place of an older one of its name."""
+    kept = json.loads(RESULT.read_text())["rows"] if RESULT.exists() else []
+    rows = {one["task"]: one for one in (*kept, row)}
+    result = {
+        "model": MODEL,
+        "fingerprint": PRETRAINED[MODEL].fingerprint,
+        "samples": SAMPLES,
+        "temperature": TEMPERATURE,
+        "rows": [rows[name] for name in ROWS if name in rows],
+    }
+    RESULT.write_text(json.dumps(result, indent=1) + "\n")
 
 
 def fits(row: Mapping[str, Any]) -> bool:
@@ -83,29 +104,16 @@ def table(result: Mapping[str, Any]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("rows", nargs="*", metavar="TASK:LEVELS", help="none: all of the table, kept in results/")
+    parser.add_argument("rows", nargs="*", metavar="TASK:LEVELS", help="none: all")
     parser.add_argument("--table", action="store_true", help="print what is kept, and measure nothing")
     given = parser.parse_args(arguments)
     if given.table:
         print(table(json.loads(RESULT.read_text())))
         return
-    rows = []
     for name in given.rows or ROWS:
-        rows.append(measure(name))
-        print(shown(rows[-1]), flush=True)
-    if given.rows:
-        return
-    result = {
-        "model": MODEL,
-        "fingerprint": fingerprint(load_policy(locate(MODEL))),
-        "samples": SAMPLES,
-        "temperature": TEMPERATURE,
-        "verifiers": verifier_versions(dict.fromkeys(Share.parse(name).task for name in ROWS)),
-        "rows": rows,
-        "machine": describe(),
-        "measured": str(date.today()),
-    }
-    RESULT.write_text(json.dumps(result, indent=1) + "\n")
+        row = measure(name)
+        keep(row)
+        print(shown(row), flush=True)
 
 
 if __name__ == "__main__":
