@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from assay.engine.footprint import parameters
 from assay.errors import AssayError, ConfigError
@@ -23,8 +24,13 @@ from assay.run.context_fit import PROBE
 from assay.run.experiment import Experiment
 from assay.run.memory_plan import folder_below, is_adapter, shape_of
 from assay.source import Pool
-from assay.types import Problem
+from assay.tasks import task
+from assay.tasks.words import BRIEFLY
+from assay.types import Problem, Request
 from assay.verifiers.answers import Wording
+
+if TYPE_CHECKING:
+    from assay.policy import Tokenizer
 
 LARGE = 10_000_000  # parameters: no model of so many was made here
 BESIDE: dict[str, dict[str, tuple[Any, str]]] = {
@@ -86,9 +92,46 @@ def _without(path: str, experiment: Experiment) -> bool:
     return path == "lora.rank" and is_adapter(experiment.model)
 
 
-def with_shots(chat: Chat, shots: int, pool: Pool) -> Chat:
-    """The settings of the exam with examples: as plain text, which shows what a model knew before any training."""
-    return with_examples(dataclasses.replace(chat, template="none", shots=shots, stop=()), pool)
+@dataclass(frozen=True)
+class Worked:
+    """An exam with worked examples before each question, as plain text: what a model knows before any training."""
+
+    codec: Tokenizer  # with the texts that end its answers
+    ask: Callable[[list[Request]], list[Request]]  # gives requests their examples
+    longest: int  # tokens of the longest of its prompts
+
+
+def worked(tokenizer: Tokenizer, shots: int, pool: Pool, problems: Sequence[Problem]) -> Worked:
+    """The exam on these problems. Each has examples of its own task and level, with nothing said of how to answer:
+    that is what examples are for. Mixed kinds, or such words beside the examples, make a small model much worse.
+    """
+    chats = {kind: _chat_of(kind, shots, pool) for kind in dict.fromkeys(map(_kind, problems))}
+    ends = ("\n\n",) if any(chat.stop == ("\n\n",) for chat in chats.values()) else ("\n",)
+    codecs = {kind: tokenizer.speaking(dataclasses.replace(chat, stop=ends)) for kind, chat in chats.items()}
+    contexts = {one.id: codecs[_kind(one)].render(_alone(one)) for one in problems}
+
+    def ask(requests: list[Request]) -> list[Request]:
+        return [dataclasses.replace(one, context=contexts[one.problem.id]) for one in requests]
+
+    return Worked(next(iter(codecs.values())), ask, max(map(len, contexts.values())))
+
+
+def _kind(problem: Problem) -> tuple[str, int]:
+    return problem.task, problem.level
+
+
+def _chat_of(kind: tuple[str, int], shots: int, pool: Pool) -> Chat:
+    name, level = kind
+    (share,) = [share for share in pool.shares if share.task == name][:1]
+    levels = (level,) if task(name).rows is None else share.levels
+    alike = dataclasses.replace(pool, shares=(dataclasses.replace(share, levels=levels),))
+    chat = with_examples(Chat(template="none", shots=shots), alike)
+    pairs = [(question.removesuffix(BRIEFLY).rstrip(), answer) for question, answer in chat.worked]
+    return dataclasses.replace(chat, examples=json.dumps(pairs))
+
+
+def _alone(problem: Problem) -> str:
+    return question_of(problem).removesuffix(BRIEFLY).rstrip()
 
 
 def _value(record: Any, path: str) -> Any:

@@ -28,7 +28,7 @@ from assay.run.grader import Grader
 from assay.run.live_report import Page
 from assay.run.lost_verdicts import LostVerdicts
 from assay.run.open_exams import rewarding
-from assay.run.pretrained_needs import question_of
+from assay.run.pretrained_needs import Worked, question_of
 from assay.run.second_look import SecondLook
 from assay.scoring import bank
 from assay.source import FEWEST, Pool
@@ -105,7 +105,7 @@ class Recorder:
     exams: Exams
     panel: Panel
     stop: StopFlag
-    worked: Codec | None = None  # with the examples that the untrained model is also examined with; None: it is not
+    worked: Worked | None = None  # the exam of the untrained model with examples; None: there is none
     judge: Grader = field(default_factory=Grader)
     second: SecondLook = field(default_factory=lambda: SecondLook(0.0, print))
     lost: LostVerdicts = field(default_factory=lambda: LostVerdicts(print))
@@ -199,7 +199,9 @@ class Recorder:
         plan, scale = self.experiment.evaluation, self.experiment.recipe.scale
         samples = plan.num_samples if name == "valid" else plan.final_samples
         problems = self.exams["test" if name == EXAMPLES else name]
-        codec = self.codec if name != EXAMPLES or self.worked is None else self.worked
+        codec, asked = self.codec, as_examined(self.experiment.recipe.mechanism.ask, self.codec)
+        if name == EXAMPLES and self.worked is not None:
+            codec, asked = self.worked.codec, self.worked.ask
         rewarded = self._rewarding(memory, models) if any(problem.open for problem in problems) else list
         answers: list[Episode] = []
 
@@ -215,7 +217,7 @@ class Recorder:
             sampling=Sampling(scale.max_new, plan.temperature, stop=codec.stops),
             codec=codec,
             verify=self.judge.exam,
-            asked=as_examined(self.experiment.recipe.mechanism.ask, codec),
+            asked=asked,
             rewarded=noted,
         )
         read = {} if name == "valid" else {"read": first_answers(answers)}

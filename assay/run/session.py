@@ -15,7 +15,7 @@ from assay.host.space import device_of
 from assay.host.terminal import say
 from assay.memory import Memory, columns
 from assay.models import Models
-from assay.policy.conversation import resolved
+from assay.policy.conversation import Chat, resolved
 from assay.recipe import Profile, ProfileChoice, Recipe
 from assay.record.checkpoint import Checkpoint
 from assay.record.folder import Numbered, RunFolder, require_vacant
@@ -31,7 +31,7 @@ from assay.run.experiment import Experiment, check
 from assay.run.grader import Grader, absolute, changes, check_functions, grader_of, require_services, sources
 from assay.run.loading import load_model, open_models, policy_files, set_threads, with_adapter
 from assay.run.memory_plan import Plan, choose_profile, plan_memory, require_memory, shape_of
-from assay.run.pretrained_needs import at_its_profile, with_examples, with_shots
+from assay.run.pretrained_needs import Worked, at_its_profile, with_examples, worked
 from assay.run.scaling import at_its_scale, named_at
 from assay.run.trust import Trust, code_of, remember, require_trust
 from assay.source import Pool, check_pool
@@ -40,7 +40,7 @@ from assay.tasks.versions import verifier_versions
 from assay.verifiers.functions.process import SECONDS
 
 if TYPE_CHECKING:
-    from assay.policy import Policy, Tokenizer
+    from assay.policy import Policy
     from assay.run.recorder import Exams
 
 Functions = Mapping[str, Callable[..., Any]]
@@ -87,7 +87,7 @@ def plan(
     experiment = dataclasses.replace(experiment, chat=with_examples(resolved(experiment.chat), experiment.pool))
     check(experiment)
     if experiment.evaluation.shots:
-        with_shots(experiment.chat, experiment.evaluation.shots, experiment.pool)
+        with_examples(Chat(shots=experiment.evaluation.shots), experiment.pool)
     picture_needs.require_sight(experiment)
     attention_needs.require_attention(experiment)
     data_needs.require_solutions(experiment.recipe, experiment.pool)
@@ -346,15 +346,14 @@ def _run(
                 raise
 
 
-def _worked(experiment: Experiment, policy: Policy, exams: Exams, shown: Panel) -> Tokenizer | None:
-    """The tokenizer of the exam with examples; None for a run without it, or whose context they do not fit into."""
-    shots, chat = experiment.evaluation.shots, experiment.chat
-    if not shots or chat.examples:
+def _worked(experiment: Experiment, policy: Policy, exams: Exams, shown: Panel) -> Worked | None:
+    """The exam with examples; None for a run without it, or whose context they do not fit into."""
+    shots = experiment.evaluation.shots
+    if not shots or experiment.chat.examples:
         return None
-    worked = policy.tokenizer.speaking(with_shots(chat, shots, experiment.pool))
-    longest = max(len(worked.render(problem.prompt)) for problem in exams["test"])
-    if (needed := longest + experiment.recipe.scale.max_new) <= policy.config.context:
-        return worked
+    exam = worked(policy.tokenizer, shots, experiment.pool, exams["test"])
+    if (needed := exam.longest + experiment.recipe.scale.max_new) <= policy.config.context:
+        return exam
     shown.note(
         f"the exam with {shots} examples is left out: it needs {needed} positions, and the context has "
         f"{policy.config.context}."

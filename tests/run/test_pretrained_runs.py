@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from small_runs import SIZES, Shell, make_model, train_line
 from tiny import Letters, episode
 
+from assay.ask import Sampling
 from assay.collect.turns import generate
 from assay.curate import WholeAnswers
 from assay.engine.interface import Generation
@@ -33,7 +34,8 @@ from assay.run import bases, pretrained, session
 from assay.run.experiment import Experiment
 from assay.run.forecast import forecast
 from assay.run.grader import Grader
-from assay.run.pretrained_needs import answer_tokens, reads_text, with_examples, wording_for
+from assay.run.pretrained_needs import answer_tokens, reads_text, with_examples, wording_for, worked
+from assay.scoring.bank import questions
 from assay.source import Pool, Share
 from assay.types import Problem, Request, Segment, Verdict
 
@@ -143,6 +145,21 @@ def test_shots_are_problems_of_training_with_their_solutions_alike_for_every_see
     assert with_examples(Chat(shots=3, examples=EXAMPLES), POOL).examples == EXAMPLES
     first, second = (planned("owner/model", seed=seed, overrides={"chat.shots": 2})[0].chat for seed in (0, 1))
     assert first == second and len(first.worked) == 2
+
+
+def test_an_exam_with_examples_shows_those_of_the_question_s_own_kind(file: Path) -> None:
+    tokenizer = load_tokenizer(Path(bases.locate(str(file))))
+    pool = Pool((Share("words", (1, 2)), Share("times", (1,))), wording="natural")
+    problems = pool.held_out(Key("exam"), 12, "test", least=4)
+    exam = worked(tokenizer, 2, pool, problems)
+    assert exam.codec.stops == ("\n",)
+    asked = questions(problems, samples=1, sampling=Sampling(8, stop=exam.codec.stops), codec=exam.codec)
+    of = {("words", 1): "What is the capital of", ("words", 2): "What is the plural of", ("times", 1): "times"}
+    for request in exam.ask(asked):
+        problem, text = request.problem, tokenizer.decode(request.context)
+        lines = [line for line in text.splitlines() if line.startswith("Question: ")]
+        assert len(lines) == 3 and all(of[problem.task, problem.level] in line for line in lines)
+        assert "Answer with" not in text and text.endswith("\nAnswer:") and len(request.context) <= exam.longest
 
 
 @pytest.mark.parametrize(
