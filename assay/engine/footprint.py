@@ -240,6 +240,15 @@ def tape_bytes(c: PolicyConfig, tokens: int, itemsize: int) -> int:
     return c.layers * width * tokens * itemsize
 
 
+def native_tape_bytes(c: PolicyConfig, tokens: int, itemsize: int) -> int:
+    """Bytes of what all layers of the core keep for so many tokens: what its products read in both passes, and the
+    queries and keys before and after their norms.
+    """
+    q, k = c.heads * c.head_dim, c.kv_heads * c.head_dim
+    operands = 4 * c.hidden + 2 * (q + 2 * k) + q + 5 * c.ffn
+    return c.layers * tokens * (itemsize * operands + WIDE * (2 * (q + k) if c.qk_norm else 0))
+
+
 def _layer(c: PolicyConfig, chunk: _Chunk, b: int, *, flash: bool) -> int:
     """Bytes of the activations that one layer keeps for its backward pass.
 

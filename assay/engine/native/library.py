@@ -19,6 +19,7 @@ from assay.errors import AssayError
 from assay.host import interrupt
 
 RUNNING, DONE, FAILED, CANCELLED, NOT_FINITE, CALLBACK = 0, 1, -1, -2, -3, -4
+NOTHING, ALL, INPUTS = 0, 1, 2  # what a forward pass keeps for the backward pass: inputs are those of layers alone
 TURN_MS = 100
 
 Stopped = ctypes.CFUNCTYPE(c_int32, c_int32, POINTER(c_int32), c_int32)
@@ -181,7 +182,7 @@ class Core:
         work: Pass,
         packed: PackedArrays,
         *,
-        keep: bool,
+        keep: int,
         logp: Tensor,
         entropy: Tensor | None = None,
         top_logp: Tensor | None = None,
@@ -191,12 +192,12 @@ class Core:
     ) -> None:
         out = [pointer(x) for x in (logp, entropy, top_logp, mean_logp, likeliest, likeliest_logp)]
         best = 0 if likeliest is None else likeliest.shape[1]
-        given = (self.handle, work.handle, ctypes.byref(packed), int(keep), *out, best)
+        given = (self.handle, work.handle, ctypes.byref(packed), keep, *out, best)
         self._run(lambda: self.library.assay_forward(*given))
 
-    def states(self, work: Pass, packed: PackedArrays, *, keep: bool, states: Tensor) -> None:
+    def states(self, work: Pass, packed: PackedArrays, *, keep: int, states: Tensor) -> None:
         """Fills [M, hidden] hidden states that predict the tokens."""
-        given = (self.handle, work.handle, ctypes.byref(packed), int(keep), pointer(states))
+        given = (self.handle, work.handle, ctypes.byref(packed), keep, pointer(states))
         self._run(lambda: self.library.assay_states(*given))
 
     def backward(self, work: Pass, gradients: list[Tensor | None]) -> None:

@@ -220,8 +220,9 @@ int32_t assay_forward(Core* core, Pass* pass, const PackedArrays* arrays, int32_
                       float* top_logp, float* mean_logp, int32_t* likeliest, float* likeliest_logp, int32_t best) {
     return answer(core, [&] {
         require(best >= 0 && best <= core->weights.shape.vocab, "more of the likeliest are asked for than there are");
+        require(keep >= 0 && keep <= 2, "what to keep is not one of three");
         pass->take(packed_of(*core, *arrays));
-        pass->prepare(keep, true);
+        pass->prepare(static_cast<Keep>(keep), true);
         Results out{logp, entropy, top_logp, mean_logp, likeliest, likeliest_logp, best};
         core->team.start([=](int number) {
             Hand hand{&core->team, number, core->team.size()};
@@ -235,8 +236,9 @@ int32_t assay_forward(Core* core, Pass* pass, const PackedArrays* arrays, int32_
 // The hidden states that predict the tokens, in place of what the output layer makes of them.
 int32_t assay_states(Core* core, Pass* pass, const PackedArrays* arrays, int32_t keep, float* states) {
     return answer(core, [&] {
+        require(keep >= 0 && keep <= 2, "what to keep is not one of three");
         pass->take(packed_of(*core, *arrays));
-        pass->prepare(keep, false);
+        pass->prepare(static_cast<Keep>(keep), false);
         core->team.start([=](int number) {
             Hand hand{&core->team, number, core->team.size()};
             pass->forward(hand, [](int, const Number*) {});

@@ -254,8 +254,8 @@ inline void project(const Weights& w, const Layer& layer, const float* x, const 
     }
 }
 
-// Tokens [a, b): adds attention's output and then the gated unit's output to the residual stream.
-inline void mix(const Weights& w, const Layer& layer, float* x, Tape& tape, int a, int b, Buffer& scratch) {
+// Tokens [a, b): adds attention's output to the residual stream, and computes what the gated unit's last matrix reads.
+inline void mix_gated(const Weights& w, const Layer& layer, float* x, Tape& tape, int a, int b, Buffer& scratch) {
     const Shape& s = w.shape;
     size_t D = s.hidden, N = padded(s.hidden), F = s.ffn, A = padded(s.ffn), rows = b - a;
     Number *h = tape.h2.data<Number>(), *act = tape.act.data<Number>(), *kept = tape.both.data<Number>();
@@ -266,7 +266,13 @@ inline void mix(const Weights& w, const Layer& layer, float* x, Tape& tape, int 
     layer.up.apply(rows, h + a * N, both);
     for (size_t t = a; t < static_cast<size_t>(b); t++)
         gate(both + (t - a) * 2 * F, s.ffn, act + t * A, tape.kept ? kept + t * 2 * F : nullptr);
-    layer.down.add(rows, act + a * A, x + a * D);
+}
+
+// Tokens [a, b): adds attention's output and then the gated unit's output to the residual stream.
+inline void mix(const Weights& w, const Layer& layer, float* x, Tape& tape, int a, int b, Buffer& scratch) {
+    size_t D = w.shape.hidden, A = padded(w.shape.ffn);
+    mix_gated(w, layer, x, tape, a, b, scratch);
+    layer.down.add(b - a, tape.act.data<Number>() + a * A, x + a * D);
 }
 
 constexpr int BLOCK = 8 * TILE_ROWS;  // tokens that go through several products while they stay in the inner caches
