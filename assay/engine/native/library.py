@@ -106,6 +106,7 @@ def load(path: Path) -> ctypes.CDLL:
         "assay_cancel": (None, [handle]),
         "assay_wait": (size, [handle, size]),
         "assay_take_weights": (size, [handle, c_void_p]),
+        "assay_pack": (size, [handle, size, c_void_p]),
         "assay_take_gradients": (size, [handle, c_void_p]),
         "assay_take_adapters": (size, [handle, c_void_p, c_void_p]),
         "assay_take_adapter_gradients": (size, [handle, c_void_p]),
@@ -152,7 +153,7 @@ class Core:
     """One set of weights in the core, and the threads that work on them."""
 
     def __init__(self, library: ctypes.CDLL, shape: Shape, threads: int) -> None:
-        self.library = library
+        self.library, self.threads = library, threads
         self.process = os.getpid()
         self.handle = library.assay_new(ctypes.byref(shape), threads)
         if not self.handle:
@@ -163,7 +164,14 @@ class Core:
             self.library.assay_free(self.handle)
 
     def take_weights(self, weights: list[Tensor | None]) -> None:
+        """A matrix that is None stays as it is, or is copied by `pack`."""
         self._run(lambda: self.library.assay_take_weights(self.handle, pointers(weights)))
+
+    def pack(self, number: int, weight: Tensor) -> None:
+        """Copies the weight of matrix `number` of the layers' in the calling thread. Several threads may do so at the
+        same time, each another matrix, while the core does nothing else.
+        """
+        self._check(self.library.assay_pack(self.handle, number, pointer(weight)))
 
     def take_gradients(self, gradients: list[Tensor | None]) -> None:
         self._check(self.library.assay_take_gradients(self.handle, pointers(gradients)))

@@ -76,11 +76,10 @@ struct Adapter {
     }
 };
 
-// A linear layer y = x W' + b. W [out, in] belongs to the caller and is copied into the two orders that products read.
+// A linear layer y = x W' + b. W [out, in] is copied into the two orders that products read.
 // Where the layer is trained there is a place for the gradient of W, or for those of its adapter.
 struct Matrix {
     int out = 0, in = 0;
-    const float* weight = nullptr;
     const float* bias = nullptr;
     float* grad = nullptr;
     float* bias_grad = nullptr;
@@ -94,7 +93,7 @@ struct Matrix {
     }
 
     // Copies the share of thread `number` of `size`.
-    void pack(bool learns, int number, int size) {
+    void pack(const float* weight, bool learns, int number, int size) {
         int f = Panels::count(out), b = Panels::count(in);
         forward.pack_rows(weight, in, f * number / size, f * (number + 1) / size);
         if (learns) backward.pack_columns(weight, in, b * number / size, b * (number + 1) / size);
