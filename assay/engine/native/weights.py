@@ -24,7 +24,9 @@ from assay.engine.torch.network import rotations
 from assay.policy.adapted import Adapted
 from assay.policy.transformer import Transformer
 
-TABLE = 9  # a layer's entries in the core's tables: weight and bias of its four matrices, and the norms of queries and keys
+TABLE = (
+    9  # a layer's entries in the core's tables: weight and bias of its four matrices, and the norms of queries and keys
+)
 ALONE = 1 << 22  # numbers in the layers' matrices up to which one thread prepares them sooner than several
 
 
