@@ -1,12 +1,12 @@
 """What it costs the core to compute layers again in the backward pass, and what memory it saves, at 135M parameters.
 
-    python -m bench.again               # a process each, in turns; on an idle machine some three minutes, kept in results/
+    python -m bench.again               # a process each, in turns; on an idle machine some five minutes
     python -m bench.again --rounds 1 --dry
 
 A Llama in the shape of SmolLM2-135M with random weights, in fp32 on one thread, with an adapter of rank 16 or with all
-weights trained: two steps of 64 answers x 24 tokens to 8 prompts of 46 tokens, in chunks of `--micro-tokens`. The second
-step's learning is what is timed: seconds of the processor, so that other processes disturb them less. The peak is the
-largest resident size of the process (VmHWM), beside what the plan of memory says.
+weights trained: two steps of 64 answers x 24 tokens to 8 prompts of 46 tokens, in chunks of `--micro-tokens`. The
+second step is timed, in seconds of the processor, so that other processes disturb them less. The peak is the largest
+resident size of the process (VmHWM), beside what the plan of memory says. Results are kept in results/.
 """
 
 from __future__ import annotations
@@ -148,12 +148,11 @@ def section(folder: Path = RESULTS) -> str:
     runs = kept.stored(folder, NAME)
     if not runs:
         return ""
-    lines = ["## Layers computed again in the core", ""]
-    lines += [
-        "`python -m bench.again`: SmolLM2-135M's shape, random weights, fp32, one thread; 64 answers x 24 tokens to 8"
-    ]
-    lines += [
-        "prompts of 46. Seconds of the processor, a process each, in turns: medians, the least and greatest in brackets."
+    lines = [
+        "## Layers computed again in the core",
+        "",
+        "`python -m bench.again`: SmolLM2-135M's shape, random weights, fp32, one thread; 64 answers x 24 tokens to 8",
+        "prompts of 46. Seconds of the processor, a process each, in turns: medians, least and greatest in brackets.",
     ]
     for run in runs:
         busy = f", {run['others']:.0f} other processes wanted a core" if run["others"] else ""

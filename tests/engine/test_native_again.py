@@ -1,4 +1,4 @@
-"""Layers that the core computes again in the backward pass: the same bits as with everything kept, for all it trains."""
+"""Layers that the core computes again in the backward pass: the same bits as with everything kept."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_a_critic_s_gradients_have_the_same_bits() -> None:
 
 
 def test_passes_that_are_open_together_keep_their_own_inputs() -> None:
-    """The first goes back after the second went forward, and the third, which is kept whole, uses the first's memory."""
+    """The first goes back after the second went forward; the third, which is kept whole, has the first's memory."""
     found = []
     for choice in ("off", "on"):
         one = engine(model_of("qwen3"), choice)

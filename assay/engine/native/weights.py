@@ -137,8 +137,8 @@ class Weights:
     def take(self) -> None:
         """Give the core the parameters as they are now. It copies matrices, and reads others in place.
 
-        What the core multiplies by is made for one matrix after another and dropped when it was copied, by several threads
-        if that is worth it; matrices below an adapter that have none themselves, and the output layer, once.
+        What the core multiplies by is made for one matrix after another and dropped when it was copied, by several
+        threads if that is worth it. With an adapter, the output layer and matrices without one are copied once.
         """
         table, taken = self.table(), bool(self.read) and self.model.lora is not None
         head = TABLE * len(self.layers)
