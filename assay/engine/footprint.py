@@ -113,8 +113,8 @@ def adapters(c: PolicyConfig, rank: int, targets: Sequence[str] = ()) -> int:
 
 
 def stacked(c: PolicyConfig, rank: int, targets: Sequence[str] = (), *, unit: int = 1) -> int:
-    """How many numbers the adapters have as the core reads them. Those of matrices with one input lie side by side: A is
-    [sum of their ranks, in], B is [all their outputs, sum of their ranks], and this sum is rounded up to whole units.
+    """How many numbers the adapters have as the core reads them. Those of matrices with one input lie side by side: A
+    is [sum of their ranks, in], B [all their outputs, sum of their ranks]; the sum is rounded up to whole units.
     """
     known, total = matrices(c), 0
     for stack in STACKS:
