@@ -164,7 +164,7 @@ class Core:
             self.library.assay_free(self.handle)
 
     def take_weights(self, weights: list[Tensor | None]) -> None:
-        """A matrix that is None stays as it is, or is copied by `pack`."""
+        """A matrix that is None stays as it is until `pack` copies another."""
         self._run(lambda: self.library.assay_take_weights(self.handle, pointers(weights)))
 
     def pack(self, number: int, weight: Tensor) -> None:

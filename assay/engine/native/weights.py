@@ -54,10 +54,6 @@ class _Stack:
         """The bias [out] that the core adds."""
         return None if self.parts[0].bias is None else torch.cat([part.bias.detach() for part in self.parts])
 
-    @property
-    def adapted(self) -> bool:
-        return any(isinstance(part, Adapted) for part in self.parts)
-
     def adapter(self) -> tuple[Tensor, Tensor] | None:
         """A * w [rank, in] and s B [out, rank] of the adapters: each layer has its own columns of B and rows of A."""
         if self.low is None:
@@ -138,29 +134,24 @@ class Weights:
         """Give the core the parameters as they are now. It copies matrices, and reads others in place.
 
         What the core multiplies by is made for one matrix after another and dropped when it was copied, by several
-        threads if that is worth it. With an adapter, the output layer and matrices without one are copied once.
+        threads if that is worth it.
         """
-        table, taken = self.table(), bool(self.read) and self.model.lora is not None
-        head = TABLE * len(self.layers)
-        if taken:
-            table[head] = None
-        self.core.take_weights(table)
-        table[head] = None  # it was copied
-        self.read, self.gathered = table, None
-        due = [(i, stack) for i, stack in enumerate(self.stacks) if stack.adapted or not taken]
+        self.read, self.gathered = self.table(), None
+        self.core.take_weights(self.read)
 
-        def pack(one: tuple[int, _Stack]) -> None:
+        def pack(number: int, stack: _Stack) -> None:
             with torch.no_grad():
-                self.core.pack(one[0], one[1].matrix())
+                self.core.pack(number, stack.matrix())
 
+        stacks = self.stacks
         if self.core.threads == 1 or self.numbers <= ALONE:
-            for one in due:
-                pack(one)
+            for number, stack in enumerate(stacks):
+                pack(number, stack)
         else:
             with _one_thread_each(), ThreadPoolExecutor(self.core.threads) as pool:
-                list(pool.map(pack, due))
+                list(pool.map(pack, range(len(stacks)), stacks))
         if self.model.lora is not None:
-            self.core.take_adapters([stack.adapter() for stack in self.stacks])
+            self.core.take_adapters([stack.adapter() for stack in stacks])
 
     @torch.no_grad()
     def table(self) -> list[Tensor | None]:
