@@ -81,6 +81,7 @@ def main(asked: dict) -> dict[str, int]:
         attach(model, Lora(rank=asked["lora"]), key=Key(0))
     kind = NativeEngine if asked["native"] else TorchEngine
     settings = {"end_ids": frozenset(), "memory_bytes": asked["cache_bytes"], "precision": "fp32"}
+    settings["checkpointing"] = {None: "auto", True: "on", False: "off"}[asked.get("again")]
     engine = kind(model, optimiser=AdamW(), **settings)
     del model
     found = {"base": base}

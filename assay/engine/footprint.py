@@ -34,6 +34,8 @@ CORE_LIMIT = 300_000_000  # `auto` takes the core up to so many parameters; beyo
 CODED_BLOCK = 256  # moments in eight bits that share a scale
 KEPT_SHARE = 4  # the prefix cache may take a quarter of the memory that rows in flight may take
 LANES = 16  # tokens of a block of keys in the core
+PANEL = 48  # columns of a matrix that the core keeps side by side, at most
+STACKS = (("q_proj", "k_proj", "v_proj"), ("o_proj",), ("gate_proj", "up_proj"), ("down_proj",))  # with one input each
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,17 @@ def adapters(c: PolicyConfig, rank: int, targets: Sequence[str] = ()) -> int:
     """How many numbers the low-rank adapters have: rank x (out + in) for each matrix that has an adapter."""
     known = matrices(c)
     return c.layers * rank * sum(sum(known[name]) for name in targets or known if name in known)
+
+
+def stacked(c: PolicyConfig, rank: int, targets: Sequence[str] = (), *, unit: int = 1) -> int:
+    """How many numbers the adapters have as the core reads them. Those of matrices with one input lie side by side: A
+    is [sum of their ranks, in], B [all their outputs, sum of their ranks]; the sum is rounded up to whole units.
+    """
+    known, total = matrices(c), 0
+    for stack in STACKS:
+        ranks = rank * sum(not targets or name in targets for name in stack)
+        total += -(-ranks // unit) * unit * (known[stack[0]][1] + sum(known[name][0] for name in stack))
+    return c.layers * total
 
 
 def folded(c: PolicyConfig) -> int:
@@ -191,6 +204,10 @@ def _always(c: PolicyConfig, w: Work) -> list[Item]:
     if w.native:
         packed = (folded(c) + plain(c) + c.vocab * c.hidden) * w.compute
         items.append(Item("always", "weights in the core's orders", packed * (2 * w.trained + w.frozen)))
+        if w.lora:
+            read, lined = (stacked(c, w.lora, w.lora_targets, unit=unit) for unit in (1, PANEL))
+            held = 2 * WIDE * read + w.compute * lined  # with gradients
+            items.append(Item("always", "adapters in the core's orders", w.trained * held))
     else:
         copied = folded(c) if w.compute == WIDE else folded(c) + plain(c) + 2 * c.vocab * c.hidden
         name = "norms folded in" if w.compute == WIDE else "weights to compute with"
@@ -240,6 +257,15 @@ def tape_bytes(c: PolicyConfig, tokens: int, itemsize: int) -> int:
     return c.layers * width * tokens * itemsize
 
 
+def native_tape_bytes(c: PolicyConfig, tokens: int, itemsize: int) -> int:
+    """Bytes of what all layers of the core keep for so many tokens: what its products read in both passes, and the
+    queries and keys before and after their norms.
+    """
+    q, k = c.heads * c.head_dim, c.kv_heads * c.head_dim
+    operands = 4 * c.hidden + 2 * (q + 2 * k) + q + 5 * c.ffn
+    return c.layers * tokens * (itemsize * operands + WIDE * (2 * (q + k) if c.qk_norm else 0))
+
+
 def _layer(c: PolicyConfig, chunk: _Chunk, b: int, *, flash: bool) -> int:
     """Bytes of the activations that one layer keeps for its backward pass.
 
@@ -276,16 +302,19 @@ def _learning(c: PolicyConfig, w: Work) -> list[Item]:
 
 def _native_learning(c: PolicyConfig, w: Work, chunk: _Chunk) -> list[Item]:
     q, k = c.heads * c.head_dim, c.kv_heads * c.head_dim
-    operands = 4 * c.hidden + 2 * (q + 2 * k) + q + 5 * c.ffn  # of a layer's products, in both passes
-    floats = c.layers * (2 * (q + k) if c.qk_norm else 0) + 4 * c.hidden + (q + 2 * k)
-    each = w.compute * (c.layers * operands + c.hidden + q) + WIDE * floats
+    tape = native_tape_bytes(c, chunk.tokens, w.compute)
+    again = tape > TAPE_BYTES if w.again is None else w.again
+    inputs = WIDE * c.layers * c.hidden * chunk.tokens
+    beside = chunk.tokens * (w.compute * (c.hidden + q) + WIDE * (4 * c.hidden + q + 2 * k))
+    name = f"{'inputs of layers' if again else 'activations'}, {chunk.tokens} tokens"
     rows = min(chunk.predicted, max(2, NATIVE_LOGITS // c.vocab) * w.threads)
     kept = chunk.predicted * c.vocab if chunk.predicted * c.vocab <= 4 * NATIVE_LOGITS else 0
     return [
-        Item("always", f"activations of {chunk.tokens} tokens", chunk.tokens * each),
+        Item("always", name, (inputs + tape // c.layers if again else tape) + beside),
         Item("always", "output layer", WIDE * (2 * rows * c.vocab + kept + 2 * rows * c.hidden)),
-        # those after a norm are multiplied by its weight, those with an adapter contain it: before they are packed
-        Item("learning", "matrices to pack, or their gradients", WIDE * (folded(c) + (plain(c) if w.lora else 0))),
+        # each is made when it is packed: gate and up together, which a norm's weight multiplies
+        Item("learning", "matrices to pack", WIDE * w.threads * 6 * c.ffn * c.hidden),
+        Item("learning", "gradients of folded weights", 0 if w.lora else w.trained * WIDE * folded(c)),
     ]
 
 

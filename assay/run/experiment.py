@@ -67,7 +67,9 @@ class Machine:
     micro_tokens: int = 2048  # tokens in one forward and backward pass; on a processor as many as its caches hold
     cache_mb: int = 512  # memory for the KV cache of the completions that are generated at once
     probe: int = 16  # completions that are generated and checked before the first step, for warnings; 0: none
-    checkpointing: Literal["auto", "on", "off"] = "auto"  # with torch: recompute activations instead of storing them
+    checkpointing: Literal["auto", "on", "off"] = (
+        "auto"  # recompute activations instead of storing them; not with transformers
+    )
     optimiser_bits: Literal[32, 8] = 32  # bits of each moment of a weight; 8 needs the extra low-bit
     learners: int = 1  # processes that share the training of each parameter set, by FSDP2
     replicate: int = 1  # copies of the weights among the learners; each copy is spread over learners / replicate

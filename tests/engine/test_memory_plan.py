@@ -204,6 +204,7 @@ CASES = {
     "words": {"shape": shape(384, 6, 6, 2, 1024, 50_000), "answers": 8, "group": 8, "prompt": 40, "max_new": 30},
     "long": {"shape": shape(384, 6, 6, 3, 1024, 4000), "answers": 8, "group": 4, "prompt": 150, "max_new": 250},
 }
+DEEP = {"shape": shape(576, 12, 9, 3, 1536, 4000), "answers": 32, "group": 8, "prompt": 46, "max_new": 32}
 
 
 TRIES = 3  # what the allocator keeps of freed memory differs now and then, by 100 MB in one of many runs of a machine
@@ -248,6 +249,19 @@ def test_the_plan_is_what_adapters_take(native: bool) -> None:
     held_by_the_plan({**CASES["words"], **settings})
 
 
+@pytest.mark.slow
+@pytest.mark.core
+@pytest.mark.parametrize("lora", [0, 16], ids=["all weights", "adapters"])
+def test_the_plan_is_what_the_core_takes_where_it_keeps_layers_and_where_it_computes_them_again(lora: int) -> None:
+    settings = {"micro_tokens": 1024, "cache_bytes": 512 << 20, "native": True, "threads": 1, "lora": lora}
+    kept, again = (held_by_the_plan({**DEEP, **settings, "again": choice}) for choice in (False, True))
+    c = PolicyConfig(**DEEP["shape"])
+    saved = footprint.native_tape_bytes(c, 924, 4) * (c.layers - 1) // c.layers - 4 * c.layers * c.hidden * 924
+    assert kept - again == pytest.approx(saved, rel=0.2), (
+        "chunks of 46 tokens and their 8 answers of 31, 3 such, are 924"
+    )
+
+
 def test_libraries_for_gpus_count_where_a_processor_computes() -> None:
     without = dataclasses.replace(WORK, native=True)
     asked = [
@@ -264,6 +278,28 @@ def test_layers_that_are_computed_again_keep_their_inputs_alone() -> None:
     whole = {i.name: i.bytes for i in budget(c, kept).items}["activations, 1784 tokens"]
     assert tokens > 1784 and whole > 8 * inputs
     assert inputs > 4 * c.layers * 1784 * c.hidden
+
+
+def test_the_core_keeps_inputs_alone_and_one_layer_where_layers_are_computed_again() -> None:
+    native = dataclasses.replace(WORK, native=True, lora=16)
+    c = HALF_BILLION  # two key heads and 14 query heads of 64: 896 and 128 wide
+    layer = 4 * (4 * 896 + 2 * (896 + 2 * 128) + 896 + 5 * 4864)
+    beside = 4 * (896 + 896) + 4 * (4 * 896 + 896 + 2 * 128)
+    found = {}
+    for choice in (None, False, True):
+        found[choice] = {i.name: i.bytes for i in budget(c, dataclasses.replace(native, again=choice)).items}
+    assert found[None] == found[True], "1784 tokens of 24 layers would take more than a gigabyte"
+    assert found[True]["inputs of layers, 1784 tokens"] == 1784 * (24 * 4 * 896 + layer + beside)
+    assert found[False]["activations, 1784 tokens"] == 1784 * (24 * layer + beside)
+    small = dataclasses.replace(native, micro_tokens=101, prompt=2, group=1, answers=1)
+    assert any(i.name.startswith("activations") for i in budget(c, small).items)
+
+
+def test_adapters_are_counted_as_the_core_reads_them() -> None:
+    c = PolicyConfig(**{**SMALL, **FAMILIES["grouped"]})  # D 16, Q 16, K 8, F 24, two layers
+    assert footprint.stacked(c, 2) == 2 * (6 * (16 + 32) + 2 * (16 + 16) + 4 * (16 + 48) + 2 * (24 + 16))
+    assert footprint.stacked(c, 2, ("q_proj", "v_proj")) == 2 * 4 * (16 + 32)
+    assert footprint.stacked(c, 2, ("q_proj", "v_proj"), unit=48) == 2 * 48 * (16 + 32)
 
 
 # Room and advice

@@ -18,12 +18,14 @@ from small_runs import ROOT
 from assay.engine.interface import Span
 from assay.engine.native import build
 from assay.engine.native.engine import NativeEngine
+from assay.engine.native.weights import TABLE
 from assay.engine.optimiser import AdamW
 
 pytestmark = pytest.mark.deep
 
 TESTS = (
     "test_native",
+    "test_native_again",
     "test_native_bf16",
     "test_native_lora",
     "test_values",
@@ -102,7 +104,10 @@ def check(command: list[str], family: str, folder: Path) -> None:
         c = engine.model.config
         sizes = [c.layers, c.hidden, c.heads, c.kv_heads, c.head_dim, c.ffn, c.vocab, c.context, c.qk_norm, 1]
         put(np.array(sizes, np.int32), np.array([c.norm_eps], np.float32), sized=False)
-        put(*(np.zeros(0, np.float32) if w is None else w.detach().numpy() for w in engine.weights.table()))
+        table = engine.weights.table()
+        for number, stack in enumerate(engine.weights.stacks):
+            table[number // 4 * TABLE + number % 4 * 2] = stack.matrix().detach()
+        put(*(np.zeros(0, np.float32) if w is None else w.detach().numpy() for w in table))
         put(np.array([COUNT, LENGTH], np.int32), sized=False)
         put(np.concatenate(prompts), np.cumsum([0, *map(len, prompts)]).astype(np.int32))
         put(random.random(rows * LENGTH), coefficients, sized=False)

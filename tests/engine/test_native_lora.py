@@ -29,7 +29,7 @@ from typed import present
 from assay.engine.choose import engine_of
 from assay.engine.interface import Span, Want
 from assay.engine.local import LocalEngine
-from assay.engine.native import build
+from assay.engine.native import build, weights
 from assay.engine.native.engine import NativeEngine
 from assay.engine.native.value_engine import NativeValueEngine
 from assay.engine.precision import Precision
@@ -149,6 +149,26 @@ def test_only_the_adapter_moves_and_a_loaded_state_goes_on_bit_for_bit() -> None
     assert mine.keys() == same.keys() and any(name.startswith("parameter/") for name in mine)
     assert all(torch.equal(torch.as_tensor(mine[name]), torch.as_tensor(same[name])) for name in mine)
     assert all(torch.equal(p, base[n]) for n, p in engine.model.named_parameters() if n in base)
+
+
+@every_adapter
+def test_after_a_step_the_core_has_the_merged_weights_whoever_copies_them(
+    lora: Lora, threads: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(weights, "ALONE", 0)  # several threads prepare even small matrices
+    batch, (contexts, answers) = batch_of(*rows_of(LENGTHS)), rows_of([8])
+    span, found = [Span(contexts[0], answers[0])], set()
+    for count in (1, 3):
+        torch.set_num_threads(count)
+        engine = core(adapted(lora=lora))
+        stepped(engine, batch)
+        assert torch.get_num_threads() == count
+        plain = model_of("grouped")
+        plain.load_state_dict({**plain.state_dict(), **merged(engine.model)})
+        (mine,), (same,) = engine.score(span), core(plain).score(span)
+        assert mine.logp.tobytes() == same.logp.tobytes()
+        found.add(mine.logp.tobytes())
+    assert len(found) == 1
 
 
 def test_a_frozen_copy_shares_the_base_and_stays_behind() -> None:

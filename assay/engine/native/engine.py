@@ -12,7 +12,7 @@ from torch import Tensor
 
 from assay.engine import sampling_call
 from assay.engine.footprint import NATIVE_PREFILL as PREFILL_TOKENS
-from assay.engine.footprint import native_slots
+from assay.engine.footprint import TAPE_BYTES, native_slots, native_tape_bytes
 from assay.engine.interface import Chunk, Done, Generation, Heard, Outputs, Want
 from assay.engine.layout import Layout, hosted, offsets
 from assay.engine.local import LaidChunk
@@ -90,6 +90,7 @@ class NativeEngine(NetworkEngine):
         self.core = Core(library.load(build.library(self.variant)), shape, self.threads)
         self.weights = Weights(self.model, self.core, vocab=self.vocab, positions=self.context)
         self._spare: list[Pass] = []
+        self._again = False
         self._held: weakref.WeakKeyDictionary[Outputs, Pass] = weakref.WeakKeyDictionary()
         self.weights.take()
 
@@ -115,11 +116,21 @@ class NativeEngine(NetworkEngine):
         """A pass whose buffers are not in use. The caller puts it back into `_spare`."""
         return self._spare.pop() if self._spare else Pass(self.core)
 
+    def _keep(self, learns: bool, laid: _Laid) -> int:
+        """What a forward pass over these tokens keeps. Where one chunk's layers were computed again, those of later,
+        smaller ones are too, so that none of them needs more memory than it.
+        """
+        if self.checkpointing == "auto":
+            needed = native_tape_bytes(self.model.config, laid.arrays.tokens, self.compute.itemsize)
+            self._again = self._again or (learns and needed > TAPE_BYTES)
+        again = self._again or self.checkpointing == "on"
+        return (library.INPUTS if again else library.ALL) if learns else library.NOTHING
+
     def _score(self, layout: Layout, ids: np.ndarray, tau: Tensor, entropy: bool) -> tuple[Tensor, Tensor | None]:
         work = self._pass()
         logp, spread = torch.empty(len(ids)), torch.empty(len(ids)) if entropy else None
         laid = _lay(layout, ids, tau, None)
-        self.core.forward(work, laid.arrays, keep=False, logp=logp, entropy=spread)
+        self.core.forward(work, laid.arrays, keep=library.NOTHING, logp=logp, entropy=spread)
         self._spare.append(work)
         return logp, spread
 
@@ -138,7 +149,7 @@ class NativeEngine(NetworkEngine):
         best_logp = None if best is None else torch.empty(best.shape)
         work = self._pass()
         asked = {"entropy": entropy, "top_logp": top_logp, "mean_logp": mean, "likeliest_logp": best_logp}
-        self.core.forward(work, laid.arrays, keep=learns, logp=logp, likeliest=best, **asked)
+        self.core.forward(work, laid.arrays, keep=self._keep(learns, laid), logp=logp, likeliest=best, **asked)
         likeliest = None if best is None else best.long()
         if not learns:
             self._spare.append(work)
@@ -162,7 +173,7 @@ class NativeEngine(NetworkEngine):
     def states(self, chunk: LaidChunk, *, keep: bool) -> tuple[Tensor, Pass | None]:
         laid = _lay(chunk.layout, chunk.batch.ids, chunk.tau, None)
         found, work = torch.empty(len(chunk.batch.ids), self.model.config.hidden), self._pass()
-        self.core.states(work, laid.arrays, keep=keep, states=found)
+        self.core.states(work, laid.arrays, keep=self._keep(keep, laid), states=found)
         if keep:
             return found, work
         self._spare.append(work)

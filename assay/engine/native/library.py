@@ -19,6 +19,7 @@ from assay.errors import AssayError
 from assay.host import interrupt
 
 RUNNING, DONE, FAILED, CANCELLED, NOT_FINITE, CALLBACK = 0, 1, -1, -2, -3, -4
+NOTHING, ALL, INPUTS = 0, 1, 2  # what a forward pass keeps for the backward pass: inputs are those of layers alone
 TURN_MS, SOON_MS = 100, 10
 
 Stopped = ctypes.CFUNCTYPE(c_int32, c_int32, POINTER(c_int32), c_int32)
@@ -105,6 +106,7 @@ def load(path: Path) -> ctypes.CDLL:
         "assay_cancel": (None, [handle]),
         "assay_wait": (size, [handle, size]),
         "assay_take_weights": (size, [handle, c_void_p]),
+        "assay_pack": (size, [handle, size, c_void_p]),
         "assay_take_gradients": (size, [handle, c_void_p]),
         "assay_take_adapters": (size, [handle, c_void_p, c_void_p]),
         "assay_take_adapter_gradients": (size, [handle, c_void_p]),
@@ -151,7 +153,7 @@ class Core:
     """One set of weights in the core, and the threads that work on them."""
 
     def __init__(self, library: ctypes.CDLL, shape: Shape, threads: int) -> None:
-        self.library = library
+        self.library, self.threads = library, threads
         self.process = os.getpid()
         self.handle = library.assay_new(ctypes.byref(shape), threads)
         if not self.handle:
@@ -162,7 +164,14 @@ class Core:
             self.library.assay_free(self.handle)
 
     def take_weights(self, weights: list[Tensor | None]) -> None:
+        """A matrix that is None stays as it is until `pack` copies another."""
         self._run(lambda: self.library.assay_take_weights(self.handle, pointers(weights)))
+
+    def pack(self, number: int, weight: Tensor) -> None:
+        """Copies the weight of matrix `number` of the layers' in the calling thread. Several threads may do so at the
+        same time, each another matrix, while the core does nothing else.
+        """
+        self._check(self.library.assay_pack(self.handle, number, pointer(weight)))
 
     def take_gradients(self, gradients: list[Tensor | None]) -> None:
         self._check(self.library.assay_take_gradients(self.handle, pointers(gradients)))
@@ -181,7 +190,7 @@ class Core:
         work: Pass,
         packed: PackedArrays,
         *,
-        keep: bool,
+        keep: int,
         logp: Tensor,
         entropy: Tensor | None = None,
         top_logp: Tensor | None = None,
@@ -191,12 +200,12 @@ class Core:
     ) -> None:
         out = [pointer(x) for x in (logp, entropy, top_logp, mean_logp, likeliest, likeliest_logp)]
         best = 0 if likeliest is None else likeliest.shape[1]
-        given = (self.handle, work.handle, ctypes.byref(packed), int(keep), *out, best)
+        given = (self.handle, work.handle, ctypes.byref(packed), keep, *out, best)
         self._run(lambda: self.library.assay_forward(*given))
 
-    def states(self, work: Pass, packed: PackedArrays, *, keep: bool, states: Tensor) -> None:
+    def states(self, work: Pass, packed: PackedArrays, *, keep: int, states: Tensor) -> None:
         """Fills [M, hidden] hidden states that predict the tokens."""
-        given = (self.handle, work.handle, ctypes.byref(packed), int(keep), pointer(states))
+        given = (self.handle, work.handle, ctypes.byref(packed), keep, pointer(states))
         self._run(lambda: self.library.assay_states(*given))
 
     def backward(self, work: Pass, gradients: list[Tensor | None]) -> None:

@@ -8,6 +8,9 @@ and s B of its adapter; here they become those of the parameters.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,8 +24,10 @@ from assay.engine.torch.network import rotations
 from assay.policy.adapted import Adapted
 from assay.policy.transformer import Transformer
 
-# a layer's entries in the core's tables: weight and bias of its four matrices, and the norms of queries and keys
-TABLE, MATRICES = 9, (0, 2, 4, 6)
+TABLE = (
+    9  # a layer's entries in the core's tables: weight and bias of its four matrices, and the norms of queries and keys
+)
+ALONE = 1 << 22  # numbers in the layers' matrices up to which one thread prepares them sooner than several
 
 
 @dataclass(eq=False)
@@ -36,15 +41,18 @@ class _Stack:
     bias_grad: Tensor | None = None
     low_grads: tuple[Tensor, Tensor] | None = None  # by A * w and by s B
 
-    def matrix(self) -> tuple[Tensor, Tensor | None]:
-        """The weight [out, in] and the bias [out] that the core multiplies by and adds."""
+    def matrix(self) -> Tensor:
+        """The weight [out, in] that the core multiplies by."""
         self.low = LowRank.of(self.parts, torch.float32)
         weights = [p.merged() if isinstance(p, Adapted) else p.weight.detach() for p in self.parts]
         weight = weights[0] if len(weights) == 1 else torch.cat(weights)
         if self.norm is not None:
             weight = weight * self.norm.weight.detach()
-        biased = self.parts[0].bias is not None
-        return weight, torch.cat([part.bias.detach() for part in self.parts]) if biased else None
+        return weight.contiguous()
+
+    def bias(self) -> Tensor | None:
+        """The bias [out] that the core adds."""
+        return None if self.parts[0].bias is None else torch.cat([part.bias.detach() for part in self.parts])
 
     def adapter(self) -> tuple[Tensor, Tensor] | None:
         """A * w [rank, in] and s B [out, rank] of the adapters: each layer has its own columns of B and rows of A."""
@@ -115,6 +123,7 @@ class Weights:
             self.layers.append((attention, stacks))
         self.gathered: list[Tensor | None] | None = None
         self.read: list[Tensor | None] = []  # kept, because the core points to them
+        self.numbers = sum(part.weight.numel() for stack in self.stacks for part in stack.parts)
 
     @property
     def stacks(self) -> list[_Stack]:
@@ -122,22 +131,36 @@ class Weights:
 
     @torch.no_grad()
     def take(self) -> None:
-        """Give the core the parameters as they are now. It copies the layers' matrices, and reads others in place."""
-        table, layers = self.table(), TABLE * len(self.layers)
-        self.core.take_weights(table)
-        self.read = [t for i, t in enumerate(table) if i >= layers or i % TABLE not in MATRICES]
-        self.gathered = None
+        """Give the core the parameters as they are now. It copies matrices, and reads others in place.
+
+        What the core multiplies by is made for one matrix after another and dropped when it was copied, by several
+        threads if that is worth it.
+        """
+        self.read, self.gathered = self.table(), None
+        self.core.take_weights(self.read)
+
+        def pack(number: int, stack: _Stack) -> None:
+            with torch.no_grad():
+                self.core.pack(number, stack.matrix())
+
+        stacks = self.stacks
+        if self.core.threads == 1 or self.numbers <= ALONE:
+            for number, stack in enumerate(stacks):
+                pack(number, stack)
+        else:
+            with _one_thread_each(), ThreadPoolExecutor(self.core.threads) as pool:
+                list(pool.map(pack, range(len(stacks)), stacks))
         if self.model.lora is not None:
-            self.core.take_adapters([stack.adapter() for stack in self.stacks])
+            self.core.take_adapters([stack.adapter() for stack in stacks])
 
     @torch.no_grad()
     def table(self) -> list[Tensor | None]:
-        """All weights in the core's order."""
+        """All weights in the core's order, without the layers' matrices."""
         c, decoder = self.model.config, self.model.model
         table: list[Tensor | None] = []
         for attention, stacks in self.layers:
             for stack in stacks:
-                table += stack.matrix()
+                table += None, stack.bias()
             turned = None
             if c.qk_norm:
                 q, k = attention.q_norm.weight, attention.k_norm.weight
@@ -179,3 +202,14 @@ class Weights:
                 assert grad is not None
                 gradient_of(attention.q_norm.weight).add_(grad[: c.heads].sum(0))
                 gradient_of(attention.k_norm.weight).add_(grad[c.heads :].sum(0))
+
+
+@contextmanager
+def _one_thread_each() -> Iterator[None]:
+    """Inside the block, torch computes an operation in the thread that asks for it."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

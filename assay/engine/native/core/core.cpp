@@ -147,24 +147,47 @@ void assay_cancel(Core* core) { core->team.cancel(); }
 
 // Waits for the job that was started last, at most so long. Answers whether it is done.
 int32_t assay_wait(Core* core, int32_t milliseconds) {
-    return answer(core, [&] { return core->team.wait(milliseconds) ? DONE : RUNNING; });
+    return answer(core, [&] {
+        if (!core->team.wait(milliseconds)) return RUNNING;
+        core->sampler.reset();  // its keys and values are not held while something else is done
+        return DONE;
+    });
 }
 
-// Takes the weights and starts to copy them. The table has 9 entries for each layer (weight and bias of qkv, out, up and
-// down; weights of the query and key norms), then output layer, embedding, last norm, cosines, sines.
+// Takes the weights and starts to copy the matrices; one that is null stays as it is, or is copied by `assay_pack`. The
+// table has 9 entries for each layer (weight and bias of qkv, out, up and down; weights of the query and key norms), then
+// output layer, embedding, last norm, cosines, sines.
 int32_t assay_take_weights(Core* core, const float* const* table) {
     return answer(core, [&] {
         Weights& w = core->weights;
+        std::vector<const float*> given;
         for (Layer& layer : w.layers) {
-            for (Matrix* m : {&layer.qkv, &layer.out, &layer.up, &layer.down}) m->weight = *table++, m->bias = *table++;
+            for (Matrix* m : {&layer.qkv, &layer.out, &layer.up, &layer.down})
+                given.push_back(*table++), m->bias = *table++;
             layer.qk_weight = *table++;
         }
-        w.head.weight = *table++, w.embedding = *table++, w.final_norm = *table++;
+        given.push_back(*table++), w.embedding = *table++, w.final_norm = *table++;
         w.cosines = *table++, w.sines = *table++;
-        core->team.start([core](int number) {
-            const Weights& now = core->weights;
-            core->weights.each([&](Matrix& m) { m.pack(now.shape.learns, number, core->team.size()); });
+        core->team.start([core, given](int number) {
+            Weights& now = core->weights;
+            size_t i = 0;
+            now.each([&](Matrix& m) {
+                if (const float* weight = given[i++]) m.pack(weight, now.shape.learns, number, core->team.size());
+            });
         });
+        return DONE;
+    });
+}
+
+// Copies matrix number `matrix` of all layers' (qkv, out, up and down of the first layer, ...) in the calling thread. Several
+// threads may copy different matrices at the same time, while nothing else is done.
+int32_t assay_pack(Core* core, int32_t matrix, const float* weight) {
+    return answer(core, [&] {
+        Weights& w = core->weights;
+        require(matrix >= 0 && matrix < 4 * w.shape.layers && weight, "there is no such matrix");
+        Layer& layer = w.layers[matrix / 4];
+        Matrix* of_layer[] = {&layer.qkv, &layer.out, &layer.up, &layer.down};
+        of_layer[matrix % 4]->pack(weight, w.shape.learns, 0, 1);
         return DONE;
     });
 }
@@ -220,8 +243,9 @@ int32_t assay_forward(Core* core, Pass* pass, const PackedArrays* arrays, int32_
                       float* top_logp, float* mean_logp, int32_t* likeliest, float* likeliest_logp, int32_t best) {
     return answer(core, [&] {
         require(best >= 0 && best <= core->weights.shape.vocab, "more of the likeliest are asked for than there are");
+        require(keep >= 0 && keep <= 2, "what to keep is not one of three");
         pass->take(packed_of(*core, *arrays));
-        pass->prepare(keep, true);
+        pass->prepare(static_cast<Keep>(keep), true);
         Results out{logp, entropy, top_logp, mean_logp, likeliest, likeliest_logp, best};
         core->team.start([=](int number) {
             Hand hand{&core->team, number, core->team.size()};
@@ -235,8 +259,9 @@ int32_t assay_forward(Core* core, Pass* pass, const PackedArrays* arrays, int32_
 // The hidden states that predict the tokens, in place of what the output layer makes of them.
 int32_t assay_states(Core* core, Pass* pass, const PackedArrays* arrays, int32_t keep, float* states) {
     return answer(core, [&] {
+        require(keep >= 0 && keep <= 2, "what to keep is not one of three");
         pass->take(packed_of(*core, *arrays));
-        pass->prepare(keep, false);
+        pass->prepare(static_cast<Keep>(keep), false);
         core->team.start([=](int number) {
             Hand hand{&core->team, number, core->team.size()};
             pass->forward(hand, [](int, const Number*) {});

@@ -76,11 +76,10 @@ struct Adapter {
     }
 };
 
-// A linear layer y = x W' + b. W [out, in] belongs to the caller and is copied into the two orders that products read.
+// A linear layer y = x W' + b. W [out, in] is copied into the two orders that products read.
 // Where the layer is trained there is a place for the gradient of W, or for those of its adapter.
 struct Matrix {
     int out = 0, in = 0;
-    const float* weight = nullptr;
     const float* bias = nullptr;
     float* grad = nullptr;
     float* bias_grad = nullptr;
@@ -94,7 +93,7 @@ struct Matrix {
     }
 
     // Copies the share of thread `number` of `size`.
-    void pack(bool learns, int number, int size) {
+    void pack(const float* weight, bool learns, int number, int size) {
         int f = Panels::count(out), b = Panels::count(in);
         forward.pack_rows(weight, in, f * number / size, f * (number + 1) / size);
         if (learns) backward.pack_columns(weight, in, b * number / size, b * (number + 1) / size);
@@ -254,8 +253,8 @@ inline void project(const Weights& w, const Layer& layer, const float* x, const 
     }
 }
 
-// Tokens [a, b): adds attention's output and then the gated unit's output to the residual stream.
-inline void mix(const Weights& w, const Layer& layer, float* x, Tape& tape, int a, int b, Buffer& scratch) {
+// Tokens [a, b): adds attention's output to the residual stream, and computes what the gated unit's last matrix reads.
+inline void mix_gated(const Weights& w, const Layer& layer, float* x, Tape& tape, int a, int b, Buffer& scratch) {
     const Shape& s = w.shape;
     size_t D = s.hidden, N = padded(s.hidden), F = s.ffn, A = padded(s.ffn), rows = b - a;
     Number *h = tape.h2.data<Number>(), *act = tape.act.data<Number>(), *kept = tape.both.data<Number>();
@@ -266,7 +265,13 @@ inline void mix(const Weights& w, const Layer& layer, float* x, Tape& tape, int 
     layer.up.apply(rows, h + a * N, both);
     for (size_t t = a; t < static_cast<size_t>(b); t++)
         gate(both + (t - a) * 2 * F, s.ffn, act + t * A, tape.kept ? kept + t * 2 * F : nullptr);
-    layer.down.add(rows, act + a * A, x + a * D);
+}
+
+// Tokens [a, b): adds attention's output and then the gated unit's output to the residual stream.
+inline void mix(const Weights& w, const Layer& layer, float* x, Tape& tape, int a, int b, Buffer& scratch) {
+    size_t D = w.shape.hidden, A = padded(w.shape.ffn);
+    mix_gated(w, layer, x, tape, a, b, scratch);
+    layer.down.add(b - a, tape.act.data<Number>() + a * A, x + a * D);
 }
 
 constexpr int BLOCK = 8 * TILE_ROWS;  // tokens that go through several products while they stay in the inner caches

@@ -4,6 +4,10 @@
 // tokens are independent, each thread has a share of them; in attention, each thread has some pairs of (group, key-value
 // head). At the end of the backward pass come the gradients of the weights. Each is a sum over the tokens in their order,
 // and each thread computes some rows of it. So no result depends on the number of threads.
+//
+// Where only the inputs of layers are kept, the backward pass goes layer by layer: all pieces compute the layer again from
+// its input and go back through it, and then come the gradients of its weights. There is one tape then, that of the layer
+// at hand. These are the same sums of the same numbers, so the gradients have the same bits.
 #pragma once
 
 #include "head.h"
@@ -27,6 +31,9 @@ struct Slopes {
     }
 };
 
+// What a forward pass keeps for the backward pass: nothing, what every layer computes, or the layers' inputs alone.
+enum class Keep : int32_t { nothing, all, inputs };
+
 class Pass {
   public:
     Pass(const Weights& weights, int threads) : w_(weights), scratch_(threads) {}
@@ -45,12 +52,13 @@ class Pass {
     const Number* hidden(int token) const { return hidden_.data<Number>() + size_t(token) * padded(w_.shape.hidden); }
 
     // To be called once before the threads go in. `reads`: whether `read` follows.
-    void prepare(bool keep, bool reads) {
+    void prepare(Keep keep, bool reads) {
         keep_ = keep, next_piece_ = 0;
-        tapes_.resize(keep ? w_.shape.layers : 1);
-        for (Tape& tape : tapes_) tape.room(w_.shape, in_.tokens(), keep);
+        tapes_.resize(keep == Keep::all ? w_.shape.layers : 1);
+        for (Tape& tape : tapes_) tape.room(w_.shape, in_.tokens(), keep == Keep::all);
+        if (keep == Keep::inputs) inputs_.room(size_t(w_.shape.layers) * in_.tokens() * w_.shape.hidden);
         size_t logits = size_t(in_.predicted()) * w_.shape.vocab;
-        keeps_logits_ = keep && reads && logits <= 4 * LOGITS;
+        keeps_logits_ = keep != Keep::nothing && reads && logits <= 4 * LOGITS;
         if (keeps_logits_) logits_.room(logits);
     }
 
@@ -62,9 +70,10 @@ class Pass {
         size_t D = s.hidden;
         each_piece(hand, [&](const Hand& hands, const Piece& piece, Scratch& scratch) {
             for (int l = 0; l < s.layers; l++) {
-                Tape& tape = tapes_[keep_ ? l : 0];
+                Tape& tape = tape_of(l);
                 piece.by_blocks(hands, [&](int a, int b) {
                     for (int t = a; l == 0 && t < b; t++) embed(t);
+                    if (keep_ == Keep::inputs) std::memcpy(input_of(l) + a * D, x_.data() + a * D, 4 * D * (b - a));
                     project(w_, w_.layers[l], x_.data(), in_.positions.data(), tape, a, b, scratch.raw);
                 });
                 hands.meet();
@@ -137,12 +146,15 @@ class Pass {
         }
         dx_.room(n * s.hidden), dhidden_.room(n * s.hidden), dheads_.room(n * s.all_heads());
         dattended_.room<Number>(n * s.queries());
-        slopes_.resize(s.layers), sums_.clear();
-        for (int l = 0; l < s.layers; l++) {
-            Slopes& own = slopes_[l];
-            own.room(s, n);
-            add_sums(w_.layers[l].down, own.down, tapes_[l].act), add_sums(w_.layers[l].up, own.up, tapes_[l].h2);
-            add_sums(w_.layers[l].out, own.out, tapes_[l].o), add_sums(w_.layers[l].qkv, own.qkv, tapes_[l].h);
+        slopes_.resize(tapes_.size()), sums_.clear(), sums_before_.assign(1, 0);
+        for (Slopes& own : slopes_) own.room(s, n);
+        if (keep_ == Keep::inputs) tapes_[0].room(s, n, true);
+        for (int l = s.layers - 1; l >= 0; l--) {
+            const Slopes& own = slopes_of(l);
+            const Tape& tape = tape_of(l);
+            add_sums(w_.layers[l].down, own.down, tape.act), add_sums(w_.layers[l].up, own.up, tape.h2);
+            add_sums(w_.layers[l].out, own.out, tape.o), add_sums(w_.layers[l].qkv, own.qkv, tape.h);
+            sums_before_.push_back(static_cast<int>(sums_.size()));
         }
         size_t rows = std::min<size_t>(live_.size(), size_t(logit_rows(s.vocab)) * scratch_.size());
         dz_.room<Number>(rows * padded(s.vocab)), rows_.room<Number>(rows * padded(s.hidden)), drows_.room(rows * s.hidden);
@@ -154,27 +166,31 @@ class Pass {
         if (coefficients_.states) back_states(hand);
         else if (live_.empty()) return;  // nothing to add
         else back_head(hand);
-        each_piece(hand, [&](const Hand& hands, const Piece& piece, Scratch& scratch) {
-            piece.by_blocks(hands, [&](int a, int b) {
-                for (size_t t = a; t < size_t(b); t++) {
-                    float* dx = dx_.data() + t * D;
-                    scale(dhidden_.data() + t * D, w_.final_norm, s.hidden, dx);
-                    normalise_back(dx, y_.data() + t * D, r_.data()[t], s.hidden, nullptr, dx);
+        int stretch = static_cast<int>(tapes_.size());  // layers that have tapes at the same time
+        for (int top = s.layers; top > 0; top -= stretch) {
+            each_piece(hand, [&](const Hand& hands, const Piece& piece, Scratch& scratch) {
+                piece.by_blocks(hands, [&](int a, int b) {
+                    for (size_t t = a; top == s.layers && t < size_t(b); t++) {
+                        float* dx = dx_.data() + t * D;
+                        scale(dhidden_.data() + t * D, w_.final_norm, s.hidden, dx);
+                        normalise_back(dx, y_.data() + t * D, r_.data()[t], s.hidden, nullptr, dx);
+                    }
+                });
+                for (int l = top - 1; l >= top - stretch; l--) {
+                    if (keep_ == Keep::inputs) compute_again(hands, piece, scratch, l);
+                    back_layer(hands, piece, scratch, l);
                 }
             });
-            for (int l = s.layers - 1; l >= 0; l--) back_layer(hands, piece, scratch, l);
-        });
-        for (int i; (i = next_sum_++) < static_cast<int>(sums_.size()); hand.alone().meet()) {
-            const Sum& sum = sums_[i];
-            Adapter::Scratch& scratch = scratch_[hand.number].sums;
-            if (sum.matrix->grad)
-                sum.matrix->gather(in_.tokens(), sum.dy, sum.x, sum.part, sum.parts, scratch.packed);
-            else sum.matrix->adapter.gather(in_.tokens(), sum.dy, sum.x, scratch);
+            sum_weights(hand, top - stretch, top);
         }
         sum_columns(hand);
     }
 
   private:
+    Tape& tape_of(int layer) { return tapes_[keep_ == Keep::all ? layer : 0]; }
+    Slopes& slopes_of(int layer) { return slopes_[keep_ == Keep::all ? layer : 0]; }
+    float* input_of(int layer) const { return inputs_.data() + size_t(layer) * in_.tokens() * w_.shape.hidden; }
+
     // The input vector of token t: its embedding, or a blend of two embeddings if there is a second token.
     void embed(int t) {
         size_t D = w_.shape.hidden;
@@ -202,6 +218,29 @@ class Pass {
     void add_sums(const Matrix& matrix, const Buffer& dy, const Buffer& x) {
         int parts = matrix.grad ? (matrix.out + SUMMED - 1) / SUMMED : matrix.adapter.down_grad ? 1 : 0;
         for (int i = 0; i < parts; i++) sums_.push_back(Sum{&matrix, dy.data<Number>(), x.data<Number>(), i, parts});
+    }
+
+    // Adds the gradients of the weights of layers [first, last). Before and after it the threads meet.
+    void sum_weights(const Hand& hand, int first, int last) {
+        const Shape& s = w_.shape;
+        size_t T = s.turned();
+        if (hand.number == 0) next_piece_ = 0;
+        for (int i; (i = next_sum_++) < sums_before_[s.layers - first]; hand.alone().meet()) {
+            const Sum& sum = sums_[i];
+            Adapter::Scratch& scratch = scratch_[hand.number].sums;
+            if (sum.matrix->grad)
+                sum.matrix->gather(in_.tokens(), sum.dy, sum.x, sum.part, sum.parts, scratch.packed);
+            else sum.matrix->adapter.gather(in_.tokens(), sum.dy, sum.x, scratch);
+        }
+        Share turned = hand.share(s.turned());
+        for (int l = first; s.qk_norm && w_.final_grad && l < last; l++) {
+            const float *slopes = slopes_of(l).turned.data(), *normed = tape_of(l).normed.data();
+            for (size_t t = 0; t < size_t(in_.tokens()); t++)
+                for (int i = turned.a; i < turned.b; i++)
+                    w_.layers[l].qk_grad[i] += slopes[t * T + i] * normed[t * T + i];
+        }
+        hand.meet();
+        if (hand.number == 0) next_sum_ = sums_before_[s.layers - first];
     }
 
     // Divides the groups into pieces of about PIECE tokens, but at most an even share of what is left: so the threads, which
@@ -447,14 +486,28 @@ class Pass {
         hand.meet();
     }
 
+    // Fills the tape with what layer l computed of a piece. The layer's input, which nobody reads after that, is changed.
+    void compute_again(const Hand& hands, const Piece& piece, Scratch& scratch, int l) {
+        Tape& tape = tape_of(l);
+        const Layer& layer = w_.layers[l];
+        piece.by_blocks(hands, [&](int a, int b) {
+            project(w_, layer, input_of(l), in_.positions.data(), tape, a, b, scratch.raw);
+        });
+        hands.meet();
+        each_item(hands, piece, [&](int g, int kv) { attend_group(g, kv, l, tape, scratch); });
+        hands.meet();
+        piece.by_blocks(hands, [&](int a, int b) { mix_gated(w_, layer, input_of(l), tape, a, b, scratch.raw); });
+    }
+
     void back_layer(const Hand& hands, const Piece& piece, Scratch& scratch, int l) {
         const Shape& s = w_.shape;
         const Layer& layer = w_.layers[l];
-        const Tape& tape = tapes_[l];
+        const Tape& tape = tape_of(l);
+        Slopes& slopes = slopes_of(l);
         size_t D = s.hidden, N = padded(s.hidden), F = s.ffn, H = s.all_heads(), O = s.queries();
         float *dx = dx_.data(), *dheads = dheads_.data();
-        Number *down = slopes_[l].down.data<Number>(), *up = slopes_[l].up.data<Number>();
-        Number *out = slopes_[l].out.data<Number>(), *qkv = slopes_[l].qkv.data<Number>();
+        Number *down = slopes.down.data<Number>(), *up = slopes.up.data<Number>();
+        Number *out = slopes.out.data<Number>(), *qkv = slopes.qkv.data<Number>();
         const Number *both = tape.both.data<Number>(), *h = tape.h.data<Number>(), *h2 = tape.h2.data<Number>();
         float *dact = scratch.dact.room(BLOCK * F), *dh = scratch.dh.room(BLOCK * D);
         float* dattended = scratch.dattended.room(BLOCK * O);
@@ -475,7 +528,7 @@ class Pass {
         hands.meet();
         piece.by_blocks(hands, [&](int a, int b) {
             for (int t = a; t < b; t++) {
-                turn_back(t, layer, tape, slopes_[l]);
+                turn_back(t, layer, tape, slopes);
                 put_numbers(dheads + t * H, s.all_heads(), qkv + t * H);
             }
             layer.qkv.pull(b - a, qkv + a * H, dh);
@@ -500,11 +553,11 @@ class Pass {
         }
     }
 
-    // The hand's columns of the gradients of norms' weights and of the embedding: sums over all tokens.
+    // The hand's columns of the gradients of the last norm's weight and of the embedding: sums over all tokens.
     void sum_columns(const Hand& hand) {
         const Shape& s = w_.shape;
-        size_t D = s.hidden, T = s.turned();
-        Share columns = hand.share(s.hidden), turned = hand.share(s.turned());
+        size_t D = s.hidden;
+        Share columns = hand.share(s.hidden);
         if (!w_.final_grad) return;  // the base under adapters is not trained
         for (size_t t = 0; t < size_t(in_.tokens()); t++) {
             const float *dx = dx_.data() + t * D, *dhidden = dhidden_.data() + t * D, *y = y_.data() + t * D;
@@ -512,10 +565,6 @@ class Pass {
             for (int i = columns.a; i < columns.b; i++) w_.final_grad[i] += dhidden[i] * y[i];
             for (int i = columns.a; i < columns.b && in_.beside.empty(); i++) to[i] += dx[i];
         }
-        for (int l = 0; s.qk_norm && l < s.layers; l++)
-            for (size_t t = 0; t < size_t(in_.tokens()); t++)
-                for (int i = turned.a; i < turned.b; i++)
-                    w_.layers[l].qk_grad[i] += slopes_[l].turned.data()[t * T + i] * tapes_[l].normed.data()[t * T + i];
     }
 
     const Weights& w_;
@@ -528,14 +577,17 @@ class Pass {
     std::vector<Scratch> scratch_;
     std::vector<Tape> tapes_;
     std::vector<Slopes> slopes_;
-    std::vector<Sum> sums_;
+    std::vector<Sum> sums_;         // from the last layer to the first
+    std::vector<int> sums_before_;  // how many are of the last layer, of the last two, ...
     std::vector<Spread> spreads_;
     std::vector<int> live_;
     Gradients coefficients_{};
     Buffer x_, r_, y_, hidden_, logits_;
+    Buffer inputs_;                         // of each layer, [layers, tokens, hidden], where these alone are kept
     Buffer dx_, dhidden_, dheads_, drows_;  // gradients in floats
     Buffer dattended_, dz_, rows_;               // operands of products
-    bool keep_ = false, keeps_logits_ = false;
+    Keep keep_ = Keep::nothing;
+    bool keeps_logits_ = false;
 };
 
 }  // namespace assay

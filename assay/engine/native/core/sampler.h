@@ -209,7 +209,7 @@ class Worker {
         }
         queue_.prefilled(packed.tokens());
         prefill_.take(std::move(packed), std::move(before));
-        prefill_.prepare(false, false);
+        prefill_.prepare(Keep::nothing, false);
         prefill_.forward(Hand{nullptr, 0, 1}, [&](int layer, const Number* heads) {
             team_.check();
             for (Path& path : paths) {
