@@ -119,11 +119,11 @@ def inside(arm: Arm, micro_tokens: int) -> dict[str, float]:
     return found | {"peak": peak()}
 
 
-def measure(rounds: int, micro_tokens: int) -> dict[str, dict[str, Any]]:
+def measure(arms: Sequence[str], rounds: int, micro_tokens: int) -> dict[str, dict[str, Any]]:
     """Each arm once a round."""
-    seen: dict[str, list[dict[str, float]]] = {name: [] for name in ARMS}
+    seen: dict[str, list[dict[str, float]]] = {name: [] for name in arms}
     for _ in range(rounds):
-        for name in ARMS:
+        for name in arms:
             line = [sys.executable, "-m", "bench.again", "--inside", name, "--micro-tokens", str(micro_tokens)]
             done = subprocess.run(line, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
             seen[name].append(json.loads(done.stdout))
@@ -168,6 +168,7 @@ def section(folder: Path = RESULTS) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--arms", nargs="+", default=list(ARMS), choices=list(ARMS))
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--micro-tokens", type=int, default=1024)
     parser.add_argument("--dry", action="store_true", help="keep nothing")
@@ -177,7 +178,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(json.dumps(inside(ARMS[given.inside], given.micro_tokens)))
         return
     others = load()
-    arms = measure(given.rounds, given.micro_tokens)
+    arms = measure(given.arms, given.rounds, given.micro_tokens)
     if not given.dry:
         about = {"machine": describe(), "measured": str(date.today()), "others": others}
         kept.keep(RESULTS, NAME, about | {"rounds": given.rounds, "micro_tokens": given.micro_tokens, "arms": arms})

@@ -43,12 +43,15 @@ class _Stack:
 
     def matrix(self) -> Tensor:
         """The weight [out, in] that the core multiplies by."""
-        self.low = LowRank.of(self.parts, torch.float32)
         weights = [p.merged() if isinstance(p, Adapted) else p.weight.detach() for p in self.parts]
         weight = weights[0] if len(weights) == 1 else torch.cat(weights)
         if self.norm is not None:
             weight = weight * self.norm.weight.detach()
         return weight.contiguous()
+
+    def take(self) -> None:
+        """Takes the adapters as they are now."""
+        self.low = LowRank.of(self.parts, torch.float32)
 
     def bias(self) -> Tensor | None:
         """The bias [out] that the core adds."""
@@ -144,6 +147,8 @@ class Weights:
                 self.core.pack(number, stack.matrix())
 
         stacks = self.stacks
+        for stack in stacks:  # what stays comes before what is dropped, in whose places the next matrix fits then
+            stack.take()
         if self.core.threads == 1 or self.numbers <= ALONE:
             for number, stack in enumerate(stacks):
                 pack(number, stack)
