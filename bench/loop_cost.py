@@ -62,7 +62,7 @@ def step_of_demo() -> tuple[float, float]:
     spent, taken = [], []
     for steps in (FEW, DEMO):
         made, _ = session.plan(
-            recipe(demo.RECIPE), model=demo.BASE, pool=demo.POOL, seed=0, steps=steps, overrides=overrides
+            recipe(demo.RECIPE), model=demo.SMALL.model, pool=demo.SMALL.pool, seed=0, steps=steps, overrides=overrides
         )
         with tempfile.TemporaryDirectory() as scratch:
             begun = time.thread_time()

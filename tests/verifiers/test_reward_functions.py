@@ -557,7 +557,7 @@ def test_an_episode_without_a_verdict_has_no_score() -> None:
     from assay.reward.scored import scored
 
     episode: Episode = answered(data_row(1), "x")
-    assert scored([episode], name="f", weight=1.0) == [None]
+    assert scored([episode], name="f", weight=1.0, cut="wrong") == [None]
 
 
 @pytest.mark.parametrize("seconds", [0.001, 1.0, LONGEST])
