@@ -30,7 +30,10 @@ def run_train(arguments: argparse.Namespace) -> Any:
     if arguments.reward and arguments.only_reward:
         raise UsageError("--reward stands beside the recipe's other rewards, and --only-reward alone: leave one out.")
     if arguments.recipe is None and arguments.model is None:
-        raise UsageError("the following arguments are required: RECIPE. `assay list recipes` shows their names.")
+        raise UsageError(
+            "the following arguments are required: RECIPE. `assay list recipes` shows their names, and "
+            "`assay train --help` all arguments."
+        )
     method = recipe(arguments.recipe or USUAL_RECIPE)
     made = PRETRAINED.get(arguments.model)
     pool = pool_of(arguments, (made and made.task) or method.usual_task)

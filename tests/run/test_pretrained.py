@@ -93,7 +93,7 @@ def test_a_run_trains_on_a_file_and_its_copies_keep_the_provenance(
     file: Path, tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    line = train_line(Path(file.name), tmp_path / "run", "--json")
+    line = train_line(Path(file.name), tmp_path / "run", "--json", "--wording", "compact")
     assert shell(*line).code == 0
     document = json.loads((tmp_path / "run" / "run.json").read_text())
     assert document["experiment"]["model"] == str(file)  # so that it is found from any folder
