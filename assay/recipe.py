@@ -325,6 +325,15 @@ def _rescale(record: Any, stated: Callable[[Any], float], scale: Scale) -> tuple
     return (dataclasses.replace(record, **changes) if changes else record), lines
 
 
+def with_mechanisms(recipe: Recipe, change: Callable[[Mechanism], Mechanism]) -> Recipe:
+    """The recipe with each of its mechanisms changed, those of its stages too."""
+    stages = tuple(
+        dataclasses.replace(stage, mechanism=change(stage.mechanism)) if stage.mechanism else stage
+        for stage in recipe.stages
+    )
+    return dataclasses.replace(recipe, mechanism=change(recipe.mechanism), stages=stages)
+
+
 def check_memory(recipe: Recipe) -> None:
     """Refuses parts that would share a store of the memory, and parts of `curate` that would undo each other."""
     keepers = places.keepers([mechanism.remember for mechanism in recipe.mechanisms])

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from assay.curate import WholeAnswers
-from assay.recipe import Mechanism, Recipe
+from assay.recipe import Mechanism, Recipe, with_mechanisms
 from assay.run.experiment import Experiment
 from assay.run.own_rewards import scored_by
 from assay.run.pretrained_needs import reads_text
@@ -32,8 +32,4 @@ def _masked(recipe: Recipe) -> Recipe:
         there = MASK in mechanism.curate
         return mechanism if there else dataclasses.replace(mechanism, curate=(*mechanism.curate, MASK))
 
-    stages = tuple(
-        dataclasses.replace(stage, mechanism=changed(stage.mechanism)) if stage.mechanism else stage
-        for stage in recipe.stages
-    )
-    return dataclasses.replace(recipe, mechanism=changed(recipe.mechanism), stages=stages)
+    return with_mechanisms(recipe, changed)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 from assay.part import Rewarding
-from assay.recipe import Mechanism, Recipe
+from assay.recipe import Mechanism, Recipe, with_mechanisms
 from assay.reward import Scored, Sum
 from assay.verifiers.functions.naming import names, parse
 
@@ -34,11 +34,7 @@ def scored_by(
     def changed(mechanism: Mechanism) -> Mechanism:
         return _with(mechanism, of_policy, of_role)
 
-    stages = tuple(
-        dataclasses.replace(stage, mechanism=changed(stage.mechanism)) if stage.mechanism else stage
-        for stage in recipe.stages
-    )
-    return dataclasses.replace(recipe, mechanism=changed(recipe.mechanism), stages=stages)
+    return with_mechanisms(recipe, changed)
 
 
 def _with(mechanism: Mechanism, of_policy: Callable[[Rewards], Rewards], of_role: Callable[[Rewards], Rewards]) -> Any:

@@ -108,7 +108,7 @@ def worked(tokenizer: Tokenizer, shots: int, pool: Pool, problems: Sequence[Prob
     chats = {kind: _chat_of(kind, shots, pool) for kind in dict.fromkeys(map(_kind, problems))}
     ends = ("\n\n",) if any(chat.stop == ("\n\n",) for chat in chats.values()) else ("\n",)
     codecs = {kind: tokenizer.speaking(dataclasses.replace(chat, stop=ends)) for kind, chat in chats.items()}
-    contexts = {one.id: codecs[_kind(one)].render(_alone(one)) for one in problems}
+    contexts = {one.id: codecs[_kind(one)].render(_alone(question_of(one))) for one in problems}
 
     def ask(requests: list[Request]) -> list[Request]:
         return [dataclasses.replace(one, context=contexts[one.problem.id]) for one in requests]
@@ -126,12 +126,12 @@ def _chat_of(kind: tuple[str, int], shots: int, pool: Pool) -> Chat:
     levels = (level,) if task(name).rows is None else share.levels
     alike = dataclasses.replace(pool, shares=(dataclasses.replace(share, levels=levels),))
     chat = with_examples(Chat(template="none", shots=shots), alike)
-    pairs = [(question.removesuffix(BRIEFLY).rstrip(), answer) for question, answer in chat.worked]
+    pairs = [(_alone(question), answer) for question, answer in chat.worked]
     return dataclasses.replace(chat, examples=json.dumps(pairs))
 
 
-def _alone(problem: Problem) -> str:
-    return question_of(problem).removesuffix(BRIEFLY).rstrip()
+def _alone(question: str) -> str:
+    return question.removesuffix(BRIEFLY).rstrip()
 
 
 def _value(record: Any, path: str) -> Any:
@@ -166,8 +166,10 @@ def with_examples(chat: Chat, pool: Pool) -> Chat:
         return chat
     key, found = Key("shots"), dict[str, tuple[str, str]]()
     for i in range(100 * chat.shots):
+        if len(found) == chat.shots:
+            break
         problem = pool.problem(key(i))
-        if (answer := _answer(problem)) and len(found) < chat.shots:
+        if answer := _answer(problem):
             found.setdefault(problem.id, (question_of(problem), answer))
     if len(found) < chat.shots:
         raise ConfigError(

@@ -34,12 +34,12 @@ from assay.scoring import bank
 from assay.source import FEWEST, Pool
 from assay.types import Batch, Episode, Problem, Row, Stats
 from assay.verifiers.judges.endpoint import SERVED
+from assay.view.elicited import EXAMPLES
 
 if TYPE_CHECKING:
     from assay.record.panel import Panel
 
 READ, LONGEST = 10, 1000  # answers of an exam that are kept to be read, and characters of each
-EXAMPLES = "examples"  # the exam of the untrained model with worked examples before each question, as plain text
 STILL = ("", "collect", "forwards")  # phases in which no weight changes
 
 Exams = Mapping[str, Sequence[Problem]]

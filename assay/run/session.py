@@ -431,7 +431,7 @@ def _train(
                 examined,
                 shown,
                 stop,
-                worked=_worked(experiment, policy, examined, shown),
+                worked=_worked(experiment, policy, examined, shown) if memory.step == 0 else None,
                 judge=judge,
                 second=second,
                 lost=lost,

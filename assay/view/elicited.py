@@ -8,7 +8,7 @@ from typing import Any
 from assay.scoring.bank import Bank, difference, powers
 from assay.view.text import change, score
 
-EXAMPLES = "examples"  # the exam of the untrained model with worked examples
+EXAMPLES = "examples"  # the exam of the untrained model with worked examples before each question, as plain text
 Json = dict[str, Any]
 
 
