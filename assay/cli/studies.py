@@ -169,15 +169,18 @@ def _point(point: Mapping[str, str]) -> str:
 def _study(arguments: argparse.Namespace, arms: Mapping[str, Arm], **rest: Any) -> Study:
     """The checked study of these arms with the options that `compare` and `sweep` share."""
     from assay.lab.study.declared import check
-    from assay.lab.study.plan import Budget, Study, tasks_of
+    from assay.lab.study.plan import Budget, Study, profile_for, tasks_of
     from assay.recipe import USUAL_TASK
+    from assay.run.pretrained import PRETRAINED
 
+    made = PRETRAINED.get(arguments.model)
     study = Study(
         arms=arms,
-        tasks=tasks_of(arguments.task or [USUAL_TASK]),
+        tasks=tasks_of(arguments.task or [(made and made.task) or USUAL_TASK], arguments.model or ""),
         seeds=tuple(range(DEFAULT_SEEDS if arguments.seeds is None else arguments.seeds)),
         budget=Budget.parse(arguments.budget or DEFAULT_BUDGET),
         model=arguments.model or "",
+        profile=profile_for(arguments.model or ""),
         settings=arguments.overrides,
         **rest,
     )

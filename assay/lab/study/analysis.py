@@ -7,7 +7,7 @@ study is asked, its arms' differences and what it expects, is one family of hypo
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,6 +46,7 @@ class Cell:
     gain: Bounds | None  # after - before, paired by seed and problem
     passes: Mapping[int, Bounds]  # k -> pass@k after training
     changes: Mapping[int, Judgement]  # k -> how pass@k differs from the base's, for the least and the largest k
+    beyond: Mapping[int, Judgement]  # likewise from that of the base with worked examples before each question
     claim: Claim
     spent: Mapping[str, float]  # means over the seeds
     seconds: float  # of all seeds
@@ -67,6 +68,7 @@ class Findings:
     cells: tuple[Cell, ...]
     seen: tuple[Seen, ...]
     bases: Mapping[str, Mapping[int, Bounds]]  # task -> k -> pass@k before training
+    examples: Mapping[str, Mapping[int, Bounds]]  # likewise with worked examples before each question
     guesses: Guesses  # of a blind guesser
     missing: int  # runs that are not done
     conclusion: str
@@ -96,16 +98,24 @@ def analyse(study: Study, results: Mapping[Run, Result], guesses: Guesses = NO_G
         _cell(study, (arm, task), of[arm, task], examined[arm, task], claim, guesses.get(task, {}))
         for (arm, task), claim in zip(places, claims, strict=True)
     )
-    missing = len(places) * len(study.seeds) - len(results)
+    missing = len(list(study.runs())) - len(results)
     seen = contrasts.seen(study, list(results.values()), guesses)
     notes = _notes(study, results, cells, guesses)
-    bases = {
-        task: _passes(
-            [run.before for run in max((of[arm, task] for arm in study.arms), key=len) if run.before is not None]
-        )
-        for task in study.tasks
-    }
-    return Findings(study, results, cells, seen, bases, guesses, missing, _conclusion(study, cells, missing), notes)
+    most = {task: max((of[arm, task] for arm in study.arms), key=len) for task in study.tasks}
+    before, shown = (
+        {task: _passes([exam for run in runs if (exam := exam_of(run)) is not None]) for task, runs in most.items()}
+        for exam_of in (_base, _examples)
+    )
+    said = _conclusion(study, cells, missing)
+    return Findings(study, results, cells, seen, before, shown, guesses, missing, said, notes)
+
+
+def _base(run: Result) -> Exam | None:
+    return run.before
+
+
+def _examples(run: Result) -> Exam | None:
+    return run.examples
 
 
 def _after(study: Study, task: str, of: Mapping[tuple[str, str], Sequence[Result]]) -> dict[str, Examined]:
@@ -165,7 +175,8 @@ def _cell(
         after=_mean(after),
         gain=_gain(before, after),
         passes=_passes([result.after for result in results if result.after is not None]),
-        changes=_changes(results, study.changes, guessed),
+        changes=_changes(results, _base, study.changes, guessed),
+        beyond=_changes(results, _examples, study.changes, guessed),
         claim=claim,
         spent={name: float(np.mean([result.spent.get(name, 0.0) for result in results])) for name in names},
         seconds=math.fsum(result.seconds for result in results),
@@ -208,14 +219,16 @@ def _passes(exams: Sequence[Exam]) -> dict[int, Bounds]:
     }
 
 
-def _changes(results: Sequence[Result], family: Family, guessed: Mapping[int, float]) -> dict[int, Judgement]:
-    """How far an arm came from its base at the least and at the largest k, where its curve may cross the base's."""
-    runs = [result for result in results if result.before is not None and result.after is not None]
-    exams = [exam for result in runs for exam in (result.before, result.after) if exam is not None]
+def _changes(
+    results: Sequence[Result], exam_of: Callable[[Result], Exam | None], family: Family, guessed: Mapping[int, float]
+) -> dict[int, Judgement]:
+    """How far an arm came from an exam of its base at the least and at the largest k, where the curves may cross."""
+    runs = [result for result in results if exam_of(result) is not None and result.after is not None]
+    exams = [exam for result in runs for exam in (exam_of(result), result.after) if exam is not None]
     ks = set.intersection(*(set(exam.passes) for exam in exams)) if exams else set[int]()
     found: dict[int, Judgement] = {}
     for k in sorted({min(ks), max(ks)}) if ks else ():
-        change = contrasts.differences_at([run.before for run in runs], [run.after for run in runs], k)
+        change = contrasts.differences_at([exam_of(run) for run in runs], [run.after for run in runs], k)
         if change is not None:
             sides = [float(np.mean([exam.passes[k] for exam in side])) for side in (exams[::2], exams[1::2])]
             found[k] = judge(change, Stated(), family, void=contrasts.guessable(k, sides, guessed))
@@ -282,6 +295,11 @@ def _notes(study: Study, results: Mapping[Run, Result], cells: Sequence[Cell], g
     ]
     if any(cell.changes for cell in cells):
         notes.append(f"What is said of changes from the base is a family of its own: {study.changes}.")
+    if any(cell.beyond for cell in cells):
+        notes.append(
+            "The base with examples is the untrained model with worked examples before each question: an arm that is "
+            "not BETTER than that has brought out what the model knew. These differences are one more such family."
+        )
     if guesses:
         notes.append(
             "A blind guesser draws answers from those of training problems of the same level by their frequency, k "
@@ -347,6 +365,7 @@ def as_json(findings: Findings) -> Json:
         "conclusion": findings.conclusion,
         "notes": list(findings.notes),
         "bases": {task: {str(k): v for k, v in passes.items()} for task, passes in findings.bases.items()},
+        "examples": {task: {str(k): v for k, v in passes.items()} for task, passes in findings.examples.items()},
         "guesses": {task: {str(k): v for k, v in passes.items()} for task, passes in findings.guesses.items()},
         "missing": findings.missing,
         "family": str(findings.study.family),
@@ -360,10 +379,10 @@ def as_json(findings: Findings) -> Json:
 
 
 def _cell_json(cell: Cell) -> Json:
-    about = {k: v for k, v in vars(cell).items() if k not in ("claim", "passes", "changes")}
+    about = {k: v for k, v in vars(cell).items() if k not in ("claim", "passes", "changes", "beyond")}
     claim = _judged(cell.claim.judgement) | {"verdict": cell.claim.verdict}
-    changes = {str(k): _judged(one) for k, one in cell.changes.items()}
-    return {**about, "pass": {str(k): v for k, v in cell.passes.items()}, "changes": changes, **claim}
+    beside = {name: {str(k): _judged(one) for k, one in getattr(cell, name).items()} for name in ("changes", "beyond")}
+    return {**about, "pass": {str(k): v for k, v in cell.passes.items()}, **beside, **claim}
 
 
 def _judged(judgement: Judgement | None) -> Json:

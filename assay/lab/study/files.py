@@ -13,7 +13,7 @@ from typing import Any, get_args
 from assay.errors import AssayError, DataError, unknown
 from assay.known import RECIPES
 from assay.lab.study.declared import check
-from assay.lab.study.plan import Arm, Budget, Expected, Run, Scores, Study, tasks_of
+from assay.lab.study.plan import Arm, Budget, Expected, Run, Scores, Study, profile_for, tasks_of
 from assay.part import name_of, parts_of
 from assay.recipe import PROFILES
 from assay.reward.judged import Judged
@@ -36,7 +36,8 @@ def read(path: Path) -> Study:
         raise unknown("field of a study", strange[0], sorted(FIELDS), str(path))
     if not (isinstance(data.get("arms"), Mapping) or data.get("recipes")) or not data.get("tasks"):
         raise DataError(f"{path} needs a table [arms], or a list recipes, and a list tasks: see docs/studies.md.")
-    if (profile := data.get("profile", "laptop")) not in PROFILES:
+    model = str(data.get("model", ""))
+    if (profile := data.get("profile") or profile_for(model)) not in PROFILES:
         raise unknown("profile", str(profile), PROFILES, str(path))
     if (scores := data.get("scores", "exam")) not in get_args(Scores):
         raise unknown("kind of scores", str(scores), get_args(Scores), str(path))
@@ -49,11 +50,11 @@ def read(path: Path) -> Study:
         raise unknown("arm", str(first), arms, str(path))
     study = Study(
         arms={first: arms[first], **arms},
-        tasks=tasks_of(data["tasks"]),
+        tasks=tasks_of(data["tasks"], model),
         seeds=tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds),
         budget=Budget.parse(str(data.get("budget", "steps=100"))),
         trials=tuple(float(rate) for rate in data.get("trials", ())),
-        model=str(data.get("model", "")),
+        model=model,
         profile=profile,
         settings=_texts(data.get("settings", {})),
         differ=tuple(data.get("differ", ())),
@@ -97,13 +98,21 @@ def _without_the_unfit(study: Study) -> Study:
 
 
 def _arm(name: str, given: Any, path: Path) -> Arm:
-    if not isinstance(given, Mapping) or set(given) - {"recipe", "settings", "budget", "note"}:
+    if not isinstance(given, Mapping) or set(given) - {"recipe", "settings", "budget", "seeds", "note"}:
         raise DataError(
             f'{path}: the arm {name} is a table with recipe = "NAME" and, if need be, settings = {{...}}, '
-            'budget = "steps=N" and note = "...".'
+            'budget = "steps=N", seeds = N and note = "...".'
         )
-    budget = Budget.parse(str(given["budget"])) if "budget" in given else None
-    return Arm(str(given.get("recipe", name)), _texts(given.get("settings", {})), budget, str(given.get("note", "")))
+    seeds = given.get("seeds")
+    if seeds is not None and (type(seeds) is not int or seeds < 1):
+        raise DataError(f"{path}: the arm {name} is run with the first N seeds, seeds = N, and not with {seeds!r}.")
+    return Arm(
+        recipe=str(given.get("recipe", name)),
+        settings=_texts(given.get("settings", {})),
+        budget=Budget.parse(str(given["budget"])) if "budget" in given else None,
+        seeds=seeds,
+        note=str(given.get("note", "")),
+    )
 
 
 def _expected(given: Any, path: Path) -> Expected:

@@ -14,7 +14,7 @@ from assay.lab.study.analysis import Bounds, Findings
 from assay.lab.study.charts import Line, Range, chart, look
 from assay.lab.study.progress import PASSED
 from assay.lab.study.results import SERIES
-from assay.lab.study.table import BASE, GUESSER, OF_A_TASK, WORDS, changes, collapses, expectation, passes, texts
+from assay.lab.study.table import BASE, GUESSER, OF_A_TASK, SHOWN, WORDS, changes, collapses, expectation, passes, texts
 from assay.record import disk
 from assay.record.panel import duration
 from assay.scoring.inference import student_quantile
@@ -55,7 +55,11 @@ def page(findings: Findings, name: str) -> str:
         words=WORDS,
         expectations=[expectation(seen) for seen in findings.seen],
         arms=[(arm, *look(i)) for i, arm in enumerate(study.arms)],
-        beside=[(name, *look(len(study.arms) + i)) for i, name in enumerate((BASE, GUESSER))],
+        beside=[
+            (name, *look(len(study.arms) + i))
+            for i, name in enumerate((BASE, SHOWN, GUESSER))
+            if name != SHOWN or any(findings.examples.values())
+        ],
         tasks=[
             (
                 *(task, _rows(findings, task), collapses(findings, task), passes(findings, task)),
@@ -78,7 +82,7 @@ def _charts(findings: Findings, task: str) -> list[tuple[str, Any]]:
     own = {name: _series(findings, task, name) for name in SERIES}
     across = _range([x for lines in (held_out, *own.values()) for line in lines for x, *_ in line.points])
     curves = [_curve(arm, findings.cell(arm, task).passes) for arm in findings.study.arms]
-    curves += [_curve(BASE, findings.bases[task])]
+    curves += [_curve(BASE, findings.bases[task]), _curve(SHOWN, findings.examples[task])]
     curves += [Line(GUESSER, tuple((k, p, p, p) for k, p in findings.guesses.get(task, {}).items()))]
     made = [
         ("held-out pass@1 in training", chart(held_out, x="tokens", y=PASSED, across=across)),

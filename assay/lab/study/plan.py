@@ -16,7 +16,9 @@ from assay.rng import digest
 from assay.run import bases, session
 from assay.run.configure import differing
 from assay.run.experiment import Experiment
+from assay.run.memory_plan import choose_profile
 from assay.run.pretrained import PRETRAINED
+from assay.run.pretrained_needs import BESIDE, reads_text, wording_for
 from assay.scoring.verdict import Family
 from assay.source import Pool, Share
 
@@ -30,13 +32,15 @@ MEASURES = ("steps", "tokens")
 TRIAL_SEED = 1_000_003  # of the runs that choose learning rates and measure costs; no report shows it
 SETTINGS: Mapping[str, str] = {  # of every run, unless the study says otherwise
     "scale.schedule": "constant",  # arms whose runs differ in length are compared where they have spent the same
+    "machine.probe": "0",
+    "saving.rollouts-every": "0",
+}
+EXAMS: Mapping[str, str] = {  # likewise, but where the profile has exams of its own
     "evaluation.every": "10",
     "evaluation.num-problems": "128",
     "evaluation.num-samples": "8",
     "evaluation.final-problems": "256",
     "evaluation.final-samples": "256",
-    "machine.probe": "0",
-    "saving.rollouts-every": "0",
 }
 UNREAD = {"evaluation.final-problems": "8", "evaluation.final-samples": "1"}
 UNSEEN: Mapping[Kind, Mapping[str, str]] = {  # of runs whose exams nobody reads
@@ -93,6 +97,7 @@ class Arm:
     recipe: str
     settings: Mapping[str, str] = field(default_factory=dict)
     budget: Budget | None = None  # of its own, where that of the study would be no fair share
+    seeds: int | None = None  # how many of the study's seeds it is run with, the first ones; None: all
     note: str = ""  # what a reader of the report should know about it
 
 
@@ -163,6 +168,7 @@ class Study:
 
     def _plan(self, run: Run, steps: int) -> Experiment:
         arm, pool = self.arms[run.arm], self.tasks[run.task]
+        exams = {} if self.profile in BESIDE else EXAMS
         made, _ = session.plan(
             recipe(arm.recipe),
             model=self.model or bases.base_for(pool),
@@ -170,7 +176,7 @@ class Study:
             profile=self.profile,
             seed=run.seed,
             steps=steps,
-            overrides={**SETTINGS, **self.settings, **arm.settings, **UNSEEN[run.kind], **self._limit(run)},
+            overrides={**SETTINGS, **exams, **self.settings, **arm.settings, **UNSEEN[run.kind], **self._limit(run)},
         )
         if run.rate == 1.0:
             return made
@@ -204,10 +210,11 @@ class Study:
 
     def runs(self) -> Iterator[Run]:
         """The runs that are reported, without trials: seed by seed, so that a study that was stopped has whole ones."""
-        for seed in self.seeds:
+        for place, seed in enumerate(self.seeds):
             for task in self.tasks:
-                for arm in self.arms:
-                    yield Run(arm, task, seed)
+                for name, arm in self.arms.items():
+                    if arm.seeds is None or place < arm.seeds:
+                        yield Run(name, task, seed)
 
     def trial_runs(self) -> Iterator[Run]:
         for task in self.tasks:
@@ -236,9 +243,17 @@ class Study:
         return digest("study", json.dumps(asked, sort_keys=True), run.seed)
 
 
-def tasks_of(names: Sequence[str]) -> dict[str, Pool]:
-    """Tasks as `NAME:LEVELS`, each with a pool of its own; `A:1+B:2` is one pool of two tasks."""
-    return {name: Pool(tuple(Share.parse(part.strip()) for part in name.split("+"))) for name in names}
+def tasks_of(names: Sequence[str], model: str = "") -> dict[str, Pool]:
+    """Tasks as `NAME:LEVELS`, each with a pool of its own, in the words that the model reads; `A:1+B:2` is one pool of
+    two tasks.
+    """
+    wording = wording_for(model or None)
+    return {name: Pool(tuple(Share.parse(part.strip()) for part in name.split("+")), wording=wording) for name in names}
+
+
+def profile_for(model: str) -> Profile:
+    """The profile of a study that names none: that of the model on this machine, where it is no base of ours."""
+    return choose_profile(model)[0] if model and reads_text(model) else "laptop"
 
 
 def _file_name(text: str) -> str:

@@ -106,11 +106,12 @@ class Outlook:
 
     def lines(self) -> list[str]:
         study, left = self.study, self.runs - self.done
-        seeds = len(study.seeds)
+        seeds, fewer = len(study.seeds), {name: arm.seeds for name, arm in study.arms.items() if arm.seeds is not None}
         cost = f"{study.budget.amount:,.0f} {study.budget.measure} each"
         trials = f", and {self.others} more to choose learning rates and steps" if self.others else ""
         time_left = "" if self.seconds is None else f", about {duration(self.seconds * left)}"
         shape = f"{len(study.arms)} methods x {len(study.tasks)} tasks x {seeds} seeds"
+        shape += "".join(f", {name} with {few} of them" for name, few in fewer.items())
         lines = [
             f"{shape} = {self.runs} runs of {cost}{trials}",
             f"{self.done} are done, {left} are missing{time_left}",

@@ -20,12 +20,14 @@ from assay.lab.study.plan import Run
 from assay.record import RunFolder, disk
 from assay.scoring.bank import Bank, powers
 from assay.scoring.passk import pass_at_k
+from assay.view.elicited import EXAMPLES
 
 SERIES = {"reward": "reward/mean", "entropy": "policy/entropy", "length": "length/mean"}
 POINTS = 40  # of a series that a result keeps, at most
 UNKEPT = ("time/", "perf/", "budget/")  # metrics whose mean over a run says nothing of a method
 DIGITS = 6  # of the numbers of a result
 FALLEN = 0.5  # of its best score: a run that stays below this share has collapsed
+EXAMS = ("before", "after", "examples")  # of a result
 WATCHED = 3  # exams of a run, at least, by which a collapse can be told from a run that was never good
 APART = ("lab", "view", "cli")  # of the package: they compute nothing of a run
 Json = dict[str, Any]
@@ -84,17 +86,18 @@ class Result:
     spent: Mapping[str, float]
     curve: tuple[tuple[float, float, float], ...]  # step, tokens, held-out pass@1 during training
     series: Mapping[str, list[tuple[float, float]]]  # name -> (tokens, value), thinned
-    before: Exam | None  # the exam before training, and the one after it
-    after: Exam | None
+    before: Exam | None = None  # the exam before training, and the one after it
+    after: Exam | None = None
     asked: tuple[str, int, float] = ("test", 0, 1.0)  # set, length and temperature of the exams
     means: Mapping[str, float] = field(default_factory=dict)  # metric -> its mean over the steps
     machine: str = ""  # that it ran on
+    examples: Exam | None = None  # the exam before training with worked examples before each question
 
     @classmethod
     def read(cls, path: Path) -> Result:
         try:
             data = json.loads(path.read_text(encoding="utf-8"))
-            exams = {name: None if data[name] is None else Exam.from_json(data[name]) for name in ("before", "after")}
+            exams = {name: Exam.from_json(data[name]) for name in EXAMS if data.get(name) is not None}
             lists = {"curve": tuple(tuple(point) for point in data["curve"]), "asked": tuple(data["asked"])}
             return cls(**{**data, **exams, **lists})
         except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
@@ -105,7 +108,8 @@ class Result:
     def write(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         with disk.storage_errors(f"writing {path}"):
-            text = json.dumps(_short(dataclasses.asdict(self)), separators=(",", ":"))
+            data = {name: value for name, value in dataclasses.asdict(self).items() if value is not None}
+            text = json.dumps(_short(data), separators=(",", ":"))
             disk.replace(path, (text + "\n").encode(), point="study")
 
     @property
@@ -146,7 +150,9 @@ def result_of(folder: RunFolder, run: Run, *, key: str, planned: int, code: str)
     last = _spent(metrics[-1]) if metrics else {}
     measure = "generated_tokens" if last.get("generated_tokens") else "update_tokens"
     spent = {record["step"]: record.get(f"budget/{measure}", 0.0) for record in metrics} | {0: 0.0}
-    exams = [Bank.from_json(entry["bank"]) for entry in evals if entry["set"] == "test" and "bank" in entry]
+    banks = [(entry["set"], Bank.from_json(entry["bank"])) for entry in evals if "bank" in entry]
+    exams = [bank for name, bank in banks if name == "test"]
+    examples = next((Exam.of(bank) for name, bank in banks if name == EXAMPLES), None)
     thin = max(1, len(metrics) // POINTS)
     return Result(
         key=key,
@@ -174,6 +180,7 @@ def result_of(folder: RunFolder, run: Run, *, key: str, planned: int, code: str)
         asked=("test", exams[-1].max_new, exams[-1].temperature) if exams else ("test", 0, 1.0),
         means=_means(metrics),
         machine=processor(),
+        examples=examples,
     )
 
 

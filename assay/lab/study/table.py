@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from assay.host import terminal
 from assay.lab.seeds import as_dict
@@ -10,6 +10,7 @@ from assay.lab.study.analysis import Cell, Findings
 from assay.lab.study.contrasts import Seen
 from assay.lab.study.progress import PASSED
 from assay.record.panel import duration
+from assay.scoring.verdict import Judgement
 from assay.view.text import ABSENT, chance, change, columns, number, score
 
 COLUMNS: Mapping[str, Callable[[Cell], str]] = {  # heading -> what a cell says below it
@@ -30,6 +31,7 @@ COLUMNS: Mapping[str, Callable[[Cell], str]] = {  # heading -> what a cell says 
 }
 DIFFER = 24  # settings of a contrast that a report names, at most
 BASE, GUESSER = "base", "guesser"  # the columns of what was before training, and of a blind guesser
+SHOWN = "base with examples"  # the column of what was before training with worked examples before each question
 WORDS = ("task", "method", "verdict")  # columns of words; all others hold numbers
 ON_TERMINALS = ("task", "method", "seeds", "before", f"after, {PASSED}", "difference", "p", "verdict", "tokens", "time")
 OF_A_TASK = tuple(name for name in COLUMNS if name != "task")
@@ -43,8 +45,8 @@ def texts(cell: Cell, headings: Sequence[str] = OF_A_TASK) -> list[str]:
 def passes(findings: Findings, task: str) -> list[list[str]]:
     """The headings, and a row for each k with the pass@k of a blind guesser, of the base and of each arm."""
     cells = [cell for cell in findings.cells if cell.task == task]
-    known = {BASE: findings.bases[task], **{cell.arm: cell.passes for cell in cells}}
-    known = {name: of for name, of in known.items() if of or name != BASE}
+    before = {BASE: findings.bases[task], SHOWN: findings.examples[task]}
+    known = {name: of for name, of in before.items() if of} | {cell.arm: cell.passes for cell in cells}
     guessed = findings.guesses.get(task, {})
     ks = sorted({k for of in known.values() for k in of})
     beside = [GUESSER] if guessed and ks else []
@@ -59,19 +61,24 @@ def _guess(guessed: Mapping[int, float], k: int) -> str:
 
 
 def changes(findings: Findings, task: str) -> list[list[str]]:
-    """A row for each arm with what became of pass@k, beside its base, at the least and the largest k; none where the
-    exams of the base are not known.
+    """A row for each arm with what became of pass@k, beside its base and beside the base with examples, at the least
+    and the largest k; none where the exams of the base are not known.
     """
     cells = [cell for cell in findings.cells if cell.task == task and cell.changes]
-    ks = sorted({k for cell in cells for k in cell.changes})
+    beside = [(BASE, k, {cell.arm: cell.changes.get(k) for cell in cells}) for k in _ks(cell.changes for cell in cells)]
+    beside += [(SHOWN, k, {cell.arm: cell.beyond.get(k) for cell in cells}) for k in _ks(cell.beyond for cell in cells)]
     if not cells:
         return []
-    headings = ["method", *(text for k in ks for text in (f"pass@{k} from the base", f"word at {k}"))]
-    return [headings, *([cell.arm, *(text for k in ks for text in _changed(cell, k))] for cell in cells)]
+    headings = [text for name, k, _ in beside for text in (f"pass@{k} from the {name}", f"word at {k}")]
+    rows = [[cell.arm, *(text for *_, of in beside for text in _changed(of[cell.arm]))] for cell in cells]
+    return [["method", *headings], *rows]
 
 
-def _changed(cell: Cell, k: int) -> tuple[str, str]:
-    one = cell.changes.get(k)
+def _ks(of: Iterable[Mapping[int, Judgement]]) -> list[int]:
+    return sorted({k for changes in of for k in changes})
+
+
+def _changed(one: Judgement | None) -> tuple[str, str]:
     return (ABSENT, "") if one is None else (change(as_dict(one.found)), str(one))
 
 
