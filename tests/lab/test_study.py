@@ -15,6 +15,7 @@ from assay.cli.parser import parse
 from assay.cli.studies import sweep_of
 from assay.errors import AssayError, DataError, UsageError
 from assay.known import RECIPES
+from assay.lab.study import files, plan
 from assay.lab.study.declared import check
 from assay.lab.study.files import read
 from assay.lab.study.plan import TRIAL_SEED, Arm, Budget, Expected, Run
@@ -159,6 +160,39 @@ def test_a_study_in_a_file(tmp_path: Path) -> None:
         read(path)
     with pytest.raises(DataError, match="cannot be read as a study"):
         read(tmp_path / "none.toml")
+
+
+def test_a_study_of_a_pretrained_model_is_asked_in_its_words_with_the_exams_of_its_profile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An exam of a base has 65,536 answers in ten seconds; of a model with a hundred million parameters, in an hour."""
+    monkeypatch.setattr(plan, "reads_text", lambda model: model == "read")
+    monkeypatch.setattr(plan, "wording_for", lambda model: "natural" if model == "read" else "compact")
+    monkeypatch.setattr(plan, "choose_profile", lambda model: ("processor", "of this size"))
+    file = tmp_path / "small.toml"
+    file.write_text('recipes = ["grpo", "nsr"]\ntasks = ["words:1"]\nmodel = "read"\n')
+    monkeypatch.setattr(files, "check", lambda study: None)  # there is no such model
+    study = read(file)
+    assert (study.profile, study.tasks["words:1"].wording) == ("processor", "natural")
+    file.write_text('recipes = ["grpo", "nsr"]\ntasks = ["countdown:3"]\n')
+    assert (read(file).profile, read(file).tasks["countdown:3"].wording) == ("laptop", "compact")
+    arms = {"grpo": Arm("grpo"), "nsr": Arm("nsr")}
+    exams = {
+        profile: study_of(arms=arms, profile=profile, settings={}).experiment(Run("grpo", TASK, 0), 2).evaluation
+        for profile in ("laptop", "processor")
+    }
+    assert [(of.final_problems, of.final_samples) for of in exams.values()] == [(256, 256), (48, 16)]
+
+
+@pytest.mark.parametrize("seeds", ["0", '"2"', "true", "1.5"])
+def test_the_seeds_of_an_arm_are_a_number(seeds: str, tmp_path: Path) -> None:
+    file = tmp_path / "small.toml"
+    file.write_text(f'tasks = ["countdown:3"]\n[arms.grpo]\n[arms.nsr]\nseeds = {seeds}\n')
+    with pytest.raises(DataError, match="the arm nsr is run with the first N seeds, seeds = N, and not with"):
+        read(file)
+    file.write_text('tasks = ["countdown:3"]\nseeds = 4\n[arms.grpo]\n[arms.nsr]\nseeds = 2\n')
+    assert read(file).arms["nsr"].seeds == 2
+    assert "2 methods x 1 tasks x 4 seeds, nsr with 2 of them = 6 runs" in outlook(read(file), tmp_path).lines()[0]
 
 
 def test_a_study_in_a_file_says_what_it_expects_and_may_use_files_of_its_own(tmp_path: Path) -> None:

@@ -101,6 +101,29 @@ def test_the_curve_of_the_base_stands_beside_those_of_the_arms() -> None:
     assert "base" not in table.passes(alone, TASK)[0] and not table.changes(alone, TASK)
 
 
+def test_the_base_with_examples_stands_beside_the_arms_and_what_an_arm_has_beyond_it_gets_a_word() -> None:
+    """With examples the base solves 4 of 8; one arm has 6 of 8 everywhere, the other 4 as well."""
+    study = study_of(arms={"grpo": Arm("grpo"), "other": Arm("grpo")}, seeds=tuple(range(5)))
+    base, shown = (result_of("grpo", 0, np.full(60, right)).after for right in (1, 4))
+    right = {"grpo": np.full(60, 6), "other": np.full(60, 4)}
+    results = {
+        Run(arm, TASK, s): result_of(arm, s, right[arm], before=base, examples=shown) for arm in right for s in range(5)
+    }
+    found = analysis.analyse(study, results)
+    assert found.examples[TASK][1]["mean"] == 4 / 8 and found.bases[TASK][1]["mean"] == 1 / 8
+    assert {k: one.found.mean for k, one in found.cell("grpo", TASK).beyond.items()} == {1: 2 / 8, 8: 0.0}
+    assert [found.cell(arm, TASK).beyond[1].word for arm in right] == ["BETTER", "UNDECIDED"]
+    assert [found.cell(arm, TASK).changes[1].word for arm in right] == ["BETTER", "BETTER"]
+    told = markdown.text(found, "x")
+    assert "| k | base | base with examples | grpo | other |" in told
+    assert "| pass@1 from the base with examples | word at 1 |" in told
+    assert "has brought out what the model knew" in told
+    assert "base with examples: 0.5 to 1" in page.page(found, "x")
+    assert analysis.as_json(found)["cells"][0]["beyond"]["1"]["word"] == "BETTER"
+    without = findings_of({"grpo": [0] * 5, "other": [1] * 5})
+    assert not any("with examples" in text for text in (markdown.text(without, "x"), page.page(without, "x")))
+
+
 def test_a_report_says_whose_learning_rates_the_arms_have() -> None:
     def told(arms: dict[str, Arm], **settings: str) -> str:
         seeds = {Run(name, TASK, s): result_of(name, s, np.arange(4)) for name in arms for s in (0, 1)}
@@ -146,6 +169,14 @@ def test_a_report_says_which_arms_collapsed_and_when() -> None:
     sentence = "Collapsed (held-out pass@1 stays below half of its best): srt in 1 of 2 seeds, by step 5."
     assert sentence in markdown.text(told, "x") and sentence in page.page(told, "x")
     assert analysis.as_json(told)["cells"][1]["collapsed"] == {0: None, 1: 5}
+
+
+def test_an_arm_of_fewer_seeds_lacks_nothing_and_is_compared_where_it_has_some() -> None:
+    study = study_of(arms={"grpo": Arm("grpo"), "coin": Arm("grpo", seeds=2)}, seeds=(0, 1, 2, 3))
+    runs = [(run.arm, run.seed) for run in study.runs()]
+    assert runs == [("grpo", 0), ("coin", 0), ("grpo", 1), ("coin", 1), ("grpo", 2), ("grpo", 3)]
+    found = analysis.analyse(study, {run: result_of(run.arm, run.seed, np.arange(4)) for run in study.runs()})
+    assert found.missing == 0 and found.cell("coin", TASK).seeds == (0, 1) and found.cell("grpo", TASK).seeds[-1] == 3
 
 
 def test_missing_runs_are_said() -> None:
