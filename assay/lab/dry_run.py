@@ -20,6 +20,7 @@ from assay.run.context_fit import check_lengths
 from assay.run.experiment import Experiment
 from assay.run.external_needs import judged_by
 from assay.run.memory_plan import Plan, shape_of
+from assay.run.pretrained import PRETRAINED, found
 from assay.scale import Scale
 from assay.tasks import short
 from assay.verifiers.judges.endpoint import MODEL, URL
@@ -136,7 +137,9 @@ def _model(experiment: Experiment) -> str:
     context = "" if shape is None else f", {shape.context} positions"
     lora = experiment.lora
     trained = f"adapters of rank {lora.rank} are trained" if lora.rank else "all weights are trained"
-    return f"{experiment.model}: {size}{context}; {trained}"
+    lacking = experiment.model in PRETRAINED and found(experiment.model) is None
+    told = f"; it is not on this machine yet: `assay get {experiment.model}`" if lacking else ""
+    return f"{experiment.model}: {size}{context}; {trained}{told}"
 
 
 def _problems(experiment: Experiment, notes: Sequence[str]) -> list[str]:

@@ -23,7 +23,7 @@ from assay.rng import digest
 from assay.run.configure import to_data
 from assay.run.context_fit import longest_solution
 from assay.run.experiment import Evaluation, Experiment, Machine, Saving
-from assay.run.pretrained import PRETRAINED, converted, fetched
+from assay.run.pretrained import PRETRAINED, converted, fetched, found
 from assay.scale import Scale
 from assay.source import Pool, Share
 from assay.tasks import TASKS, short
@@ -250,11 +250,13 @@ def locate(model: str) -> str:
 
 
 def resolved(model: str) -> str:
-    """The folder of a GGUF file or of a pretrained model, which is converted or looked up now; any other name is given
-    back as it is. So a plan can read the shape of a model before anything is trained.
+    """The folder of a GGUF file, which is converted now, or of a pretrained model that was fetched; any other name is
+    given back as it is. So a plan can read the shape of a model before anything is trained.
     """
     path = Path(model)
-    return locate(model) if is_gguf(path) or (model in PRETRAINED and not path.exists()) else model
+    if model in PRETRAINED and not path.exists():
+        return str(found(model) or model)
+    return locate(model) if is_gguf(path) else model
 
 
 def folder_of(made: Base) -> Path:

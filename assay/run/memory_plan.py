@@ -29,14 +29,17 @@ MEDIUM = 400_000_000  # and those with at most so many the profile processor, wh
 
 
 def shape_of(model: str) -> PolicyConfig | None:
-    """The shape of a model, read without loading or building it; None for models of the Hub and unreadable files. A
-    GGUF file is converted for it.
+    """The shape of a model, read without loading, building or fetching it; None for models of the Hub and unreadable
+    files. A GGUF file is converted for it.
     """
     from assay.run.bases import BASES, resolved
+    from assay.run.pretrained import PRETRAINED
 
     model = resolved(model)
     if not Path(model).exists() and model in BASES:
         return BASES[model].shape if BASES[model].eye is None else None
+    if not Path(model).exists() and model in PRETRAINED:
+        return PRETRAINED[model].shape
     try:
         from assay.policy.hf_config import config_from_hf
         from assay.policy.lora import CONFIG, read_config

@@ -13,6 +13,7 @@ from typing import Any
 from assay.errors import UsageError, unknown
 from assay.host.cache import cache_folder, locked
 from assay.host.terminal import say
+from assay.policy.config import PolicyConfig, Rope, parameters
 from assay.policy.gguf import FORMAT, convert, sha256_of
 from assay.policy.provenance import Provenance
 
@@ -37,9 +38,13 @@ class Pretrained:
     restored: str
     licence: str
     citation: str
-    parameters: int
+    shape: PolicyConfig  # so that a run can be planned before it is fetched
     fingerprint: str  # of the converted model
     task: str | None = None  # what it is trained on unless a task is named; None: what the recipe asks
+
+    @property
+    def parameters(self) -> int:
+        return parameters(self.shape)
 
     @property
     def about(self) -> Provenance:
@@ -62,7 +67,19 @@ SMOLLM2 = Pretrained(
     restored="restored from Q4_1",
     licence="Apache-2.0",
     citation="Allal et al., SmolLM2: When Smol Goes Big - Data-Centric Training of a Small Language Model, 2502.02737",
-    parameters=134_515_008,
+    shape=PolicyConfig(
+        family="llama",
+        vocab=49_152,
+        hidden=576,
+        layers=30,
+        heads=9,
+        kv_heads=3,
+        head_dim=64,
+        ffn=1536,
+        context=8192,
+        rope=Rope(theta=100_000.0),
+        norm_eps=1e-5,
+    ),
     fingerprint="67f9cb50a0268172",
     task="words:1,2,3,4,5",
 )
@@ -80,12 +97,18 @@ def folder_of(gguf: str) -> Path:
     return cache_folder() / "models" / f"{gguf[:16]}-{FORMAT}"
 
 
+def found(name: str) -> Path | None:
+    """The folder of a model that `assay get` has fetched, if it has."""
+    folder = folder_of(pretrained(name).gguf)
+    return folder if folder.exists() else None
+
+
 def fetched(name: str) -> Path:
     """The folder of a model that `assay get` has fetched; UsageError with the command if it has not. Nothing is ever
     downloaded on the side.
     """
     made = pretrained(name)
-    if not (folder := folder_of(made.gguf)).exists():
+    if (folder := found(name)) is None:
         raise UsageError(
             f"{name} is not on this machine: `assay get {name}` downloads it once, {made.size / 1e6:.0f} MB "
             f"({made.original}, {made.licence}, in the package {made.package} {made.version}); with --from FILE it "

@@ -15,6 +15,7 @@ from assay.lab.seeds import as_dict
 from assay.lab.study import Study, analysis, contrasts, guesses, markdown, queue, read
 from assay.lab.study.analysis import Findings
 from assay.lab.study.results import Result
+from assay.run.pretrained import PRETRAINED
 from assay.scoring.verdict import Family, Stated, judge
 from assay.view.text import ABSENT, chance, change
 
@@ -39,8 +40,9 @@ beside the base.
 | study | runs | what it says |
 |---|---:|---|"""
 
+BEDS, REAL = "Contrasts on the test beds", "Contrasts on a real language model"  # the headings of CONTRASTS
 CONTRASTS = """
-## Contrasts on the test beds
+## {heading}
 
 Written down with their direction and their smallest effect, and committed, before the first run. Each is judged in the
 family of its study, which its report names. SUPPORTED is a difference that is surely larger than what was said, REFUTED
@@ -98,11 +100,11 @@ def index(of: dict[str, Findings]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def declared(of: dict[str, Findings]) -> str:
-    """What was declared of the test beds before anything ran, with what became of each."""
+def declared(of: dict[str, Findings], heading: str) -> str:
+    """What was declared of these studies before anything ran, with what became of each."""
     asked = [(name, one) for name, findings in of.items() for one in findings.study.expected if one.least]
     found = {(one.expected, one.task): one for findings in of.values() for one in findings.seen}
-    lines = [CONTRASTS]
+    lines = [CONTRASTS.format(heading=heading)]
     for name, one in asked:
         for task in [one.task] if one.task else of[name].study.tasks:
             seen = found.get((one, task))
@@ -177,7 +179,9 @@ def main() -> None:
             markdown.write(findings, HERE / name)
     if arguments.render:
         beds = {name: findings for name, findings in every.items() if name.startswith("contrasts-")}
-        INDEX.write_text(f"{index(every)}{declared(beds)}{crossing(every)}\n{ATTEMPTS.read_text()}{again(every)}")
+        real = {name: findings for name, findings in every.items() if findings.study.model in PRETRAINED}
+        told = [index(every), declared(beds, BEDS), declared(real, REAL), crossing(every)]
+        INDEX.write_text(f"{''.join(told)}\n{ATTEMPTS.read_text()}{again(every)}")
 
 
 if __name__ == "__main__":

@@ -149,7 +149,7 @@ def tiny(wheel: Path, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         gguf=sha256_of(file),
         gguf_size=file.stat().st_size,
         original="Tiny-Instruct",
-        parameters=numbers_of(load_policy(tmp_path / "converted")),
+        shape=load_policy(tmp_path / "converted").config,
         fingerprint=fingerprint(load_policy(tmp_path / "converted")),
     )
     monkeypatch.setitem(pretrained.PRETRAINED, "tiny", made)
