@@ -36,12 +36,12 @@ def read(path: Path) -> Study:
         raise unknown("field of a study", strange[0], sorted(FIELDS), str(path))
     if not (isinstance(data.get("arms"), Mapping) or data.get("recipes")) or not data.get("tasks"):
         raise DataError(f"{path} needs a table [arms], or a list recipes, and a list tasks: see docs/studies.md.")
+    _import(path, data.get("uses", ()))  # which may register the base
     model = str(data.get("model", ""))
     if (profile := data.get("profile") or profile_for(model)) not in PROFILES:
         raise unknown("profile", str(profile), PROFILES, str(path))
     if (scores := data.get("scores", "exam")) not in get_args(Scores):
         raise unknown("kind of scores", str(scores), get_args(Scores), str(path))
-    _import(path, data.get("uses", ()))
     seeds, everything = data.get("seeds", LEAST_SEEDS), data.get("recipes") == ALL
     named = list(RECIPES) if everything else data.get("recipes", [])
     arms = {name: Arm(name) for name in named}
