@@ -25,7 +25,6 @@ from assay.run.experiment import Experiment
 from assay.run.memory_plan import folder_below, is_adapter, shape_of
 from assay.source import Pool
 from assay.tasks import task
-from assay.tasks.words import BRIEFLY
 from assay.types import Problem, Request
 from assay.verifiers.answers import Wording
 
@@ -108,7 +107,7 @@ def worked(tokenizer: Tokenizer, shots: int, pool: Pool, problems: Sequence[Prob
     chats = {kind: _chat_of(kind, shots, pool) for kind in dict.fromkeys(map(_kind, problems))}
     ends = ("\n\n",) if any(chat.stop == ("\n\n",) for chat in chats.values()) else ("\n",)
     codecs = {kind: tokenizer.speaking(dataclasses.replace(chat, stop=ends)) for kind, chat in chats.items()}
-    contexts = {one.id: codecs[_kind(one)].render(_alone(question_of(one))) for one in problems}
+    contexts = {one.id: codecs[_kind(one)].render(_alone(one)) for one in problems}
 
     def ask(requests: list[Request]) -> list[Request]:
         return [dataclasses.replace(one, context=contexts[one.problem.id]) for one in requests]
@@ -125,13 +124,12 @@ def _chat_of(kind: tuple[str, int], shots: int, pool: Pool) -> Chat:
     (share,) = [share for share in pool.shares if share.task == name][:1]
     levels = (level,) if task(name).rows is None else share.levels
     alike = dataclasses.replace(pool, shares=(dataclasses.replace(share, levels=levels),))
-    chat = with_examples(Chat(template="none", shots=shots), alike)
-    pairs = [(_alone(question), answer) for question, answer in chat.worked]
-    return dataclasses.replace(chat, examples=json.dumps(pairs))
+    return with_examples(Chat(template="none", shots=shots), alike, asked=_alone)
 
 
-def _alone(question: str) -> str:
-    return question.removesuffix(BRIEFLY).rstrip()
+def _alone(problem: Problem) -> str:
+    """What a problem asks, without how to answer."""
+    return question_of(problem).removesuffix(task(problem.task).manner).rstrip()
 
 
 def _value(record: Any, path: str) -> Any:
@@ -156,9 +154,15 @@ def answer_tokens(pool: Pool) -> int:
     return 8 * -(-round(needed) // 8)
 
 
-def with_examples(chat: Chat, pool: Pool) -> Chat:
-    """The chat settings with the examples that `shots` asks for: other problems of the training split, with the answers
-    that are known to be right. They are the same ones for every seed of a run.
+def question_of(problem: Problem) -> str:
+    """What a problem asks, without what stands before it: its prompt, or the last message of it."""
+    prompt = problem.prompt
+    return prompt if isinstance(prompt, str) else text_of(prompt[-1].get("content") or "")
+
+
+def with_examples(chat: Chat, pool: Pool, *, asked: Callable[[Problem], str] = question_of) -> Chat:
+    """The chat settings with the examples that `shots` asks for: other problems of the training split, in the words of
+    `asked`, with the answers that are known to be right. They are the same ones for every seed of a run.
 
     As plain text, an answer ends where the line does, or at an empty line if one of the examples has several.
     """
@@ -170,7 +174,7 @@ def with_examples(chat: Chat, pool: Pool) -> Chat:
             break
         problem = pool.problem(key(i))
         if answer := _answer(problem):
-            found.setdefault(problem.id, (question_of(problem), answer))
+            found.setdefault(problem.id, (asked(problem), answer))
     if len(found) < chat.shots:
         raise ConfigError(
             f"chat.shots is {chat.shots}, and only {len(found)} different problems with a known answer were found in "
@@ -180,12 +184,6 @@ def with_examples(chat: Chat, pool: Pool) -> Chat:
     lines = any("\n" in answer for _, answer in pairs)
     stop = chat.stop or ((("\n\n",) if lines else ("\n",)) if chat.template == "none" else ())
     return dataclasses.replace(chat, examples=json.dumps(pairs), stop=stop)
-
-
-def question_of(problem: Problem) -> str:
-    """What a problem asks, without what stands before it: its prompt, or the last message of it."""
-    prompt = problem.prompt
-    return prompt if isinstance(prompt, str) else text_of(prompt[-1].get("content") or "")
 
 
 def _answer(problem: Problem) -> str:

@@ -10,7 +10,6 @@ import numpy as np
 
 from assay.tasks.said import MOST, gives_number
 from assay.tasks.task import Solution, Spec, Task
-from assay.tasks.words import BRIEFLY
 from assay.types import Verdict
 
 Ranges = Mapping[int, tuple[range, range]]
@@ -64,7 +63,7 @@ def _canonical(spec: Spec) -> str:
 
 def _times(spec: Spec) -> str:
     first, second = spec["terms"]
-    return f"What is {first} times {second}? {BRIEFLY}"
+    return f"What is {first} times {second}?"
 
 
 def _sum(spec: Spec) -> str:
@@ -91,6 +90,7 @@ TIMES = Task(
     solve=lambda spec: Solution(str(math.prod(spec["terms"]))),
     check=lambda spec, text: _checked(spec, text, math.prod(spec["terms"])),
     unmarked=True,
+    manner="Answer with the result only.",
 )
 SUMS = Task(
     name="sums",

@@ -49,7 +49,7 @@ def _canonical(spec: Spec) -> str:
 
 def _natural(spec: Spec) -> str:
     *first, last = [f'"{key}" is {json.dumps(value)}' for key, value in spec["fields"].items()]
-    return f"Write a JSON object in which {', '.join(first)} and {last}. Answer with the JSON only."
+    return f"Write a JSON object in which {', '.join(first)} and {last}."
 
 
 def _solve(spec: Spec) -> Solution:
@@ -107,4 +107,5 @@ OBJECT = Task(
     solve=_solve,
     check=_check,
     unmarked=True,
+    manner="Answer with the JSON only.",
 )

@@ -54,7 +54,7 @@ def _canonical(spec: Spec) -> str:
 
 
 def _natural(spec: Spec) -> str:
-    return f"Write one sentence that uses these words: {', '.join(spec['words'])}. Answer with the sentence only."
+    return f"Write one sentence that uses these words: {', '.join(spec['words'])}."
 
 
 def _solve(spec: Spec) -> Solution:
@@ -129,6 +129,7 @@ def _task(name: str, tag: str, rules: str, keeps: Callable[[Spec, str], bool], f
         solve=_solve,
         check=lambda spec, text: _checked(spec, text, keeps),
         unmarked=True,
+        manner="Answer with the sentence only.",
     )
 
 

@@ -102,6 +102,7 @@ class Task:
     hardening: Hardening | None = None  # how its problems become harder, for `harder:NAME`
     seconds: float = 0.0  # of the processor, that judging an answer may take in all; 0: a checker of ours, at once
     unmarked: bool = False  # in natural wording the whole response is the answer, for questions in everyday words
+    manner: str = ""  # said after a question in natural wording: how to answer, which worked examples show too
     externals: tuple[str, ...] = ()  # the foreign programs that judge its answers: names of `assay.externals.EXTERNALS`
 
     def split_of(self, spec: Spec) -> Split:
@@ -144,7 +145,8 @@ class Task:
         if wording == "compact":
             question, worked = self.compact(spec), compact_text(solution)
         else:
-            question, worked = self.natural(spec), self._written(solution)
+            question = " ".join(filter(None, (self.natural(spec), self.manner)))
+            worked = self._written(solution)
         return Problem(
             task=self.name,
             prompt=question if self.picture is None else showing(self.picture(spec), question),

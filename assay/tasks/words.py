@@ -18,7 +18,6 @@ from assay.tasks.task import Solution, Spec, Split, Task
 from assay.tasks.vocabulary import CAPITAL, KIND, NAMES, OPPOSITE, PAST, PLURAL, Questions
 from assay.types import Verdict
 
-BRIEFLY = "Answer with the result only."
 EIGHT: tuple[Split, ...] = ("train",) * 5 + ("valid",) + ("test",) * 2
 """The splits of eight questions that follow each other in a list."""
 DENIALS = frozenset(["no", "not", "nor", "neither", "never", "none", "t"])  # with the rest of "isn't"
@@ -70,7 +69,7 @@ def _canonical(spec: Spec) -> str:
 
 
 def _natural(spec: Spec) -> str:
-    return f"{_kind(spec).asks.format(spec['word'])} {BRIEFLY}"
+    return _kind(spec).asks.format(spec["word"])
 
 
 def _solve(spec: Spec) -> Solution:
@@ -110,4 +109,5 @@ WORDS = Task(
     check=_check,
     split=_split,
     unmarked=True,
+    manner="Answer with the result only.",
 )
