@@ -93,6 +93,14 @@ def pointers(arrays: list[Tensor | None]) -> ctypes.Array:
     return (c_void_p * len(arrays))(*(pointer(a) for a in arrays))
 
 
+def give_back() -> None:
+    """Returns to the system what the C library holds of memory that was freed: matrices that come and go leave holes of
+    some hundred megabytes between those that stay. Other C libraries than glibc have no such call, and need none.
+    """
+    if (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)) is not None:
+        trim(0)
+
+
 def load(path: Path) -> ctypes.CDLL:
     """The shared library, with the argument and result types of its functions declared."""
     library = ctypes.CDLL(str(path))

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from assay.engine.native.library import Core
+from assay.engine.native.library import Core, give_back
 from assay.engine.torch.linear import unfold
 from assay.engine.torch.lowrank import LowRank, gradient_of
 from assay.engine.torch.network import rotations
@@ -157,6 +157,7 @@ class Weights:
                 list(pool.map(pack, range(len(stacks)), stacks))
         if self.model.lora is not None:
             self.core.take_adapters([stack.adapter() for stack in stacks])
+        give_back()
 
     @torch.no_grad()
     def table(self) -> list[Tensor | None]:
