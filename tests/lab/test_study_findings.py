@@ -131,12 +131,15 @@ def test_a_report_says_whose_learning_rates_the_arms_have() -> None:
         return next(note for note in found.notes if "earning rates" in note)
 
     own = {"grpo": Arm("grpo"), "other": Arm("grpo")}
-    assert told(own) == "Learning rates are those of the recipes. Nobody tuned them."
+    assert told(own) == "Learning rates are those that the profile laptop gives the recipes. Nobody tuned them."
     assert told(own, **{"scale.learning_rate": "1e-4"}) == (
         "The study sets the learning rates: 1e-4 for grpo and other. Nobody tuned them."
     )
     one = {"grpo": Arm("grpo"), "other": Arm("grpo", {"scale.learning-rate": "2e-4"})}
-    assert told(one) == "The study sets the learning rates: 2e-4 for other; grpo as in the recipe. Nobody tuned them."
+    assert (
+        told(one)
+        == "The study sets the learning rates: 2e-4 for other; grpo as the profile laptop has it. Nobody tuned them."
+    )
 
 
 @pytest.mark.parametrize(

@@ -350,9 +350,9 @@ def _rates(study: Study) -> str:
         settings = {key.replace("_", "-"): value for key, value in {**study.settings, **arm.settings}.items()}
         given.setdefault(settings.get(RATE, ""), []).append(name)
     if list(given) == [""]:
-        return "Learning rates are those of the recipes."
+        return f"Learning rates are those that the profile {study.profile} gives the recipes."
     told = [f"{rate} for {_few(arms)}" for rate, arms in given.items() if rate]
-    own = [f"{_few(given[''])} as in the recipe"] if "" in given else []
+    own = [f"{_few(given[''])} as the profile {study.profile} has it"] if "" in given else []
     return f"The study sets the learning rates: {'; '.join([*told, *own])}."
 
 
