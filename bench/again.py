@@ -24,24 +24,14 @@ from pathlib import Path
 from typing import Any
 
 from assay.engine.footprint import Work, budget
-from assay.policy.config import PolicyConfig
+from assay.run.pretrained import SMOLLM2
 from bench import kept
 from bench.machine import describe, load
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "bench" / "results"
 NAME = "again"
-SHAPE = PolicyConfig(
-    family="llama",
-    vocab=49_152,
-    hidden=576,
-    layers=30,
-    heads=9,
-    kv_heads=3,
-    head_dim=64,
-    ffn=1536,
-    context=8192,
-)
+SHAPE = SMOLLM2.shape
 GROUPS, SAMPLES, PROMPT, ANSWER = 8, 8, 46, 24
 STEPS = 2
 CACHE = 512 << 20
