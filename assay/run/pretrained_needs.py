@@ -15,7 +15,7 @@ from assay.engine.footprint import parameters
 from assay.errors import AssayError, ConfigError
 from assay.host.files import read_json
 from assay.policy.chat import OURS
-from assay.policy.conversation import Chat
+from assay.policy.conversation import Chat, require_shots
 from assay.policy.messages import text_of
 from assay.rng import Key
 from assay.run.bases import BASES, resolved
@@ -140,6 +140,7 @@ def _value(record: Any, path: str) -> Any:
     return record
 
 
+IN_VAIN = 1000  # problems that are drawn without finding one more, before there are said to be no more
 ANSWERED = 8  # problems whose answers must be known where examples are to be drawn
 ROOM, SHARE, UNKNOWN = 24, 3, 256  # tokens to say it in a sentence; characters a token; a solution that is not known
 
@@ -164,22 +165,32 @@ def with_examples(chat: Chat, pool: Pool) -> Chat:
     """
     if not chat.shots or chat.examples:
         return chat
-    key, found = Key("shots"), dict[str, tuple[str, str]]()
-    for i in range(100 * chat.shots):
-        if len(found) == chat.shots:
-            break
-        problem = pool.problem(key(i))
-        if answer := _answer(problem):
-            found.setdefault(problem.id, (question_of(problem), answer))
-    if len(found) < chat.shots:
-        raise ConfigError(
-            f"chat.shots is {chat.shots}, and only {len(found)} different problems with a known answer were found in "
-            "the training split: take fewer, or give them as chat.examples FILE.json."
-        )
-    pairs = list(found.values())
+    pairs = _pairs(chat.shots, pool, "chat.shots")
     lines = any("\n" in answer for _, answer in pairs)
     stop = chat.stop or ((("\n\n",) if lines else ("\n",)) if chat.template == "none" else ())
     return dataclasses.replace(chat, examples=json.dumps(pairs), stop=stop)
+
+
+def require_examples(shots: int, pool: Pool) -> None:
+    """Refuses an exam with examples of which the pool has too few."""
+    require_shots("evaluation.shots", shots)
+    _pairs(shots, pool, "evaluation.shots")
+
+
+def _pairs(count: int, pool: Pool, setting: str) -> list[tuple[str, str]]:
+    """So many different problems of the training split with their answers; `setting` asks for them."""
+    key, found, drawn, new = Key("shots"), dict[str, tuple[str, str]](), 0, 0
+    while len(found) < count:
+        if drawn - new >= IN_VAIN:
+            more = " or give them as chat.examples FILE.json" if setting == "chat.shots" else " or 0"
+            raise ConfigError(
+                f"{setting} is {count}, and only {len(found)} different problems with a known answer were found in the "
+                f"training split: take fewer,{more}."
+            )
+        problem, drawn = pool.problem(key(drawn)), drawn + 1
+        if (answer := _answer(problem)) and problem.id not in found:
+            found[problem.id], new = (question_of(problem), answer), drawn
+    return list(found.values())
 
 
 def question_of(problem: Problem) -> str:

