@@ -202,8 +202,6 @@ def open_dialogue(
     check_sampling(max_new=max_new, temperature=temperature, top_p=top_p)
     run = origin(model)
     policy, engine = open_engine(model, system=system, precision=precision)
-    if system is not None:
-        policy.tokenizer.require_system()
     if max_new is None:
         usual = LONG if run is None else run.experiment.recipe.scale.max_new
         max_new = min(usual, max(1, engine.context // 2))

@@ -45,6 +45,7 @@ def open_engine(model: str, *, system: str | None = None, precision: Precision =
     if system is not None:
         chat = dataclasses.replace(policy.tokenizer.chat, system=system)
         policy = dataclasses.replace(policy, tokenizer=policy.tokenizer.speaking(chat))
+        policy.tokenizer.require_system()
     device = device_of("auto")
     engine = engine_of(policy.transformer, "auto", device, precision).engine(
         policy.transformer,

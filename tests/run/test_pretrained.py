@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import resource
 import shutil
 import subprocess
 import threading
+import warnings
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,11 +17,15 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import torch
+from engine_cases import naive_logits
 from gguf_files import model
-from small_runs import Shell, train_line
+from small_runs import GRADED, Shell, train_line
 
 from assay.errors import AssayError, StorageError
 from assay.host.cache import cache_folder
+from assay.host.space import Room
+from assay.lab.dialogue import open_dialogue
 from assay.policy import Policy, config_from_hf, fingerprint, load_policy
 from assay.policy.gguf import convert, sha256_of
 from assay.policy.provenance import Provenance, provenance_of
@@ -123,6 +129,16 @@ def test_a_cache_that_cannot_be_written_is_told_with_the_way_out(
     assert "Set ASSAY_CACHE to a folder that you may write to" in reply.err
 
 
+def test_a_run_that_does_not_fit_is_refused_before_the_weights_are_read(
+    file: Path, tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("assay.run.memory_plan.room_of", lambda device: Room(1 << 20, "in this machine"))
+    monkeypatch.setattr("assay.policy.checkpoint.load_weights", lambda *_, **__: pytest.fail("the weights are read"))
+    reply = shell(*train_line(file, tmp_path / "run"))
+    assert reply.code == 78 and re.search(r"this run would need .* and 0\.00 GiB are free in this machine", reply.err)
+    assert re.search(r"[Ww]ith machine\.micro_tokens \d+", reply.err) and not (tmp_path / "run").exists()
+
+
 @contextmanager
 def files_of_at_most(size: int) -> Iterator[None]:
     """Files that may not grow stand for a full disk."""
@@ -152,13 +168,72 @@ def test_a_run_trains_on_a_file_and_its_copies_keep_the_provenance(
     file: Path, tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    line = train_line(Path(file.name), tmp_path / "run", "--json", "--wording", "compact")
-    assert shell(*line).code == 0
+    rate = ("--scale.learning-rate", "0.05", "--reward", "graded.py:graded", "--cut", "scored")
+    (tmp_path / "graded.py").write_text(GRADED)
+    line = train_line(Path(file.name), tmp_path / "run", "--json", "--wording", "compact", "--lora", "2", *rate)
+    reply = shell(*line)
+    assert reply.code == 0, reply.err
     document = json.loads((tmp_path / "run" / "run.json").read_text())
     assert document["experiment"]["model"] == str(file)  # so that it is found from any folder
-    reply = shell("export", tmp_path / "run", tmp_path / "exported", "--json")
-    assert reply.code == 0
-    assert json.loads((tmp_path / "exported" / "assay_provenance.json").read_text())["restored"] == "restored from Q4_1"
+    known, digest = document["provenance"], document["identity"]["weights"]
+    assert (known["licence"], known["restored"], known["citation"]) == (
+        "apache-2.0",
+        "restored from Q4_1",
+        "a page about it",
+    )
+    assert digest == fingerprint(load_policy(bases.locate(str(file)))) and known["sha256"] == sha256_of(file)
+    assert shell("export", tmp_path / "run", tmp_path / "apart").code == 0
+    assert shell("export", tmp_path / "run", tmp_path / "merged", "--merge").code == 0
+    for folder in (tmp_path / "run", tmp_path / "apart", tmp_path / "merged"):
+        if folder.name != "run":
+            assert provenance_of(folder) == Provenance(**known)
+        told = (folder / "README.md").read_text()
+        assert "Tiny, restored from Q4_1: they are not the weights that its authors published" in told
+        for text in ("| licence | apache-2.0 |", "| cite | a page about it |", f"| fingerprint | {digest} |"):
+            assert text in told
+        assert (
+            f"| sha256 of this file | {sha256_of(file)} |" in told and "license of the base model (apache-2.0)" in told
+        )
+    require_alike(tmp_path)
+
+
+def require_alike(folder: Path) -> None:
+    """Exports of a run, its adapter apart and merged, are to `transformers` and `peft` the policy that they are to us:
+    prompts to the token, logits nearly, greedy answers to the token.
+    """
+    transformers, peft = pytest.importorskip("transformers"), pytest.importorskip("peft")
+    load = {"apart": peft.AutoPeftModelForCausalLM, "merged": transformers.AutoModelForCausalLM}
+    base = load_policy(bases.locate(str(folder / "tiny.gguf")))
+    for name, theirs in load.items():
+        policy = load_policy(folder / name)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder / name)
+        with warnings.catch_warnings():  # of theirs, about each other
+            warnings.simplefilter("ignore")
+            model = theirs.from_pretrained(folder / name, dtype=torch.float32).eval()
+        for prompt in ("12 + 34", "the end of it"):
+            said = [{"role": "user", "content": prompt}]
+            ids = tokenizer.apply_chat_template(said, add_generation_prompt=True, return_dict=False)
+            assert policy.tokenizer.render(said).tolist() == ids
+            row = torch.tensor([ids])
+            ours, untrained = (naive_logits(one.transformer, row[0].numpy()).detach() for one in (policy, base))
+            torch.testing.assert_close(model(row).logits[0].detach(), ours, atol=1e-4, rtol=1e-4)
+            assert (ours - untrained).abs().max() > 1e-2, "training has changed it"
+            greedy = model.generate(row, max_new_tokens=12, do_sample=False)[0, len(ids) :].tolist()
+            with open_dialogue(str(folder / name), max_new=12, temperature=0.0, precision="fp32") as dialogue:
+                turn = dialogue.ask(prompt, lambda piece: False)
+            assert turn.answer == tokenizer.decode(greedy, skip_special_tokens=True) and turn.tokens == len(greedy)
+
+
+def test_a_model_that_was_fetched_or_converted_is_exported_with_a_card(
+    file: Path, tmp_path: Path, shell: Shell, tiny: pretrained.Pretrained
+) -> None:
+    assert shell("get", "tiny", "--from", file, "--quiet").code == 0
+    for name in ("tiny", str(file)):
+        reply = shell("export", name, tmp_path / f"{len(name)}", "--json")
+        told = (tmp_path / f"{len(name)}" / "README.md").read_text()
+        assert reply.document["card"] and told.startswith("---\nlibrary_name: transformers\n")
+        for text in ("Tiny-Instruct, restored from Q4_1", tiny.citation, "| licence | Apache-2.0 |", tiny.fingerprint):
+            assert text in told
 
 
 def test_the_name_that_transformers_gives_to_a_converted_model_is_ignored() -> None:
