@@ -20,7 +20,7 @@ import pytest
 import torch
 from engine_cases import naive_logits
 from gguf_files import model
-from small_runs import GRADED, Shell, train_line
+from small_runs import GRADED, Shell, program, train_line
 
 from assay.errors import AssayError, StorageError
 from assay.host.cache import cache_folder
@@ -234,6 +234,44 @@ def test_a_model_that_was_fetched_or_converted_is_exported_with_a_card(
         assert reply.document["card"] and told.startswith("---\nlibrary_name: transformers\n")
         for text in ("Tiny-Instruct, restored from Q4_1", tiny.citation, "| licence | Apache-2.0 |", tiny.fingerprint):
             assert text in told
+
+
+SEVERAL = """
+import json, sys
+from assay.cli.main import main
+
+print(json.dumps([main(line) for line in json.load(sys.stdin)]))
+"""
+
+
+@pytest.mark.slow
+def test_a_model_of_the_hub_is_taken_from_its_cache_and_one_that_is_not_there_is_told(
+    file: Path, tmp_path: Path
+) -> None:
+    """A folder in the layout of the Hub's cache stands for a download; without a network, and with a closed port."""
+    pytest.importorskip("huggingface_hub")
+    hub = tmp_path / "hf" / "hub" / "models--owner--tiny"
+    convert(file, hub / "snapshots" / "0123abcd")
+    (hub / "refs").mkdir()
+    (hub / "refs" / "main").write_text("0123abcd")
+    run, out = str(tmp_path / "run"), str(tmp_path / "out")
+    line = train_line(Path("owner/tiny"), tmp_path / "run", "--lora", "2", "--quiet", "--wording", "compact")
+    line[line.index("--steps") + 1] = "1"
+    lines = [line, ["resume", run, "--steps", "2", "--quiet"], ["sample", run, "12"], ["export", run, out]]
+    lines += [["sample", "owner/none", "12"]]
+    offline = {"HF_HOME": str(tmp_path / "hf"), "HF_HUB_OFFLINE": "1"}
+    done = program(["-c", SEVERAL], given=json.dumps(lines), **offline)
+    assert json.loads(done.stdout.splitlines()[-1]) == [0, 0, 0, 0, 69], done.stderr
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert 'base_model: "owner/tiny"' in card and "Tiny, restored from Q4_1" in card
+    assert json.loads((tmp_path / "out" / "adapter_config.json").read_text())["base_model_name_or_path"] == "owner/tiny"
+    shut = program(
+        ["-c", SEVERAL], given=json.dumps(lines[-1:]), HF_HOME=str(tmp_path), HF_ENDPOINT="http://127.0.0.1:9"
+    )
+    for said in (done.stderr, shut.stderr):
+        assert "there is no folder owner/none, and the Hugging Face Hub did not give a model of that name" in said
+        assert "Check the name and the network, or download the model and give its folder" in said
+    assert "Connection refused" in shut.stderr and json.loads(shut.stdout) == [69]
 
 
 def test_the_name_that_transformers_gives_to_a_converted_model_is_ignored() -> None:
