@@ -111,7 +111,10 @@ def copy_of(run: Path, target: Path) -> Path:
     return target
 
 
-def program(arguments: Sequence[str], **environment: str) -> subprocess.CompletedProcess[str]:
-    """A fresh interpreter of the same version, with the repository on its path."""
+def program(
+    arguments: Sequence[str], *, given: str | None = None, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """A fresh interpreter of the same version, with the repository on its path, and `given` on its standard input."""
     env = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"} | environment
-    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, env=env, check=False)
+    line = [sys.executable, *arguments]
+    return subprocess.run(line, capture_output=True, text=True, env=env, check=False, input=given)

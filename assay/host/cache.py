@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from assay.errors import StorageError
+
 
 def cache_folder() -> Path:
     """`$ASSAY_CACHE`, or `assay` in the user's cache folder."""
@@ -26,7 +28,13 @@ def state_folder() -> Path:
 @contextmanager
 def locked(target: Path) -> Iterator[None]:
     """Holds the lock of a folder of the cache while it is made: of several processes one makes it."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with (target.parent / f".{target.name}.lock").open("w") as lock:
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        lock = (target.parent / f".{target.name}.lock").open("w")
+    except OSError as error:
+        raise StorageError(
+            f"the cache cannot be written: {error}. Set ASSAY_CACHE to a folder that you may write to."
+        ) from error
+    with lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

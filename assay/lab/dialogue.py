@@ -9,9 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from assay.errors import ConfigError, DataError, UsageError
+from assay.errors import DataError, UsageError
 from assay.lab.sample import check_sampling, open_engine
 from assay.rng import Key
 from assay.run.ancestry import origin
@@ -75,7 +73,7 @@ class Dialogue:
     def instruct(self, system: str) -> None:
         """Gives another system message, which is read from the next question on; "" takes it away."""
         changed = self.tokenizer.speaking(dataclasses.replace(self.tokenizer.chat, system=system))
-        require_system(changed)
+        changed.require_system()
         self.tokenizer = changed
 
     def ask(self, question: str, said: Said) -> Turn:
@@ -187,17 +185,6 @@ def stops_of(tokenizer: Tokenizer) -> tuple[str, ...]:
     return (*tokenizer.stops, *((NEXT_TURN,) if tokenizer.template is None else ()))
 
 
-def require_system(tokenizer: Tokenizer) -> None:
-    """Raises an error for a system message that the chat template refuses, or leaves out."""
-    question = [{"role": "user", "content": ""}]
-    silent = tokenizer.speaking(dataclasses.replace(tokenizer.chat, system=""))
-    if tokenizer.chat.system and np.array_equal(tokenizer.render(question), silent.render(question)):
-        raise ConfigError(
-            "the chat template leaves the system message out, so that the model would never read it: say it in the "
-            "first question."
-        )
-
-
 @contextmanager
 def open_dialogue(
     model: str,
@@ -215,8 +202,6 @@ def open_dialogue(
     check_sampling(max_new=max_new, temperature=temperature, top_p=top_p)
     run = origin(model)
     policy, engine = open_engine(model, system=system, precision=precision)
-    if system is not None:
-        require_system(policy.tokenizer)
     if max_new is None:
         usual = LONG if run is None else run.experiment.recipe.scale.max_new
         max_new = min(usual, max(1, engine.context // 2))

@@ -18,12 +18,14 @@ def export(model: str, folder: Path, *, merge: bool = False) -> Path | None:
     """Writes a model to a new folder that `transformers`, `peft` and vLLM can load; returns the path of its card.
 
     `model` is a run (its last checkpoint), a checkpoint of a run, a base or a model folder. For a run a model card is
-    written; the card of a model folder is copied. Without either the result is None.
+    written; the card of a model folder is copied, or one is made of what is known of its weights. Without any of these
+    the result is None.
     """
-    from assay.policy import load_policy, save_policy
+    from assay.policy import fingerprint, load_policy, save_policy
+    from assay.policy.provenance import provenance_in
     from assay.run.ancestry import origin
     from assay.run.bases import locate
-    from assay.view.card import NAME, write_card
+    from assay.view.card import NAME, base_card, write_card
 
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"{folder} exists already; name a new or empty folder.")
@@ -37,6 +39,9 @@ def export(model: str, folder: Path, *, merge: bool = False) -> Path | None:
         return write_card(run.path, folder, step=step, merged=merge)
     if (Path(place) / NAME).is_file():
         return Path(shutil.copyfile(Path(place) / NAME, folder / NAME))
+    if (known := provenance_in(policy.tokenizer.files, model)) is not None:
+        (folder / NAME).write_text(base_card(known, fingerprint(policy)))
+        return folder / NAME
     return None
 
 

@@ -40,11 +40,14 @@ def open_engine(model: str, *, system: str | None = None, precision: Precision =
     from assay.policy import load_policy
 
     policy = load_policy(locate(model))
-    if system is None and (run := origin(model)) is not None:
+    given = system is not None
+    if not given and (run := origin(model)) is not None:
         system = run.system or None
     if system is not None:
         chat = dataclasses.replace(policy.tokenizer.chat, system=system)
         policy = dataclasses.replace(policy, tokenizer=policy.tokenizer.speaking(chat))
+        if given:
+            policy.tokenizer.require_system()
     device = device_of("auto")
     engine = engine_of(policy.transformer, "auto", device, precision).engine(
         policy.transformer,

@@ -123,6 +123,8 @@ class PolicyConfig:
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name} must be at least 1, not {getattr(self, name)}.")
         _require_finite("config", self)
+        if self.norm_eps < 0:
+            raise ConfigError(f"norm_eps must be at least 0, not {self.norm_eps}.")
         if self.heads % self.kv_heads:
             raise ConfigError(f"heads ({self.heads}) must be a multiple of kv_heads ({self.kv_heads}).")
         if self.head_dim % 2:

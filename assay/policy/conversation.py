@@ -20,6 +20,7 @@ from assay.policy.messages import text_of
 FILE = "assay_chat.json"
 Thinking = Literal["template", "on", "off"]
 Template = Literal["model", "none"]
+MOST_SHOTS = 256  # worked examples that are drawn
 MARK = "Answer:"  # before an answer in plain text; worked solutions in natural wording may begin with it
 
 
@@ -70,11 +71,11 @@ def resolved(chat: Chat) -> Chat:
     """The settings with the files of tools and examples read into them, so that the run does not depend on files that
     may change, and with the ends of lines in `stop`.
     """
+    _require_unicode(chat)
     stop = tuple(text.replace("\\n", "\n").replace("\\t", "\t") for text in chat.stop)
     if not all(stop):
         raise ConfigError("chat.stop: an empty text would end every answer before it begins; leave it out.")
-    if chat.shots < 0:
-        raise ConfigError(f"chat.shots must be at least 0, not {chat.shots}.")
+    require_shots("chat.shots", chat.shots)
     tools, examples = _listed("tools", chat.tools), _listed("examples", chat.examples)
     if not all(isinstance(tool, Mapping) for tool in tools or ()):
         raise ConfigError("chat.tools must be a list of tool schemas, each a JSON object.")
@@ -83,6 +84,21 @@ def resolved(chat: Chat) -> Chat:
             raise ConfigError(f"chat.examples must be a list of [question, answer], both texts, not {one!r:.80}.")
     lists = {name: json.dumps(found) for name, found in (("tools", tools), ("examples", examples)) if found is not None}
     return dataclasses.replace(chat, stop=stop, **lists)
+
+
+def require_shots(name: str, shots: int) -> None:
+    if not 0 <= shots <= MOST_SHOTS:
+        raise ConfigError(f"{name} must be from 0 to {MOST_SHOTS}, not {shots}.")
+
+
+def _require_unicode(chat: Chat) -> None:
+    """Refuses a text with half of a surrogate pair: bytes of a command line that are no text become such halves."""
+    for name, value in dataclasses.asdict(chat).items():
+        for text in value if isinstance(value, tuple) else (value,):
+            try:
+                str(text).encode()
+            except UnicodeEncodeError as error:
+                raise ConfigError(f"chat.{name} is no text in UTF-8: {error}. Remove the character.") from None
 
 
 def _listed(name: str, given: str) -> list[Any] | None:

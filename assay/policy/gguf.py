@@ -18,17 +18,19 @@ from typing import Any
 import numpy as np
 
 from assay.errors import ConfigError, DataError, StorageError
+from assay.host.terminal import plain
 from assay.policy.config import Family, PolicyConfig, Rope, parameters
 from assay.policy.gguf_file import GGUF, Stored, is_gguf, read_gguf
 from assay.policy.gguf_tokenizer import GgufTokenizer
 from assay.policy.hf_config import config_to_hf
 from assay.policy.provenance import FILE, Provenance
 
-__all__ = ["FORMAT", "convert", "is_gguf", "read_gguf", "sha256_of", "shape_of", "weights"]
+__all__ = ["FORMAT", "convert", "described", "is_gguf", "read_gguf", "sha256_of", "shape_of", "weights"]
 
 FORMAT = 1  # of the folders that are written; another number means that a cache of older ones is not read
 FAMILIES: tuple[Family, ...] = ("llama", "qwen2")
 LARGEST = 1 << 31  # of a size in the metadata
+LONGEST = 200  # characters of what a file says of its name, licence and source
 
 _SIZES = {
     "hidden": "embedding_length",
@@ -74,11 +76,7 @@ def convert(path: Path, folder: Path, *, about: Provenance | None = None) -> Pro
 
     `about` is what is known of the file beside what it says itself; its texts win over those of the file.
     """
-    file = read_gguf(path)
-    config = shape_of(file)
-    tokenizer = GgufTokenizer(file.metadata, str(path))
-    if len(tokenizer.tokens) > config.vocab:
-        raise DataError(f"{path} has {len(tokenizer.tokens):,} tokens and embeds {config.vocab:,}.")
+    file, config, tokenizer = described(path)
     known = _provenance(file, about)
     ids = tokenizer.ids()
     files = tokenizer.files(context=config.context)
@@ -96,10 +94,23 @@ def convert(path: Path, folder: Path, *, about: Provenance | None = None) -> Pro
         _write_weights(scratch / "model.safetensors", file, config)
         scratch.rename(folder)
     except OSError as error:
-        raise StorageError(f"the model of {path} could not be written to {folder}: {error}") from error
+        raise StorageError(
+            f"the model of {path} could not be written to {folder}: {error}. Nothing of it was left there. Make room, "
+            "or set ASSAY_CACHE to a folder on a larger disk."
+        ) from error
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     return known
+
+
+def described(path: Path) -> tuple[GGUF, PolicyConfig, GgufTokenizer]:
+    """The header of a file, the shape and the tokenizer. What is not read here is refused before its numbers are."""
+    file = read_gguf(path)
+    config = shape_of(file)
+    tokenizer = GgufTokenizer(file.metadata, str(path))
+    if len(tokenizer.tokens) > config.vocab:
+        raise DataError(f"{path} has {len(tokenizer.tokens):,} tokens and embeds {config.vocab:,}.")
+    return file, config, tokenizer
 
 
 def require_disk(folder: Path, size: int) -> None:
@@ -125,26 +136,31 @@ def shape_of(file: GGUF) -> PolicyConfig:
     if sizes["layers"] > len(file.tensors):
         raise DataError(f"{place} would have {sizes['layers']:,} layers, and holds {len(file.tensors):,} tensors.")
     heads = sizes["heads"]
+    if sizes["hidden"] < heads:
+        raise DataError(f"{place}: {heads:,} heads share embeddings of {sizes['hidden']:,} numbers; each needs one.")
     head_dim = _size(own, "attention.key_length", place, sizes["hidden"] // heads)
     for name in ("attention.value_length", "rope.dimension_count"):
         if (other := _size(own, name, place, head_dim)) != head_dim:
             raise ConfigError(f"{place}: {name} is {other:,} and a head has {head_dim:,} numbers; they must be equal.")
     embedding = file.tensors.get("token_embd.weight")
-    config = PolicyConfig(
-        family=family,
-        hidden=sizes["hidden"],
-        layers=sizes["layers"],
-        heads=heads,
-        ffn=sizes["ffn"],
-        context=sizes["context"],
-        vocab=1 if embedding is None else embedding.shape[0],
-        kv_heads=_size(own, "attention.head_count_kv", place, heads),
-        head_dim=head_dim,
-        rope=Rope(theta=_number(own, "rope.freq_base", place, 10000.0)),
-        norm_eps=_number(own, "attention.layer_norm_rms_epsilon", place),
-        tied=HEAD not in file.tensors,
-        attention_bias=family == "qwen2",
-    )
+    try:
+        config = PolicyConfig(
+            family=family,
+            hidden=sizes["hidden"],
+            layers=sizes["layers"],
+            heads=heads,
+            ffn=sizes["ffn"],
+            context=sizes["context"],
+            vocab=1 if embedding is None else embedding.shape[0],
+            kv_heads=_size(own, "attention.head_count_kv", place, heads),
+            head_dim=head_dim,
+            rope=Rope(theta=_number(own, "rope.freq_base", place, 10000.0)),
+            norm_eps=_number(own, "attention.layer_norm_rms_epsilon", place),
+            tied=HEAD not in file.tensors,
+            attention_bias=family == "qwen2",
+        )
+    except ConfigError as error:
+        raise ConfigError(f"{place} describes a model that there cannot be: {error}") from None
     _check_tensors(file.tensors, config, place)
     return config
 
@@ -250,7 +266,7 @@ def _write_weights(path: Path, file: GGUF, config: PolicyConfig) -> None:
 def _provenance(file: GGUF, about: Provenance | None) -> Provenance:
     kinds = Counter(tensor.kind for tensor in file.tensors.values())
     most = max(kinds, key=lambda kind: (kind.quantised, kinds[kind], kind.name))
-    text = {name: str(value) for name, value in file.metadata.items() if isinstance(value, str)}
+    text = {name: _line(value) for name, value in file.metadata.items() if isinstance(value, str)}
     found = Provenance(
         name=text.get("general.name", ""),
         licence=text.get("general.license", ""),
@@ -261,6 +277,11 @@ def _provenance(file: GGUF, about: Provenance | None) -> Provenance:
     )
     given = {} if about is None else {name: value for name, value in dataclasses.asdict(about).items() if value}
     return dataclasses.replace(found, **given)
+
+
+def _line(text: str) -> str:
+    """A stranger's text as one line that a person can read: it stands in messages and on cards."""
+    return plain(" ".join(text.split())[:LONGEST])
 
 
 def sha256_of(path: Path) -> str:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from assay.errors import StorageError
-from assay.host.files import read_json
+from assay.host.files import parse_json, read_json
 
 FILE = "assay_provenance.json"
 
@@ -39,10 +41,23 @@ class Provenance:
 
 def provenance_of(folder: Path) -> Provenance | None:
     """What a model folder says of its weights; None if it says nothing."""
-    if not (folder / FILE).exists():
+    return stored(read_json(folder / FILE), str(folder / FILE)) if (folder / FILE).exists() else None
+
+
+def provenance_in(files: Mapping[str, bytes], place: str) -> Provenance | None:
+    """What the files beside a model's weights say of them; None if they say nothing."""
+    if FILE not in files:
         return None
-    found = read_json(folder / FILE)
+    try:
+        found = parse_json(files[FILE].decode())
+    except ValueError as error:
+        raise StorageError(f"{FILE} of {place} is not JSON: {error}.") from error
+    return stored(found, f"{FILE} of {place}")
+
+
+def stored(found: Any, place: str) -> Provenance:
+    """A record that was read from `place`, which is named where it is none."""
     names = {field.name for field in dataclasses.fields(Provenance)}
     if not isinstance(found, dict) or set(found) - names or not all(isinstance(v, str) for v in found.values()):
-        raise StorageError(f"{folder / FILE} should be an object with texts for {', '.join(sorted(names))}.")
+        raise StorageError(f"{place} should be an object with texts for {', '.join(sorted(names))}.")
     return Provenance(**found)

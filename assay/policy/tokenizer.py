@@ -163,6 +163,17 @@ class Tokenizer:
             files[conversation.FILE] = (json.dumps(asdict(chat), indent=2) + "\n").encode()
         return replace(self, chat=chat, files=files)
 
+    def require_system(self) -> None:
+        """Raises an error for a system message of the settings that the chat template refuses, or leaves out."""
+        if not self.chat.system:
+            return
+        question = [{"role": "user", "content": ""}]
+        if np.array_equal(self.render(question), self.speaking(replace(self.chat, system="")).render(question)):
+            raise ConfigError(
+                "the chat template leaves the system message out, so that the model would never read it: say it in the "
+                "first question, and leave --system out."
+            )
+
     def _ids(self, text: str) -> Ids:
         with _NamingFailures(self.place):
             try:

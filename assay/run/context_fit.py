@@ -81,10 +81,12 @@ class Reader(Protocol):
 
 def check_lengths(experiment: Experiment, policy: Reader) -> tuple[Experiment, int, list[str]]:
     """Checks that prompts and completions fit into the context: (experiment, longest prompt in tokens, lines to print).
+    A system message that the model would never read is refused too.
 
     A generated task that does not fit is refused. With rows of data files, whose completions have no known length, the
     returned experiment has a lower `max_new` if the longest prompt demands it, and leaves out rows that do not fit.
     """
+    policy.tokenizer.require_system()
     key, pool, max_new = Key("probe"), asked_of(experiment.recipe, experiment.pool), experiment.recipe.scale.max_new
     context, rows, longest = policy.config.context, data_needs.all_rows(pool), 0
     sentences: list[str] = []

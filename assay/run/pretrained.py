@@ -14,7 +14,7 @@ from assay.errors import UsageError, unknown
 from assay.host.cache import cache_folder, locked
 from assay.host.terminal import say
 from assay.policy.config import PolicyConfig, Rope, parameters
-from assay.policy.gguf import FORMAT, convert, sha256_of
+from assay.policy.gguf import FORMAT, convert, described, sha256_of
 from assay.policy.provenance import Provenance
 
 
@@ -140,7 +140,8 @@ def sweep(target: Path) -> None:
 
 @functools.lru_cache(maxsize=64)
 def _digest(path: Path, size: int, changed: int, number: int) -> str:
-    """The hash of a file, which is read again when its size, time or number differs."""
+    """The hash of a file that can be converted. It is read again when its size, time or number differs."""
+    described(path)
     return sha256_of(path)
 
 

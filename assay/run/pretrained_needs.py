@@ -4,32 +4,24 @@ step. This module does not import torch.
 
 from __future__ import annotations
 
-import dataclasses
-import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from assay.engine.footprint import parameters
-from assay.errors import AssayError, ConfigError
+from assay.errors import AssayError
 from assay.host.files import read_json
 from assay.policy.chat import OURS
-from assay.policy.conversation import Chat
-from assay.policy.messages import text_of
 from assay.rng import Key
 from assay.run.bases import BASES, resolved
 from assay.run.configure import override
 from assay.run.context_fit import PROBE
 from assay.run.experiment import Experiment
 from assay.run.memory_plan import folder_below, is_adapter, shape_of
+from assay.run.worked_examples import answers_known
 from assay.source import Pool
-from assay.tasks import task
-from assay.types import Problem, Request
 from assay.verifiers.answers import Wording
-
-if TYPE_CHECKING:
-    from assay.policy import Tokenizer
 
 LARGE = 10_000_000  # parameters: no model of so many was made here
 BESIDE: dict[str, dict[str, tuple[Any, str]]] = {
@@ -78,7 +70,7 @@ def at_its_profile(experiment: Experiment, asked: Mapping[str, Any]) -> tuple[Ex
     for path, (value, reason) in rules.items():
         if path in asked or _without(path, experiment):
             continue
-        lines.append(f"{path}: {_value(experiment, path)} -> {value} ({reason})")
+        lines.append(f"{path}: {attrgetter(path)(experiment)} -> {value} ({reason})")
         experiment = override(experiment, path, value)
     return experiment, lines
 
@@ -86,59 +78,10 @@ def at_its_profile(experiment: Experiment, asked: Mapping[str, Any]) -> tuple[Ex
 def _without(path: str, experiment: Experiment) -> bool:
     """Whether a run cannot have this: an adapter on an adapter, or examples of problems without known answers."""
     if path == "evaluation.shots":
-        pool = experiment.pool
-        return not all(_answer(pool.problem(Key("shots")(i))) for i in range(ANSWERED))
+        return not answers_known(experiment.pool)
     return path == "lora.rank" and is_adapter(experiment.model)
 
 
-@dataclass(frozen=True)
-class Worked:
-    """An exam with worked examples before each question, as plain text: what a model knows before any training."""
-
-    codec: Tokenizer  # with the texts that end its answers
-    ask: Callable[[list[Request]], list[Request]]  # gives requests their examples
-    longest: int  # tokens of the longest of its prompts
-
-
-def worked(tokenizer: Tokenizer, shots: int, pool: Pool, problems: Sequence[Problem]) -> Worked:
-    """The exam on these problems. Each has examples of its own task and level, with nothing said of how to answer:
-    that is what examples are for. Mixed kinds, or such words beside the examples, make a small model much worse.
-    """
-    chats = {kind: _chat_of(kind, shots, pool) for kind in dict.fromkeys(map(_kind, problems))}
-    ends = ("\n\n",) if any(chat.stop == ("\n\n",) for chat in chats.values()) else ("\n",)
-    codecs = {kind: tokenizer.speaking(dataclasses.replace(chat, stop=ends)) for kind, chat in chats.items()}
-    contexts = {one.id: codecs[_kind(one)].render(_alone(one)) for one in problems}
-
-    def ask(requests: list[Request]) -> list[Request]:
-        return [dataclasses.replace(one, context=contexts[one.problem.id]) for one in requests]
-
-    return Worked(next(iter(codecs.values())), ask, max(map(len, contexts.values())))
-
-
-def _kind(problem: Problem) -> tuple[str, int]:
-    return problem.task, problem.level
-
-
-def _chat_of(kind: tuple[str, int], shots: int, pool: Pool) -> Chat:
-    name, level = kind
-    (share,) = [share for share in pool.shares if share.task == name][:1]
-    levels = (level,) if task(name).rows is None else share.levels
-    alike = dataclasses.replace(pool, shares=(dataclasses.replace(share, levels=levels),))
-    return with_examples(Chat(template="none", shots=shots), alike, asked=_alone)
-
-
-def _alone(problem: Problem) -> str:
-    """What a problem asks, without how to answer."""
-    return question_of(problem).removesuffix(task(problem.task).manner).rstrip()
-
-
-def _value(record: Any, path: str) -> Any:
-    for name in path.split("."):
-        record = getattr(record, name)
-    return record
-
-
-ANSWERED = 8  # problems whose answers must be known where examples are to be drawn
 ROOM, SHARE, UNKNOWN = 24, 3, 256  # tokens to say it in a sentence; characters a token; a solution that is not known
 
 
@@ -152,39 +95,3 @@ def answer_tokens(pool: Pool) -> int:
         return UNKNOWN
     needed = ROOM + max(len(text or "") for text in known) / SHARE
     return 8 * -(-round(needed) // 8)
-
-
-def question_of(problem: Problem) -> str:
-    """What a problem asks, without what stands before it: its prompt, or the last message of it."""
-    prompt = problem.prompt
-    return prompt if isinstance(prompt, str) else text_of(prompt[-1].get("content") or "")
-
-
-def with_examples(chat: Chat, pool: Pool, *, asked: Callable[[Problem], str] = question_of) -> Chat:
-    """The chat settings with the examples that `shots` asks for: other problems of the training split, in the words of
-    `asked`, with the answers that are known to be right. They are the same ones for every seed of a run.
-
-    As plain text, an answer ends where the line does, or at an empty line if one of the examples has several.
-    """
-    if not chat.shots or chat.examples:
-        return chat
-    key, found = Key("shots"), dict[str, tuple[str, str]]()
-    for i in range(100 * chat.shots):
-        if len(found) == chat.shots:
-            break
-        problem = pool.problem(key(i))
-        if answer := _answer(problem):
-            found.setdefault(problem.id, (asked(problem), answer))
-    if len(found) < chat.shots:
-        raise ConfigError(
-            f"chat.shots is {chat.shots}, and only {len(found)} different problems with a known answer were found in "
-            "the training split: take fewer, or give them as chat.examples FILE.json."
-        )
-    pairs = list(found.values())
-    lines = any("\n" in answer for _, answer in pairs)
-    stop = chat.stop or ((("\n\n",) if lines else ("\n",)) if chat.template == "none" else ())
-    return dataclasses.replace(chat, examples=json.dumps(pairs), stop=stop)
-
-
-def _answer(problem: Problem) -> str:
-    return problem.solution or str(problem.spec.get("gold") or "")

@@ -28,8 +28,8 @@ from assay.run.grader import Grader
 from assay.run.live_report import Page
 from assay.run.lost_verdicts import LostVerdicts
 from assay.run.open_exams import rewarding
-from assay.run.pretrained_needs import Worked, question_of
 from assay.run.second_look import SecondLook
+from assay.run.worked_examples import Worked, question_of
 from assay.scoring import bank
 from assay.source import FEWEST, Pool
 from assay.types import Batch, Episode, Problem, Row, Stats

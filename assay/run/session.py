@@ -15,7 +15,8 @@ from assay.host.space import device_of
 from assay.host.terminal import say
 from assay.memory import Memory, columns
 from assay.models import Models
-from assay.policy.conversation import Chat, resolved
+from assay.policy.conversation import resolved
+from assay.policy.provenance import provenance_in
 from assay.recipe import Profile, ProfileChoice, Recipe
 from assay.record.checkpoint import Checkpoint
 from assay.record.folder import Numbered, RunFolder, require_vacant
@@ -31,9 +32,10 @@ from assay.run.experiment import Experiment, check
 from assay.run.grader import Grader, absolute, changes, check_functions, grader_of, require_services, sources
 from assay.run.loading import load_model, open_models, policy_files, set_threads, with_adapter
 from assay.run.memory_plan import Plan, choose_profile, plan_memory, require_memory, shape_of
-from assay.run.pretrained_needs import Worked, at_its_profile, with_examples, worked
+from assay.run.pretrained_needs import at_its_profile
 from assay.run.scaling import at_its_scale, named_at
 from assay.run.trust import Trust, code_of, remember, require_trust
+from assay.run.worked_examples import Worked, require_examples, with_examples, worked
 from assay.source import Pool, check_pool
 from assay.tasks import short
 from assay.tasks.versions import verifier_versions
@@ -86,8 +88,7 @@ def plan(
         experiment = override(experiment, path, value, named=partial(named_at, experiment.recipe.scale, rules))
     experiment = dataclasses.replace(experiment, chat=with_examples(resolved(experiment.chat), experiment.pool))
     check(experiment)
-    if experiment.evaluation.shots:
-        with_examples(Chat(shots=experiment.evaluation.shots), experiment.pool)
+    require_examples(experiment.evaluation.shots, experiment.pool)
     picture_needs.require_sight(experiment)
     attention_needs.require_attention(experiment)
     data_needs.require_solutions(experiment.recipe, experiment.pool)
@@ -144,6 +145,7 @@ def start(
     experiment, longest, lines = check_lengths(experiment, policy)
     for line in lines:
         say(f"  {line}")
+    known = provenance_in(policy.tokenizer.files, experiment.model)
     path = place if isinstance(place, Path) else place.take()
     identity = {name: to_data(getattr(experiment, name)) for name in IDENTITY}
     identity |= {"recipe": experiment.recipe.name, "weights": fingerprint(policy)}
@@ -157,6 +159,7 @@ def start(
         "rewards": sources(judge),
         "code": code_of(experiment.rewards),
         "memory": None if memory is None else as_data(memory.budget),
+        **({} if known is None else {"provenance": dataclasses.asdict(known)}),
         **({"externals": external_needs.versions(externals, {})} if externals else {}),
         "verifiers": external_needs.versions(verifiers_of(experiment.pool), {}),
         **(extra or {}),

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.errors import StorageError
+from assay.policy.provenance import Provenance, stored
 from assay.record import RunFolder, disk
 from assay.tasks.data import is_data
 from assay.tasks.data.several import names_of
@@ -55,8 +56,8 @@ def model_card(run: Path | str, *, step: int | None = None, merged: bool = False
     document, result = folder.document, outcome(run, step=step)
     _require_written(folder)
     adapter = bool(_rank(document["experiment"])) and not merged
-    parts = [_front(document, adapter=adapter), _heading(document, result), _results(result), _training(document)]
-    parts += [*_asking(document["experiment"]), _loading(document, adapter=adapter)]
+    parts = [_front(document, adapter=adapter), _heading(document, result), *_origin(document), _results(result)]
+    parts += [_training(document), *_asking(document["experiment"]), _loading(document, adapter=adapter)]
     if document.get("warnings"):
         items = "\n".join(f"- {sentence}" for sentence in document["warnings"])
         parts.append(f"## Warnings at the start of the run\n\n{items}")
@@ -90,7 +91,10 @@ def _objects(value: Any) -> list[Mapping[str, Any]]:
 def _front(document: Mapping[str, Any], *, adapter: bool) -> str:
     """The front matter in YAML. Strings are written as JSON, which YAML reads as well."""
     experiment = document["experiment"]
-    lines = ["---", "# license: name one before you publish; the license of the base model may restrict your choice"]
+    known = _known(document)
+    of_base = "" if known is None or not known.licence else f" ({_cell(known.licence)})"
+    terms = f"# license: name one before you publish; the license of the base model{of_base} may restrict your choice"
+    lines = ["---", terms]
     if is_hub_id(experiment["model"]):
         lines.append(f"base_model: {json.dumps(experiment['model'])}")
     lines += [
@@ -125,6 +129,33 @@ def _heading(document: Mapping[str, Any], result: Mapping[str, Any]) -> str:
         f"`{_base(experiment)}` after {result['steps']} steps of reinforcement learning with verifiable rewards{how}. "
         f"Method: {recipe['title']}{_cited(recipe['paper'])}. The claim: {recipe['claim'].rstrip('.')}."
     )
+
+
+def _origin(document: Mapping[str, Any]) -> list[str]:
+    """Whose weights training began with, under which terms, and what they were restored from."""
+    known, digest = _known(document), _object(document.get("identity")).get("weights", "")
+    return [] if known is None else [origin_text(known, digest)]
+
+
+def _known(document: Mapping[str, Any]) -> Provenance | None:
+    found = document.get("provenance")
+    return None if found is None else stored(found, "provenance in run.json")
+
+
+def origin_text(known: Provenance, digest: str) -> str:
+    """The section of a card on the weights that a model began with. `digest` is their fingerprint."""
+    told = f", {known.restored}: they are not the weights that its authors published" if known.restored else ""
+    rows = {"licence": known.licence or "not known", "cite": known.citation, "read from": known.source}
+    rows |= {"sha256 of this file": known.sha256, "fingerprint": digest}
+    table = "\n".join(f"| {name} | {_cell(value)} |" for name, value in rows.items() if value)
+    first = f"The weights at the beginning were those of {_cell(known.name or known.source)}{told}."
+    return f"## Base model\n\n{first}\n\n| | |\n|-|-|\n{table}"
+
+
+def base_card(known: Provenance, digest: str) -> str:
+    """The card of a model that was not trained here, from its provenance and its fingerprint."""
+    lines = ["---", "library_name: transformers", "pipeline_tag: text-generation", "---"]
+    return "\n\n".join(["\n".join(lines), f"# {_cell(known.sentence)}", origin_text(known, digest)]) + "\n"
 
 
 def _cited(paper: str) -> str:

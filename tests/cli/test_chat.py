@@ -19,6 +19,8 @@ import pytest
 from seeing import seeing_policy
 from small_runs import ROOT, Reply, Shell, make_model, train_line
 
+from assay.cli.chat import AtTerminal
+from assay.host.terminal import plain
 from assay.policy import character_tokenizer, fresh_policy, save_policy
 from assay.policy.config import PolicyConfig
 from assay.rng import Key
@@ -40,6 +42,19 @@ def endless(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shape = PolicyConfig("qwen2", tokenizer.vocab, 16, 1, 2, 2, 8, 32, 32768, attention_bias=True)
     policy = fresh_policy(shape, tokenizer, key=Key("endless"))
     save_policy(dataclasses.replace(policy, tokenizer=dataclasses.replace(tokenizer, end_ids=frozenset([1]))), folder)
+    return folder
+
+
+CONTROLS = "\x1b\x07\x9b\r\x08\u202e"
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model whose answers are control characters: titles, cleared screens, text that runs backwards."""
+    folder = tmp_path_factory.mktemp("model") / "hostile"
+    tokenizer = character_tokenizer(f"{CONTROLS}]0;2J1+")
+    shape = PolicyConfig("qwen2", tokenizer.vocab, 16, 1, 2, 2, 8, 32, 256, attention_bias=True)
+    save_policy(fresh_policy(shape, tokenizer, key=Key("hostile")), folder)
     return folder
 
 
@@ -191,6 +206,55 @@ def test_the_policy_of_a_run_speaks_with_the_settings_of_the_run(shell: Shell, m
     assert max(int(str(turn["tokens"])) for turn in own) == 6, "scale.max-new of the run"
 
 
+def test_a_system_message_that_the_template_refuses_or_leaves_out_is_refused_at_once(
+    shell: Shell, tmp_path: Path
+) -> None:
+    refuses = "{% if messages[0].role == 'system' %}{{ raise_exception('no system role here') }}{% endif %}"
+    deaf = gguf_files.TEMPLATE.replace("in messages", "in messages if m.role != 'system'")
+    for name, template, code, told in (
+        ("refuses", refuses + gguf_files.TEMPLATE, 64, "into the first message of the user"),
+        ("deaf", deaf, 78, "the chat template leaves the system message out"),
+    ):
+        file = gguf_files.model().having(
+            tokenizer__chat_template=("text", template), llama__context_length=("u32", 512)
+        )
+        path = file.write(tmp_path / f"{name}.gguf")
+        replies = [
+            chat(shell, "1\n", path, "--system", "a", "--max-new", 2),
+            shell("sample", path, "1", "--system", "a", "--max-new", 2),
+            shell(*train_line(path, tmp_path / "run", "--system", "a")),
+            shell(*train_line(path, tmp_path / "run", "--system", "a", "--dry-run")),
+        ]
+        assert [reply.code for reply in replies] == [code] * 4, [reply.err for reply in replies]
+        assert all(told in reply.err for reply in replies) and not (tmp_path / "run").exists()
+        assert chat(shell, "1\n", path, "--max-new", 2).code == 0
+
+
+def test_control_characters_of_an_answer_reach_a_pipe_as_they_are_and_a_terminal_spelt_out(
+    shell: Shell, hostile: Path
+) -> None:
+    how = ("--max-new", 60)
+    (turn,) = documents(chat(shell, "1+1\n", hostile, *how, "--json"))
+    answer = str(turn["answer"])
+    assert set(answer) & set(CONTROLS)
+    assert chat(shell, "1+1\n", hostile, *how).out == f"{answer.rstrip()}\n"
+    screen, behind = pty.openpty()  # the output alone is a terminal, as in `echo 1+1 | assay chat MODEL`
+    with os.fdopen(behind, "w", encoding="utf-8") as stream, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "stdout", stream)
+        assert chat(shell, "1+1\n", hostile, *how).code == 0
+        shown = os.read(screen, 1 << 16).decode()
+    os.close(screen)
+    assert shown == plain(answer.rstrip()).replace("\n", "\r\n") + "\r\n" and not set(shown[:-2]) & {*CONTROLS}
+
+
+def test_a_second_ctrl_c_within_an_answer_ends_the_program() -> None:
+    talk = AtTerminal(None)  # pyright: ignore[reportArgumentType]
+    talk._press(signal.SIGINT, None)
+    assert talk.pressed
+    with pytest.raises(KeyboardInterrupt):
+        talk._press(signal.SIGINT, None)
+
+
 # --- a terminal -------------------------------------------------------------------------------------------------
 
 
@@ -270,6 +334,18 @@ def test_one_ctrl_c_at_the_prompt_does_not_leave_and_ctrl_d_does(model: Path) ->
     shown.until("> ")
     shown.type("\x04")
     assert shown.left() == 0
+
+
+@pytest.mark.slow
+def test_what_a_model_writes_never_moves_the_cursor_of_a_person(hostile: Path) -> None:
+    shown = Terminal(hostile, "--max-new", 100)
+    shown.until("> ")
+    shown.type("1+1\n")
+    shown.until("\r\n\r\n> ")
+    shown.type("\x04")
+    assert shown.left() == 0
+    text = shown.shown.replace("\r\n", "\n")
+    assert not set(text) & {*CONTROLS} and "\\x" in text, text
 
 
 @pytest.mark.slow

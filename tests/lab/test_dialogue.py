@@ -16,7 +16,7 @@ from tokenizers import decoders, models, pre_tokenizers
 
 from assay.engine.interface import Generation, Heard
 from assay.errors import ConfigError, DataError
-from assay.lab.dialogue import NEXT_TURN, Dialogue, Listener, require_system, settled
+from assay.lab.dialogue import NEXT_TURN, Dialogue, Listener, settled
 from assay.policy.conversation import Chat
 from assay.policy.tokenizer import Tokenizer, tokenizer_from_files
 from assay.rng import Key
@@ -117,14 +117,14 @@ def test_without_a_template_a_conversation_has_the_plain_form_and_ends_where_the
 def test_a_template_that_refuses_or_drops_the_system_message_says_so() -> None:
     for template, error, says in ((NO_SYSTEM, DataError, "first message"), (DEAF, ConfigError, "first question")):
         with pytest.raises(error, match=says):
-            require_system(tokenizer_of(template).speaking(Chat(system="Be brief.")))
+            tokenizer_of(template).speaking(Chat(system="Be brief.")).require_system()
         dialogue, engine = dialogue_of("a", "b", template=template)
         with pytest.raises(error, match=says):
             dialogue.instruct("Be brief.")
         dialogue.ask("one", nothing)
         assert engine.read == ["<|user|>one<|end|><|assistant|>"], "and the conversation goes on as it was"
-    require_system(tokenizer_of(CHATML).speaking(Chat(system="Be brief.")))
-    require_system(tokenizer_of(DEAF))
+    tokenizer_of(CHATML).speaking(Chat(system="Be brief.")).require_system()
+    tokenizer_of(DEAF).require_system()
 
 
 def test_what_was_written_before_a_cut_stays() -> None:

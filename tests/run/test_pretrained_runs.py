@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,8 @@ from assay.run import bases, pretrained, session
 from assay.run.experiment import Experiment
 from assay.run.forecast import forecast
 from assay.run.grader import Grader
-from assay.run.pretrained_needs import answer_tokens, reads_text, with_examples, wording_for, worked
+from assay.run.pretrained_needs import answer_tokens, reads_text, wording_for
+from assay.run.worked_examples import with_examples, worked
 from assay.scoring.bank import questions
 from assay.source import Pool, Share
 from assay.types import Problem, Request, Segment, Verdict
@@ -165,8 +167,11 @@ def test_an_exam_with_examples_shows_those_of_the_question_s_own_kind(file: Path
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
-        ({"shots": -1}, "at least 0, not -1"),
+        ({"shots": -1}, "chat.shots must be from 0 to 256, not -1"),
+        ({"shots": 257}, "from 0 to 256, not 257"),
         ({"stop": ("",)}, "an empty text would end every answer"),
+        ({"stop": ("a\udcff",)}, "chat.stop is no text in UTF-8"),
+        ({"system": "\ud800"}, "chat.system is no text in UTF-8"),
         ({"examples": "[[1, 2]]"}, r"\[question, answer\]"),
         ({"examples": '{"a": 1}'}, "neither a JSON list nor a file"),
         ({"examples": "[1"}, "chat.examples is not JSON"),
@@ -175,6 +180,45 @@ def test_an_exam_with_examples_shows_those_of_the_question_s_own_kind(file: Path
 def test_settings_that_cannot_be_meant(settings: dict[str, Any], told: str) -> None:
     with pytest.raises(ConfigError, match=told):
         resolved(Chat(**settings))
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--stop", ""), None),  # nothing ends an answer beside the end tokens, as without the option
+        (("--stop", "a,,b"), "chat.stop: an empty text would end every answer"),
+        (("--stop", "\udcff"), "chat.stop is no text in UTF-8"),
+        (("--stop",), "--stop wants a value"),
+        (("--shots", "two"), "chat.shots: expected int, came 'two'"),
+        (("--shots", "100000"), "chat.shots must be from 0 to 256, not 100000"),
+        (("--shots", "70", "--task", "words:1"), "chat.shots is 70, and only 59 different problems with a known"),
+        (("--evaluation.shots", "70", "--task", "words:1"), "evaluation.shots is 70, and only 59 .* take fewer, or 0"),
+        (("--evaluation.shots", "-3"), "evaluation.shots must be at least 0, not -3"),
+        (("--chat.template", "nonne"), "chat.template is one of model, none, not 'nonne'"),
+        (("--cut", "wrongg"), "cut is one of auto, wrong, scored, masked, not 'wrongg'"),
+        (("--cut", ""), "cut is one of auto, wrong, scored, masked, not ''"),
+    ],
+)
+def test_options_that_cannot_be_meant(words: tuple[str, ...], told: str | None, shell: Shell) -> None:
+    task = () if "--task" in words else ("--task", "countdown:3")
+    reply = shell("train", "dr-grpo", "--model", "owner/model", *task, "--dry-run", "--json", *words)
+    if told is None:
+        assert reply.code == 0 and reply.document["chat"]["stop"] == []
+    else:
+        assert reply.code in (2, 78) and re.search(told, reply.document["message"]), reply.out
+
+
+def test_examples_of_rows_without_answers_are_refused_by_the_setting_that_asks_for_them(
+    tmp_path: Path, shell: Shell
+) -> None:
+    (tmp_path / "own.py").write_text("def mine(completions, **_):\n    return [1.0 for _ in completions]\n")
+    rows = [json.dumps({"prompt": f"Say {n}"}) + "\n" for n in range(40)]
+    (tmp_path / "open.jsonl").write_text("".join(rows))
+    line = ("train", "dr-grpo", "--model", "owner/model", "--data", tmp_path / "open.jsonl", "--dry-run")
+    for setting in ("--shots", "--evaluation.shots"):
+        reply = shell(*line, "--reward", f"{tmp_path / 'own.py'}:mine", setting, 2)
+        name = "chat.shots" if setting == "--shots" else "evaluation.shots"
+        assert reply.code == 78 and f"{name} is 2, and only 0 different problems" in reply.err, reply.err
 
 
 def test_a_stored_conversation_names_no_files() -> None:
