@@ -88,7 +88,7 @@ int main(int, char** names) {
     std::vector<float> tau(ids.size(), 1.0f), logp(ids.size()), entropy(ids.size());
     PackedArrays packed{int32_t(all.size()), int32_t(at.size()) - 1, int32_t(start.size()), int32_t(ids.size()), 0,
                         all.data(), positions.data(), at32.data(), row_at.data(), start.data(), own.data(),
-                        predict.data(), ids.data(), nullptr, tau.data(), nullptr, nullptr};
+                        predict.data(), ids.data(), nullptr, tau.data(), nullptr, nullptr, nullptr};
     Pass* pass = assay_pass_new(core);
     done(core, assay_forward(core, pass, &packed, 1, logp.data(), entropy.data(), nullptr, nullptr, nullptr, nullptr, 0));
     auto coefficients = read<float>(ids.size());
