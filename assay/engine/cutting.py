@@ -30,7 +30,8 @@ def cut(batch: Batch, *, tokens: int, shares: bool = False) -> list[np.ndarray]:
 
     Rows that share a context form a group, and a group is divided only if it does not fit: its context is run once a
     chunk. Groups are taken in order of their longest row, so that the rows of a chunk have similar lengths. Every row
-    is in exactly one chunk, and the result depends on the batch alone. `shares`: as in `lay`; a stem is run once a chunk.
+    is in exactly one chunk, and the result depends on the batch alone. `shares`: contexts that begin alike have stems
+    (see `lay`), which are run once a chunk.
     """
     contexts = [batch.context[a:b] for a, b in zip(batch.context_at[:-1], batch.context_at[1:])]
     which, first = distinct(contexts)

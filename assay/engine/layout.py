@@ -18,7 +18,7 @@ import numpy as np
 from assay.errors import DataError
 from assay.types import Ids
 
-LEAST_STEM = 16  # tokens: shorter beginnings are not worth a stage of their own, and do not change the order of sums
+LEAST_STEM = 20  # tokens; below it little is saved, and prompts of small tasks begin alike by chance
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +40,14 @@ class Layout:
     blend_ids: np.ndarray | None = None  # int64[N] second tokens that are read in the same places
     blend_share: np.ndarray | None = None  # float32[N] the share of the second in what is read
     stem_of: np.ndarray | None = None  # int64[contexts] which of the contexts is the stem of each, or -1
+
+    @property
+    def stem_places(self) -> tuple[np.ndarray, np.ndarray]:
+        """(where the stem of each context starts, and how long it is: 0 where there is none)."""
+        size = np.diff(self.context_at)
+        if self.stem_of is None:
+            return np.zeros_like(size), np.zeros_like(size)
+        return self.context_at[self.stem_of], np.where(self.stem_of < 0, 0, size[self.stem_of])
 
     def blended(self, others: np.ndarray, share: np.ndarray) -> Layout:
         """With these ids [M] blended, by these shares [M], into those of the rows. A context is read as it is."""
