@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import again, bases, endless, judging, startup, summary, update_table, verifier, waiting
+from bench import again, bases, endless, judging, shared_prefix, startup, summary, update_table, verifier, waiting
 from bench.audits import sets
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -25,6 +25,7 @@ SECTIONS: tuple[Callable[[Path], str], ...] = (
     summary.comparisons,
     summary.memory,
     again.section,
+    shared_prefix.section,
     update_table.section,
     verifier.section,
     sets.section,

@@ -134,8 +134,8 @@ def section(folder: Path = RESULTS) -> str:
         "## What all prompts of a step begin with",
         "",
         "`python -m bench.shared_prefix`: SmolLM2-135M's shape, random weights, LoRA 16, fp32, one thread; 8 answers",
-        "to each of 8 prompts. How many times the processor's time a part of a step takes if the prompts have nothing in",
-        "common; of each round, in turns: medians, least and greatest in brackets.",
+        "to each of 8 prompts. How many times the processor's time a part of a step takes if the prompts have nothing",
+        "in common; of each round, in turns: medians, least and greatest in brackets.",
     ]
     for run in runs:
         busy = f", {run['others']:.0f} other processes wanted a core" if run["others"] else ""

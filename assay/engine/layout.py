@@ -15,10 +15,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from assay.engine.footprint import LEAST_STEM
 from assay.errors import DataError
 from assay.types import Ids
-
-LEAST_STEM = 20  # tokens; below it little is saved, and prompts of small tasks begin alike by chance
 
 
 @dataclass(frozen=True, eq=False)
