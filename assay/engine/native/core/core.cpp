@@ -284,8 +284,8 @@ int32_t assay_pull_states(Core* core, Pass* pass, const float* states) {
     return go_back(core, pass, Gradients{nullptr, nullptr, nullptr, states});
 }
 
-// Runs contexts alone. `kept` [groups] receives the keys and values of each, [tokens, layers, held()], with one more vector
-// behind; assay_free_rows frees them.
+// Runs contexts alone. `kept` [groups] receives the keys and values of each, [tokens, layers, held()], with one more
+// vector behind; assay_free_rows frees them.
 int32_t assay_prefill(Core* core, Pass* pass, const PackedArrays* arrays, float** kept) {
     return answer(core, [&] {
         Packed packed = packed_of(*core, *arrays);

@@ -92,7 +92,7 @@ struct Piece {
     }
 };
 
-// Groups that none of each other's tokens see, in pieces that threads take one after another, or in one for all threads.
+// Groups of which none sees another's tokens: in pieces that threads take one after another, or in one for all threads.
 struct Stage {
     std::vector<Piece> pieces;
     bool together = false;

@@ -268,9 +268,9 @@ class Pass {
         if (hand.number == 0) next_sum_ = sums_before_[s.layers - first];
     }
 
-    // Divides groups [first, last) into pieces of about PIECE tokens, but at most an even share of what is left: so the threads,
-    // which take one piece after another, come to the end at about the same time. The sampler's prompts and groups that would
-    // leave threads idle are one piece, for all threads together.
+    // Divides groups [first, last) into pieces of about PIECE tokens, but at most an even share of what is left: so the
+    // threads, which take one piece after another, come to the end at about the same time. The sampler's prompts and groups
+    // that would leave threads idle are one piece, for all threads together.
     void divide(Stage& stage, int first, int last, int threads) {
         int a = in_.context_at[first], b = last < in_.groups() ? in_.context_at[last] : in_.tokens();
         int left = b - a, room = 0;
@@ -477,8 +477,9 @@ class Pass {
             }
         });
         for (int other = in_.stems; g < in_.stems && other < in_.groups(); other++) {
+            if (in_.stem(other) != g) continue;
             const float* from = stem_grads(layer, other) + kv * d;
-            for (size_t t = in_.context_at[g]; in_.stem(other) == g && t < size_t(in_.context_at[g + 1]); t++, from += held)
+            for (size_t t = in_.context_at[g]; t < size_t(in_.context_at[g + 1]); t++, from += held)
                 for (int c = 0; c < d; c++) dk[t * H + c] += from[c], dv[t * H + c] += from[s.kv_heads * d + c];
         }
     }
