@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import again, bases, endless, judging, real_seeds, startup, summary, update_table, verifier, waiting
+from bench import (
+    again,
+    bases,
+    endless,
+    judging,
+    real_seeds,
+    shared_prefix,
+    startup,
+    summary,
+    update_table,
+    verifier,
+    waiting,
+)
 from bench.audits import sets
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -25,6 +37,7 @@ SECTIONS: tuple[Callable[[Path], str], ...] = (
     summary.comparisons,
     summary.memory,
     again.section,
+    shared_prefix.section,
     real_seeds.section,
     update_table.section,
     verifier.section,

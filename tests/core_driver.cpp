@@ -46,9 +46,9 @@ int main(int, char** names) {
     done(core, assay_take_weights(core, weight_table.data()));
     if (assay_take_gradients(core, gradient_table.data()) != DONE) return 1;
 
-    // prompts are the contexts; each writes `count` answers of `length` tokens
-    auto sizes = read<int32_t>(2);
-    int count = sizes[0], length = sizes[1];
+    // prompts are the contexts, which have `stem` tokens in common; each writes `count` answers of `length` tokens
+    auto sizes = read<int32_t>(3);
+    int count = sizes[0], length = sizes[1], stem = sizes[2];
     auto prompts = read<int32_t>(), at32 = read<int32_t>();
     auto u = read<double>(size_t(count) * (at32.size() - 1) * length);
     std::vector<int64_t> at(at32.begin(), at32.end()), tokens_at;
@@ -66,30 +66,48 @@ int main(int, char** names) {
     written.resize(prompt_of.size()), finish.resize(prompt_of.size());
     std::vector<float> old(ids.size()), mu(ids.size()), spread(ids.size());
     std::vector<uint8_t> ends(shape.vocab, 0);
+    Pass* pass = assay_pass_new(core);
+    std::vector<int32_t> first(size_t(stem), 0), piece_size(at.size() - 1, stem);
+    std::vector<int64_t> piece_at;
+    for (size_t p = 0; p < at.size(); p++) piece_at.push_back(int64_t(p));
+    float* kept = nullptr;
+    if (stem) {
+        int32_t begins_at[] = {0, stem}, no_rows[] = {0, 0};
+        for (int t = 0; t < stem; t++) first[t] = t;
+        PackedArrays alone{stem, 1, 0, 0, 0, prompts.data(), first.data(), begins_at, no_rows, nullptr, nullptr,
+                           nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr};
+        done(core, assay_prefill(core, pass, &alone, &kept));
+    }
+    std::vector<const float*> pieces(at.size() - 1, kept);
     Requests requests{int(prompt_of.size()), int(at.size()) - 1, longest, 3, 64, prompts.data(), at.data(),
                       prompt_of.data(), begins.data(), max_new.data(), how.data(), may_stop.data(), tokens_at.data(), u.data(),
                       ends.data(), nullptr, ids.data(), old.data(), mu.data(), spread.data(), written.data(),
                       finish.data()};
+    if (stem) requests.piece_at = piece_at.data(), requests.pieces = pieces.data(), requests.piece_size = piece_size.data();
     done(core, assay_sample(core, &requests));
+    assay_free_rows(kept);
 
-    // a chunk of those answers
-    std::vector<int32_t> all = prompts, positions, row_at{0}, start, own, predict;
-    for (size_t p = 0; p + 1 < at.size(); p++)
-        for (int64_t t = at[p]; t < at[p + 1]; t++) positions.push_back(int32_t(t - at[p]));
+    // a chunk of those answers, behind the stem if there is one
+    std::vector<int32_t> all, positions, context_at{0}, stem_of, row_at{0}, start, own, predict;
+    auto add = [&](size_t p, int from, int to, int behind) {
+        for (int t = from; t < to; t++) all.push_back(prompts[at[p] + t]), positions.push_back(t);
+        context_at.push_back(int32_t(all.size())), stem_of.push_back(behind);
+    };
+    if (stem) add(0, 0, stem, -1), row_at.push_back(0);
+    for (size_t p = 0; p + 1 < at.size(); p++) add(p, stem, int(at[p + 1] - at[p]), stem ? 0 : -1);
     for (size_t r = 0; r < prompt_of.size(); r++) {
         int p = prompt_of[r], size = int(at[p + 1] - at[p]);
         start.push_back(int32_t(all.size())), own.push_back(length - 1);
         for (int t = 0; t < length; t++) {
-            predict.push_back(t ? start.back() + t - 1 : int32_t(at[p + 1]) - 1);
+            predict.push_back(t ? start.back() + t - 1 : context_at[p + (stem ? 2 : 1)] - 1);
             if (t + 1 < length) all.push_back(ids[r * length + t]), positions.push_back(size + t);
         }
         if (int(r + 1) % count == 0) row_at.push_back(int32_t(r + 1));
     }
     std::vector<float> tau(ids.size(), 1.0f), logp(ids.size()), entropy(ids.size());
-    PackedArrays packed{int32_t(all.size()), int32_t(at.size()) - 1, int32_t(start.size()), int32_t(ids.size()), 0,
-                        all.data(), positions.data(), at32.data(), row_at.data(), start.data(), own.data(),
-                        predict.data(), ids.data(), nullptr, tau.data(), nullptr, nullptr};
-    Pass* pass = assay_pass_new(core);
+    PackedArrays packed{int32_t(all.size()), int32_t(stem_of.size()), int32_t(start.size()), int32_t(ids.size()), 0,
+                        all.data(), positions.data(), context_at.data(), row_at.data(), start.data(), own.data(),
+                        predict.data(), ids.data(), nullptr, tau.data(), nullptr, nullptr, stem_of.data()};
     done(core, assay_forward(core, pass, &packed, 1, logp.data(), entropy.data(), nullptr, nullptr, nullptr, nullptr, 0));
     auto coefficients = read<float>(ids.size());
     done(core, assay_backward(core, pass, coefficients.data(), nullptr, nullptr));

@@ -11,7 +11,7 @@ import numpy as np
 
 from assay.engine.footprint import SCORE_TOKENS
 from assay.engine.interface import Span
-from assay.engine.layout import distinct
+from assay.engine.layout import distinct, stems
 from assay.streams import token_streams
 from assay.types import Batch
 
@@ -25,15 +25,17 @@ class Cut(Protocol):
     def __call__(self, batch: Batch, *, tokens: int) -> list[np.ndarray]: ...
 
 
-def cut(batch: Batch, *, tokens: int) -> list[np.ndarray]:
+def cut(batch: Batch, *, tokens: int, shares: bool = False) -> list[np.ndarray]:
     """The row indices of each chunk. A chunk runs at most `tokens` input tokens; a longer row has a chunk of its own.
 
     Rows that share a context form a group, and a group is divided only if it does not fit: its context is run once a
     chunk. Groups are taken in order of their longest row, so that the rows of a chunk have similar lengths. Every row
-    is in exactly one chunk, and the result depends on the batch alone.
+    is in exactly one chunk, and the result depends on the batch alone. `shares`: contexts that begin alike have stems
+    (see `lay`), which are run once a chunk.
     """
     contexts = [batch.context[a:b] for a, b in zip(batch.context_at[:-1], batch.context_at[1:])]
-    which, _ = distinct(contexts)
+    which, first = distinct(contexts)
+    stem_of, beginnings = stems([contexts[i] for i in first]) if shares else (np.full(len(first), -1), [])
     length = np.maximum(batch.lengths - 1, 0)
     groups: list[np.ndarray] = [np.flatnonzero(which == g) for g in range(int(which.max(initial=-1)) + 1)]
     groups = [g[np.argsort(-length[g], kind="stable")] for g in groups]
@@ -41,18 +43,20 @@ def cut(batch: Batch, *, tokens: int) -> list[np.ndarray]:
     chunks: list[np.ndarray] = []
     current: list[int] = []
     used = 0
+    run: set[int] = set()  # the stems that the current chunk runs
     for group in groups:
-        shared = len(contexts[group[0]])
-        whole = shared + int(length[group].sum())
-        if current and used + whole > tokens:
+        shared, stem = len(contexts[group[0]]), int(stem_of[which[group[0]]])
+        more = shared - (len(beginnings[stem]) if stem in run else 0)
+        if current and used + more + int(length[group].sum()) > tokens:
             chunks.append(np.array(current))
-            current, used = [], 0
-        used += shared
+            current, used, run, more = [], 0, set(), shared
+        used += more
+        run |= {stem} - {-1}
         alone = not current
         for row in group:
             if used + length[row] > tokens and not alone:
                 chunks.append(np.array(current))
-                current, used = [], shared
+                current, used, run = [], shared, {stem} - {-1}
             current.append(int(row))
             used += int(length[row])
             alone = False

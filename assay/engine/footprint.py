@@ -34,6 +34,7 @@ CORE_LIMIT = 300_000_000  # `auto` takes the core up to so many parameters; beyo
 CODED_BLOCK = 256  # moments in eight bits that share a scale
 KEPT_SHARE = 4  # the prefix cache may take a quarter of the memory that rows in flight may take
 LANES = 16  # tokens of a block of keys in the core
+LEAST_STEM = 20  # tokens that prompts share as a stem: fewer save little, and small tasks' prompts do so by chance
 PANEL = 48  # columns of a matrix that the core keeps side by side, at most
 STACKS = (("q_proj", "k_proj", "v_proj"), ("o_proj",), ("gate_proj", "up_proj"), ("down_proj",))  # with one input each
 
@@ -67,6 +68,7 @@ class Work:
     more_moments: int = 0  # sets of moments beside the one that each trained parameter set has
     optimiser_bits: int = 32  # of a moment; moments in 8 bits share a scale by 256
     again: bool | None = None  # whether the backward pass computes activations again; None: beyond TAPE_BYTES
+    common: int = 0  # tokens that all prompts begin with
 
     @property
     def length(self) -> int:
@@ -222,21 +224,27 @@ def _moment(learnt: int, bits: int) -> int:
 
 @dataclass(frozen=True)
 class _Chunk:
-    """The tokens of one micro-batch: whole rows, with each group's prompt once."""
+    """The tokens of one micro-batch: whole rows, with each group's prompt once. What all prompts begin with is there
+    once.
+    """
 
     tokens: int
     contexts: int
     rows: int
     answer: int  # tokens of a row's answer
     prompt: int
+    stem: int = 0
 
     @classmethod
     def of(cls, w: Work, tokens: int) -> _Chunk:
         answer = max(1, w.max_new - 1)
-        whole = w.prompt + w.group * answer
-        if tokens >= whole:
-            contexts = min(tokens // whole, max(1, w.answers // w.group))
-            return cls(contexts * whole, contexts, contexts * w.group, answer, w.prompt)
+        stem = min(w.common, w.prompt - 1) if w.common >= LEAST_STEM else 0
+        behind = w.prompt - stem + w.group * answer
+        if tokens >= stem + behind:
+            contexts = min((tokens - stem) // behind, max(1, w.answers // w.group))
+            stem = stem if contexts > 1 else 0
+            behind = w.prompt - stem + w.group * answer
+            return cls(stem + contexts * behind, contexts, contexts * w.group, answer, w.prompt, stem)
         rows = max(1, (tokens - w.prompt) // answer)
         return cls(w.prompt + rows * answer, 1, rows, answer, w.prompt)
 
@@ -274,7 +282,8 @@ def _layer(c: PolicyConfig, chunk: _Chunk, b: int, *, flash: bool) -> int:
     keeps the rotated keys a second time instead.
     """
     q, k = c.heads * c.head_dim, c.kv_heads * c.head_dim
-    kept = chunk.tokens * (2 * c.hidden + 2 * q + 2 * k + 4 * c.ffn) + chunk.rows * chunk.prompt * 2 * k
+    kept = chunk.tokens * (2 * c.hidden + 2 * q + 2 * k + 4 * c.ffn)
+    kept += (chunk.rows * chunk.prompt + chunk.contexts * chunk.stem) * 2 * k
     kept += chunk.tokens * (q + k) if c.qk_norm else 0
     scores = chunk.tokens * k if flash else chunk.scores(c.heads)
     return b * (kept + (scores if scores <= KEEP_SCORES else 0))
@@ -307,10 +316,12 @@ def _native_learning(c: PolicyConfig, w: Work, chunk: _Chunk) -> list[Item]:
     inputs = WIDE * c.layers * c.hidden * chunk.tokens
     beside = chunk.tokens * (w.compute * (c.hidden + q) + WIDE * (4 * c.hidden + q + 2 * k))
     name = f"{'inputs of layers' if again else 'activations'}, {chunk.tokens} tokens"
+    stems = chunk.stem * 2 * k * (w.compute * c.layers + WIDE * chunk.contexts * (1 if again else c.layers))
     rows = min(chunk.predicted, max(2, NATIVE_LOGITS // c.vocab) * w.threads)
     kept = chunk.predicted * c.vocab if chunk.predicted * c.vocab <= 4 * NATIVE_LOGITS else 0
     return [
         Item("always", name, (inputs + tape // c.layers if again else tape) + beside),
+        Item("always", "keys and values that prompts share, and their gradients", stems),
         Item("always", "output layer", WIDE * (2 * rows * c.vocab + kept + 2 * rows * c.hidden)),
         # each is made when it is packed: gate and up together, which a norm's weight multiplies
         Item("learning", "matrices to pack", WIDE * w.threads * 6 * c.ffn * c.hidden),
@@ -353,7 +364,7 @@ def _native_sampling(c: PolicyConfig, w: Work) -> tuple[list[Item], int]:
         Item(
             "sampling",
             f"keys and values of {each * w.threads} rows",
-            w.threads * (each * row_bytes(c, own, w.compute) + shared) + row_bytes(c, w.prompt, WIDE),
+            w.threads * (each * row_bytes(c, own, w.compute) + shared) + row_bytes(c, w.prompt + w.common, WIDE),
         ),
         Item("sampling", "prompts and next tokens", w.threads * (prefill + words)),
     ], each * w.threads

@@ -3,15 +3,19 @@
 The tokens of all distinct contexts come first. Then come the inputs of every row: its response without the last token,
 which predicts nothing. A row attends to its context and causally to itself, so the result is the same as if the row
 were run alone.
+
+Prompts of one step often begin alike: with a system message and worked examples. A *stem* is what several contexts
+begin with, stored once in front of all other contexts, which then hold only what they have behind their stems.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from assay.engine.footprint import LEAST_STEM
 from assay.errors import DataError
 from assay.types import Ids
 
@@ -28,12 +32,21 @@ class Layout:
     ids: np.ndarray  # int64[N]
     positions: np.ndarray  # int64[N]
     predict: np.ndarray  # int64[M]
-    context_at: np.ndarray  # int64[contexts + 1] offsets of the distinct contexts
+    context_at: np.ndarray  # int64[contexts + 1] offsets of the distinct contexts, stems among them
     context_of: np.ndarray  # int64[B] index of each row's context among the distinct ones
     start: np.ndarray  # int64[B] where a row's own inputs start
     length: np.ndarray  # int64[B] how many inputs of its own a row has
     blend_ids: np.ndarray | None = None  # int64[N] second tokens that are read in the same places
     blend_share: np.ndarray | None = None  # float32[N] the share of the second in what is read
+    stem_of: np.ndarray | None = None  # int64[contexts] which of the contexts is the stem of each, or -1
+
+    @property
+    def stem_places(self) -> tuple[np.ndarray, np.ndarray]:
+        """(where the stem of each context starts, and how long it is: 0 where there is none)."""
+        size = np.diff(self.context_at)
+        if self.stem_of is None:
+            return np.zeros_like(size), np.zeros_like(size)
+        return self.context_at[self.stem_of], np.where(self.stem_of < 0, 0, size[self.stem_of])
 
     def blended(self, others: np.ndarray, share: np.ndarray) -> Layout:
         """With these ids [M] blended, by these shares [M], into those of the rows. A context is read as it is."""
@@ -74,6 +87,54 @@ def hosted(arrays: Sequence[Ids]) -> tuple[np.ndarray, list[int]]:
     return np.array([number[host[w]] for w in which], dtype=np.int64), [first[h] for h in hosts]
 
 
+def in_common(a: Ids, b: Ids) -> int:
+    """The length of the common prefix of two sequences."""
+    size = min(len(a), len(b))
+    apart = np.flatnonzero(a[:size] != b[:size])
+    return int(apart[0]) if len(apart) else size
+
+
+@dataclass(eq=False)
+class _Alike:
+    """Neighbours in the order of their tokens, from `first` on, that begin with `common` equal tokens."""
+
+    first: int
+    common: int
+    saved: int = 0  # tokens that need not be run, if parts of these have stems
+    stems: list[tuple[int, int, int]] = field(default_factory=list)  # these parts: first, last, length of the stem
+
+
+def stems(arrays: Sequence[Ids], least: int | None = None) -> tuple[np.ndarray, list[Ids]]:
+    """(the index of each array's stem, or -1; the stems), so that most tokens are saved. The arrays are distinct.
+
+    A stem is at least `least` tokens long (LEAST_STEM), and ends before the last token of each array: what follows the
+    arrays is predicted from that. Where some of many arrays that begin alike have more in common, either all of them
+    share what is common to all, or these some share more: an array has one stem.
+    """
+    least = LEAST_STEM if least is None else least
+    order = sorted(range(len(arrays)), key=lambda i: arrays[i].astype(">i4").tobytes())
+    sorted_ = [arrays[i][:-1] for i in order]
+    common = [in_common(a, b) for a, b in zip(sorted_, sorted_[1:])]
+    open_ = [_Alike(0, 0)]
+    for i, size in enumerate([*(size if size >= least else 0 for size in common), 0], 1):
+        alike = _Alike(i - 1, size)  # number i, and those before it that begin alike
+        while open_[-1].common > size:
+            part = open_.pop()
+            together = part.common * (i - part.first - 1)
+            if together > part.saved:
+                part.saved, part.stems = together, [(part.first, i, part.common)]
+            into = open_[-1] if open_[-1].common >= size else alike
+            into.saved, into.stems = into.saved + part.saved, into.stems + part.stems
+            alike.first = part.first
+        if open_[-1].common < size:
+            open_.append(alike)
+    stem_of, found = np.full(len(arrays), -1, np.int64), []
+    for first, last, size in open_[0].stems:
+        stem_of[order[first:last]] = len(found)
+        found.append(sorted_[first][:size])
+    return stem_of, found
+
+
 def offsets(lengths: np.ndarray) -> np.ndarray:
     """Where each piece begins if pieces of these lengths are laid end to end, and where the last one ends."""
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
@@ -85,24 +146,34 @@ def ranges(start: np.ndarray, length: np.ndarray) -> np.ndarray:
     return np.repeat(start - at[:-1], length) + np.arange(at[-1])
 
 
-def lay(contexts: Sequence[Ids], responses: Sequence[Ids] = ()) -> Layout:
-    """The layout of rows, each a context and a response. Without responses, contexts alone are run (prefill)."""
+def lay(contexts: Sequence[Ids], responses: Sequence[Ids] = (), *, shares: bool = False) -> Layout:
+    """The layout of rows, each a context and a response. Without responses, contexts alone are run (prefill).
+
+    `shares`: contexts that begin alike have stems.
+    """
     which, first = distinct(contexts)
     unique = [contexts[i] for i in first]
-    context_length = np.array([len(c) for c in unique], dtype=np.int64)
-    if (context_length == 0).any():
+    if any(len(c) == 0 for c in unique):
         raise DataError("a context is empty: the first token of an answer needs at least one token before it")
+    stem_of, beginnings = stems(unique) if shares else (np.full(len(unique), -1, np.int64), [])
+    before = np.array([0, *map(len, beginnings)], np.int64)[stem_of + 1]
+    before = np.concatenate([np.zeros(len(beginnings), np.int64), before])  # tokens of the stem before each context
+    whole = np.array([len(c) for c in (*beginnings, *unique)], np.int64)
+    unique = [*beginnings, *(c[b:] for c, b in zip(unique, before[len(beginnings) :]))]
+    which = which + len(beginnings)
+    context_length = whole - before
     context_at = offsets(context_length)
     total = np.array([len(r) for r in responses], dtype=np.int64)
     length = np.maximum(total - 1, 0)
     start = context_at[-1] + offsets(length)[:-1]
     ids = np.concatenate([*unique, *(r[:-1] for r in responses)]) if unique else np.zeros(0, np.int64)
-    positions = ranges(np.zeros(len(unique), np.int64), context_length)
+    positions = ranges(before, context_length)
     predict = np.zeros(0, np.int64)
     if len(responses):
-        positions = np.concatenate([positions, ranges(context_length[which], length)])
+        positions = np.concatenate([positions, ranges(whole[which], length)])
         at = offsets(total)
         predict = np.arange(at[-1]) + np.repeat(start - at[:-1] - 1, total)
         nonempty = total > 0
         predict[at[:-1][nonempty]] = (context_at[1:][which] - 1)[nonempty]
-    return Layout(ids.astype(np.int64), positions, predict, context_at, which, start, length)
+    stem_of = np.concatenate([np.full(len(beginnings), -1), stem_of]) if beginnings else None
+    return Layout(ids.astype(np.int64), positions, predict, context_at, which, start, length, stem_of=stem_of)

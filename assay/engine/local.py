@@ -68,6 +68,7 @@ class LocalEngine(ABC):
     exact: bool
     merges = False  # as a follower it has the learner's adapter
     has_threads = False  # whether the engine has threads of its own, beside torch's
+    shares = False  # whether the tokens with which several prompts begin are run once for all of them
     rounds = False  # whether the engine reads all weights in fp32, and rounds the factors of products itself
 
     def __init__(
@@ -204,7 +205,7 @@ class LocalEngine(ABC):
 
     def chunks(self, batch: Batch, *, tokens: int) -> Iterator[LaidChunk]:
         """Chunks of at most `tokens` inputs (see `cut`)."""
-        for rows in cut(batch, tokens=tokens):
+        for rows in cut(batch, tokens=tokens, shares=self.shares):
             yield self._chunk(batch, rows)
 
     def _chunk(self, batch: Batch, rows: np.ndarray) -> LaidChunk:
@@ -398,7 +399,7 @@ class LocalEngine(ABC):
         longest = max((len(c) + len(r) for c, r in zip(contexts, responses)), default=0)
         if longest > self.context:
             raise DataError(f"a row of {longest} tokens exceeds the model's context of {self.context}")
-        return lay(contexts, responses)
+        return lay(contexts, responses, shares=self.shares)
 
     def _tau(self, temperature: Sequence[float] | np.ndarray, lengths: np.ndarray) -> Tensor:
         tau = np.asarray(temperature, dtype=np.float64)

@@ -13,8 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-import numpy as np
-
+from assay.engine.layout import in_common
 from assay.types import Ids
 
 T = TypeVar("T")
@@ -104,7 +103,7 @@ class PrefixCache(Generic[T]):
         below, at, done = self._below, 0, 0
         while done < len(ids) and (run := below.get((at, int(ids[done])))):
             run.used = self._time
-            at = _in_common(run.ids, ids[done:])
+            at = in_common(run.ids, ids[done:])
             path.append((run, at))
             below, done = run.below, done + at
         return path
@@ -115,10 +114,3 @@ class PrefixCache(Generic[T]):
             run = waiting.pop()
             waiting.extend(run.below.values())
             yield run
-
-
-def _in_common(a: Ids, b: Ids) -> int:
-    """The length of the common prefix of two sequences."""
-    size = min(len(a), len(b))
-    apart = np.flatnonzero(a[:size] != b[:size])
-    return int(apart[0]) if len(apart) else size

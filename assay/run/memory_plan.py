@@ -24,6 +24,7 @@ from assay.tasks import task
 
 PROBE = 64  # problems whose prompts are measured
 LETTERS = 3  # characters per token, guessed low: a prompt planned too long costs memory, one too short stops the run
+ALIKE = 5  # and of what prompts begin with, guessed high: what is not shared takes more
 SMALL, SMALL_ON_GPU = 30_000_000, 10_000_000  # models with at most so many parameters get the profile laptop
 MEDIUM = 400_000_000  # and those with at most so many the profile processor, where there is no GPU
 
@@ -125,7 +126,8 @@ def work_of(experiment: Experiment, shape: PolicyConfig, *, device: str, prompt:
     recipe, machine, plan = experiment.recipe, experiment.machine, experiment.evaluation
     mechanisms = [recipe.mechanism, *(stage.mechanism for stage in recipe.stages if stage.mechanism)]
     trained = sum(model.trained for model in recipe.models.values())
-    longest = longest_prompt(experiment) if prompt is None else prompt
+    texts, compact = probed(experiment), experiment.pool.wording == "compact"
+    longest = longest_prompt(texts, compact=compact) if prompt is None else prompt
     small = device == "cpu" and parameters(shape) <= CORE_LIMIT
     native = machine.engine == "native" or (machine.engine == "auto" and small)
     return Work(
@@ -149,6 +151,7 @@ def work_of(experiment: Experiment, shape: PolicyConfig, *, device: str, prompt:
         more_moments=len({rule.moments for mechanism in mechanisms for rule in mechanism.rules if rule.moments}),
         optimiser_bits=machine.optimiser_bits,
         again={"auto": None, "on": True, "off": False}[machine.checkpointing],
+        common=beginning(texts) // (1 if compact else ALIKE),
     )
 
 
@@ -171,12 +174,23 @@ def _itemsize(precision: str, device: str) -> int:
     return 2 if precision == "bf16" else 4
 
 
-def longest_prompt(experiment: Experiment) -> int:
-    """Tokens of the longest of some prompts, guessed from their characters; bases have one token per character."""
+def probed(experiment: Experiment) -> list[str]:
+    """The texts of some prompts."""
     key, pool = Key("probe"), experiment.pool
-    texts = (pool.problem(key(i)).prompt for i in range(PROBE))
-    lengths = [sum(len(str(m.get("content", ""))) for m in t) if not isinstance(t, str) else len(t) for t in texts]
-    return max(lengths) if pool.wording == "compact" else max(lengths) // LETTERS + 32
+    prompts = (pool.problem(key(i)).prompt for i in range(PROBE))
+    return [t if isinstance(t, str) else "".join(str(m.get("content", "")) for m in t) for t in prompts]
+
+
+def beginning(texts: Sequence[str]) -> int:
+    """How many characters all texts begin with."""
+    first, last = min(texts), max(texts)  # between them in order are texts that begin as both do
+    return next((i for i, (a, b) in enumerate(zip(first, last)) if a != b), min(len(first), len(last)))
+
+
+def longest_prompt(texts: Sequence[str], *, compact: bool) -> int:
+    """Tokens of the longest of some prompts, guessed from their characters; bases have one token per character."""
+    most = max(map(len, texts))
+    return most if compact else most // LETTERS + 32
 
 
 @dataclass(frozen=True)

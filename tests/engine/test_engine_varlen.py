@@ -15,7 +15,7 @@ from rounding import units
 from torch import Tensor
 from typed import as_torch
 
-from assay.engine.layout import Layout, lay
+from assay.engine.layout import LEAST_STEM, Layout, lay
 from assay.engine.torch import network, varlen
 from assay.engine.torch.attention import attend, attend_backward
 from assay.engine.torch.packing import pack
@@ -60,21 +60,26 @@ def kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(network, "fits", lambda device, dtype, head_dim: True)
 
 
-def layout_of(lengths: list[int], groups: int = 3) -> Layout:
-    return lay(*rows_of(lengths, groups=groups))
+def layout_of(lengths: list[int], groups: int = 3, *, common: int = 0) -> Layout:
+    contexts, answers = rows_of(lengths, groups=groups)
+    stem = np.arange(common, dtype=np.int32)
+    return lay([np.concatenate([stem, context]) for context in contexts], answers, shares=True)
 
 
 def visible(layout: Layout) -> np.ndarray:
     """bool[N, N] from what a layout means, token by token: a query, and what it may see."""
     count = len(layout.ids)
-    owner, context = np.zeros(count, int), np.zeros(count, int)
+    owner, context, stem = np.zeros(count, int), np.zeros(count, int), np.zeros(count, int)
+    stem_of = np.full(len(layout.context_at) - 1, -1) if layout.stem_of is None else layout.stem_of
+    stem_of = np.where(stem_of < 0, count, -1 - stem_of)  # nobody's number where there is none
     for c, (a, b) in enumerate(zip(layout.context_at[:-1], layout.context_at[1:])):
-        owner[a:b], context[a:b] = -1 - c, -1 - c
+        owner[a:b], context[a:b], stem[a:b] = -1 - c, -1 - c, stem_of[c]
     for row, (start, length) in enumerate(zip(layout.start, layout.length)):
-        owner[start : start + length], context[start : start + length] = row, -1 - layout.context_of[row]
+        mine, c = slice(start, start + length), layout.context_of[row]
+        owner[mine], context[mine], stem[mine] = row, -1 - c, stem_of[c]
     position = layout.positions
     before = position[None] <= position[:, None]
-    return before & ((owner[None] == owner[:, None]) | (owner[None] == context[:, None]))
+    return before & np.logical_or.reduce([owner[None] == mine[:, None] for mine in (owner, context, stem)])
 
 
 def inputs(layout: Layout, seed: int = 0) -> tuple[Tensor, Tensor]:
@@ -85,10 +90,13 @@ def inputs(layout: Layout, seed: int = 0) -> tuple[Tensor, Tensor]:
 
 @pytest.mark.usefixtures("kernel")
 @settings(max_examples=25, deadline=None)
-@given(st.lists(st.integers(1, 9), min_size=1, max_size=7), st.integers(1, 3))
-def test_a_query_sees_its_context_and_its_row_in_both_plans(lengths: list[int], groups: int) -> None:
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=7), st.integers(1, 3), st.sampled_from([0, LEAST_STEM]))
+def test_a_query_sees_its_stem_its_context_and_its_row_in_both_plans(
+    lengths: list[int], groups: int, common: int
+) -> None:
     """With scores of zero and unit values, what comes out is the share of each token that is seen."""
-    layout = layout_of(lengths, groups)
+    layout = layout_of(lengths, groups, common=common)
+    assert (layout.stem_of is not None) == (common > 0 and min(groups, len(lengths)) > 1)
     count = len(layout.ids)
     want = visible(layout)
     qk = torch.zeros(count, 2, count)
@@ -101,8 +109,9 @@ def test_a_query_sees_its_context_and_its_row_in_both_plans(lengths: list[int], 
 
 
 @pytest.mark.usefixtures("kernel")
-def test_values_and_gradients_are_those_of_the_blocks() -> None:
-    layout = layout_of([5, 1, 9, 3, 7, 2, 12, 1, 4])
+@pytest.mark.parametrize("common", [0, LEAST_STEM])
+def test_values_and_gradients_are_those_of_the_blocks(common: int) -> None:
+    layout = layout_of([5, 1, 9, 3, 7, 2, 12, 1, 4], common=common)
     qk, qkv = (x.double() for x in inputs(layout))
     grad = torch.randn(len(qk), HEADS * D, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
     found = []

@@ -24,7 +24,16 @@ from assay.host.space import Room, room_of
 from assay.known import RECIPES
 from assay.policy.config import PolicyConfig, parameters
 from assay.run import session
-from assay.run.memory_plan import Plan, advice, built_for_gpus, plan_memory, profile_for, require_memory, shape_of
+from assay.run.memory_plan import (
+    Plan,
+    advice,
+    beginning,
+    built_for_gpus,
+    plan_memory,
+    profile_for,
+    require_memory,
+    shape_of,
+)
 from assay.source import Pool, Share
 
 HALF_BILLION = PolicyConfig(
@@ -293,6 +302,27 @@ def test_the_core_keeps_inputs_alone_and_one_layer_where_layers_are_computed_aga
     assert found[False]["activations, 1784 tokens"] == 1784 * (24 * layer + beside)
     small = dataclasses.replace(native, micro_tokens=101, prompt=2, group=1, answers=1)
     assert any(i.name.startswith("activations") for i in budget(c, small).items)
+
+
+def test_what_prompts_begin_with_is_counted_once() -> None:
+    """Two groups of 40 tokens behind 60 in common and 8 answers of 99 are 60 + 2 x 832. Each group keeps gradients for
+    the keys and values of the 60, of every layer that is kept, and of one where layers are computed again.
+    """
+    native = dataclasses.replace(WORK, native=True, lora=16, common=60)
+    for choice, layers in ((False, 24), (True, 1)):
+        made = {i.name: i.bytes for i in budget(HALF_BILLION, dataclasses.replace(native, again=choice)).items}
+        assert any(name.endswith(" 1724 tokens") for name in made)
+        shared = made["keys and values that prompts share, and their gradients"]
+        assert shared == 60 * 2 * 128 * 4 * (24 + 2 * layers)
+    short = dataclasses.replace(native, common=footprint.LEAST_STEM - 1)
+    assert budget(HALF_BILLION, short).of("always") == budget(HALF_BILLION, dataclasses.replace(native, common=0)).of(
+        "always"
+    )
+
+
+def test_what_prompts_begin_with_is_read_of_their_texts() -> None:
+    assert beginning(["abcd", "abd", "abcx"]) == 2 and beginning(["ab", "abc"]) == 2 and beginning(["", "a"]) == 0
+    assert beginning(["one text"]) == 8
 
 
 def test_adapters_are_counted_as_the_core_reads_them() -> None:

@@ -28,6 +28,7 @@ TESTS = (
     "test_native_again",
     "test_native_bf16",
     "test_native_lora",
+    "test_stems",
     "test_values",
     "test_engine_learner",
     "test_engine_sampler",
@@ -87,10 +88,17 @@ def test_no_two_threads_touch_the_same_number_without_order(family: str, tmp_pat
 
 
 def check(command: list[str], family: str, folder: Path) -> None:
+    """For prompts with nothing in common, and with a stem."""
+    for stem in (0, 20):
+        check_behind(stem, command, family, folder)
+
+
+def check_behind(stem: int, command: list[str], family: str, folder: Path) -> None:
     """Samples, scores and differentiates with the program; compares with the slow, obvious way in fp64."""
     engine = NativeEngine(model_of(family), end_ids=frozenset(), precision="fp32", optimiser=AdamW())
     random = np.random.default_rng(0)
-    prompts = [random.integers(0, 13, n).astype(np.int32) for n in (1, 5, 17)]
+    common = random.integers(0, 13, stem).astype(np.int32)
+    prompts = [np.concatenate([common, random.integers(0, 13, n).astype(np.int32)]) for n in (1, 5, 17)]
     rows = COUNT * len(prompts)
     coefficients = random.normal(size=rows * LENGTH).astype(np.float32)
     with (folder / "in").open("wb") as file:
@@ -108,7 +116,7 @@ def check(command: list[str], family: str, folder: Path) -> None:
         for number, stack in enumerate(engine.weights.stacks):
             table[number // 4 * TABLE + number % 4 * 2] = stack.matrix().detach()
         put(*(np.zeros(0, np.float32) if w is None else w.detach().numpy() for w in table))
-        put(np.array([COUNT, LENGTH], np.int32), sized=False)
+        put(np.array([COUNT, LENGTH, stem], np.int32), sized=False)
         put(np.concatenate(prompts), np.cumsum([0, *map(len, prompts)]).astype(np.int32))
         put(random.random(rows * LENGTH), coefficients, sized=False)
     subprocess.run([*command, str(folder / "in"), str(folder / "out")], check=True, timeout=600)

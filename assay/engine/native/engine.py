@@ -14,16 +14,16 @@ from assay.engine import sampling_call
 from assay.engine.footprint import NATIVE_PREFILL as PREFILL_TOKENS
 from assay.engine.footprint import TAPE_BYTES, native_slots, native_tape_bytes
 from assay.engine.interface import Chunk, Done, Generation, Heard, Outputs, Want
-from assay.engine.layout import Layout, hosted, offsets
+from assay.engine.layout import Layout, hosted, lay, offsets
 from assay.engine.local import LaidChunk
 from assay.engine.native import build, library
-from assay.engine.native.library import SAMPLING, SOON_MS, TURN_MS, Core, PackedArrays, Pass, Requests, pointer
+from assay.engine.native.library import SAMPLING, SOON_MS, TURN_MS, Core, PackedArrays, Pass, Requests, Rows, pointer
 from assay.engine.native.prefix_cache import Keeping
 from assay.engine.native.weights import Weights
 from assay.engine.torch.network_engine import NetworkEngine
 from assay.errors import AssayError, ConfigError, UsageError
 from assay.rng import Key, uniforms
-from assay.types import Origin, Request, Segment
+from assay.types import Ids, Origin, Request, Segment
 
 POSITIONS = 1 << 18  # positions whose rotary angles are stored: more than a row on a processor will have
 FORMATS: dict[torch.dtype, build.Format] = {torch.float32: "fp32", torch.bfloat16: "bf16"}
@@ -63,6 +63,7 @@ class NativeEngine(NetworkEngine):
     name = "native"
     exact = True
     has_threads = True
+    shares = True
     rounds = True
 
     def __init__(self, *arguments, **settings) -> None:
@@ -109,6 +110,13 @@ class NativeEngine(NetworkEngine):
         limits = sampling_call.Limits(self.context, self.end_ids, self.memory_bytes, self.decode)
         sampling_call.check(requests, limits)
         return _Sampling(self, requests, key, done, heard).run() if requests else []
+
+    def prefill(self, contexts: Sequence[Ids]) -> list[Rows]:
+        """The keys and values of distinct contexts."""
+        work, laid = self._pass(), _lay(lay(contexts), np.zeros(0, np.int64), torch.zeros(0), None)
+        rows = self.core.prefill(work, laid.arrays)
+        self._spare.append(work)
+        return rows
 
     # Scoring and learning
 
@@ -190,8 +198,9 @@ class NativeEngine(NetworkEngine):
 
 def _lay(layout: Layout, ids: np.ndarray, tau: Tensor, top_ids: np.ndarray | None) -> _Laid:
     groups = len(layout.context_at) - 1
-    order = np.argsort(layout.context_of, kind="stable")
-    rows = np.bincount(layout.context_of, minlength=groups)
+    context_of = layout.context_of[: len(layout.start)]
+    order = np.argsort(context_of, kind="stable")
+    rows = np.bincount(context_of, minlength=groups)
     parts = {
         "ids": layout.ids,
         "positions": layout.positions,
@@ -203,6 +212,7 @@ def _lay(layout: Layout, ids: np.ndarray, tau: Tensor, top_ids: np.ndarray | Non
         "targets": ids,
         "top_ids": top_ids,
         "beside": layout.blend_ids,
+        "stem_of": layout.stem_of,
     }
     share = None if layout.blend_share is None else np.ascontiguousarray(layout.blend_share, dtype=np.float32)
     arrays: dict[str, np.ndarray | None] = {"share": share}
@@ -318,8 +328,15 @@ class _Sampling:
         }
         outputs = {name: getattr(self, name) for name in ("ids", "old", "mu", "entropy", "written", "finish")}
         outputs["prefilled"] = prefilled = np.zeros(1, np.int64)
-        config, core = self.engine.model.config, self.engine.core
-        keeping = Keeping(self.engine.kept, config, prompts=self.prompts, answers=count, max_new=total)
+        core = self.engine.core
+        keeping = Keeping(
+            self.engine.kept,
+            self.engine.model.config,
+            self.engine.prefill,
+            prompts=self.prompts,
+            answers=count,
+            max_new=total,
+        )
         arrays = Requests(
             count=count,
             prompts=len(self.prompts),
@@ -340,7 +357,7 @@ class _Sampling:
             raise
         finally:
             rows = keeping.taken(core.library)
-        self.engine.prefilled += int(prefilled[0])
+        self.engine.prefilled += keeping.prefilled + int(prefilled[0])
         self._hand_out(range(count))
         answers = (self.ids[a : a + n] for a, n in zip(self.at, self.written))
         keeping.put(rows, zip(self.prompt_of, self.size, answers))

@@ -38,7 +38,7 @@ class PackedArrays(Structure):
     _fields_ = [
         *((name, c_int32) for name in ("tokens", "groups", "rows", "predicted", "top")),
         *((name, c_void_p) for name in ("ids", "positions", "context_at", "row_at", "row_start", "row_length")),
-        *((name, c_void_p) for name in ("predict", "targets", "top_ids", "tau", "beside", "share")),
+        *((name, c_void_p) for name in ("predict", "targets", "top_ids", "tau", "beside", "share", "stem_of")),
     ]
 
 
@@ -124,6 +124,7 @@ def load(path: Path) -> ctypes.CDLL:
         "assay_states": (size, [handle, handle, POINTER(PackedArrays), size, c_void_p]),
         "assay_backward": (size, [handle, handle, c_void_p, c_void_p, c_void_p]),
         "assay_pull_states": (size, [handle, handle, c_void_p]),
+        "assay_prefill": (size, [handle, handle, POINTER(PackedArrays), c_void_p]),
         "assay_sample": (size, [handle, POINTER(Requests)]),
         "assay_free_rows": (None, [c_void_p]),
     }
@@ -223,6 +224,15 @@ class Core:
     def pull_states(self, work: Pass, gradient: Tensor) -> None:
         """Takes the gradient by the states that `states` filled through the network."""
         self._run(lambda: self.library.assay_pull_states(self.handle, work.handle, pointer(gradient)))
+
+    def prefill(self, work: Pass, packed: PackedArrays) -> list[Rows]:
+        """The keys and values of contexts that are run alone."""
+        kept = (c_void_p * packed.groups)()
+        try:
+            self._run(lambda: self.library.assay_prefill(self.handle, work.handle, ctypes.byref(packed), kept))
+        finally:
+            rows = [Rows(self.library, address) for address in kept if address]
+        return rows
 
     def sample(self, requests: Requests, turn: Callable[[], None], *, every: int = TURN_MS) -> None:
         """Samples all requests and meanwhile calls `turn` again and again, after `every` milliseconds."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from assay.engine.layout import offsets
+from assay.engine.layout import offsets, stems
 from assay.engine.native.library import Rows
-from assay.engine.prefix_cache import PrefixCache
+from assay.engine.prefix_cache import Piece, PrefixCache
 from assay.policy.config import PolicyConfig
 from assay.types import Ids
 
@@ -17,16 +17,35 @@ from assay.types import Ids
 class Keeping:
     """The prefix cache during one call of the sampler: cached pieces of the
     prompts, and places for new keys and values.
+
+    What several prompts begin with, of which nothing is cached, is run before the call (by `prefill`). It is then a
+    cached piece of these prompts, even if the cache has no room for it.
     """
 
     def __init__(
-        self, store: PrefixCache[Rows], config: PolicyConfig, *, prompts: Sequence[Ids], answers: int, max_new: int
+        self,
+        store: PrefixCache[Rows],
+        config: PolicyConfig,
+        prefill: Callable[[Sequence[Ids]], list[Rows]],
+        *,
+        prompts: Sequence[Ids],
+        answers: int,
+        max_new: int,
     ) -> None:
         self.store, self.prompts = store, prompts
         for prompt in prompts:
             store.known(prompt)  # marks the prompt's runs as used, so that `make_room` drops others first
-        self.room = store.make_room(sum(map(len, prompts)) + max_new)
+        store.make_room(sum(map(len, prompts)) + max_new)
         found = [store.known(prompt) for prompt in prompts]
+        new = [i for i, some in enumerate(found) if not some]
+        stem_of, beginnings = stems([prompts[i] for i in new])
+        rows = prefill(beginnings) if beginnings else []
+        for ids, some in zip(beginnings, rows):
+            store.add(ids, 0, some)
+        for i, stem in zip(new, stem_of):
+            found[i] = [Piece(rows[stem], 0, len(beginnings[stem]))] if stem >= 0 else []
+        self.prefilled = sum(map(len, beginnings))  # tokens that were run before the call
+        self.room = store.most - store.size
         pieces = [piece for some in found for piece in some]
         self.held = pieces  # keeps their memory alive until the call is over
         token = 4 * 2 * config.layers * config.kv_heads * config.head_dim

@@ -45,6 +45,7 @@ class TorchEngine(NetworkEngine):
 
     name = "torch"
     exact = False
+    shares = True
 
     def __init__(self, *arguments, **settings) -> None:
         super().__init__(*arguments, **settings)

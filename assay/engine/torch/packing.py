@@ -87,16 +87,27 @@ class Onward:
     known_at: np.ndarray  # int64[rows] where a row's prefix begins among the cached tokens
     known: np.ndarray  # int64[rows] how many tokens the prefix has
     total: int  # cached tokens of all rows
+    stem_at: np.ndarray  # int64[rows] where the stem before a row begins among the tokens that are run
+    stem: np.ndarray  # int64[rows] how many tokens of it the row begins with; 0 if a prefix is known
 
 
 @dataclass(frozen=True)
 class _Rows:
-    """Rows to make blocks of: where each row's own tokens and its context start, and how long both are."""
+    """Rows to make blocks of: where each row's own tokens, its context and the stem before that start, and how long
+    these are.
+    """
 
     start: np.ndarray
     length: np.ndarray
     context_start: np.ndarray
     context_length: np.ndarray
+    stem_start: np.ndarray
+    stem_length: np.ndarray
+
+    @property
+    def ahead(self) -> np.ndarray:
+        """How many tokens a row has before its own."""
+        return self.stem_length + self.context_length
 
 
 def pack(layout: Layout, *, heads: int, kv_heads: int, device: torch.device, flash: bool = False) -> Packed:
@@ -116,20 +127,20 @@ def pack(layout: Layout, *, heads: int, kv_heads: int, device: torch.device, fla
 
 
 def _blocked(layout: Layout, heads: int, kv_heads: int, device: torch.device) -> AttentionPlan:
-    at, which = layout.context_at, layout.context_of
-    size = np.diff(at)
+    at, which = layout.context_at[:-1], layout.context_of
+    size, stem, stem_size = np.diff(layout.context_at), *layout.stem_places
     nothing = np.zeros(len(size), np.int64)
-    sets = [_Rows(at[:-1], size, nothing, nothing)]
+    sets = [_Rows(at, size, nothing, nothing, stem, stem_size)]
     if len(layout.start):
-        sets.append(_Rows(layout.start, layout.length, at[:-1][which], size[which]))
+        sets.append(_Rows(layout.start, layout.length, at[which], size[which], stem[which], stem_size[which]))
     return _plan(sets, len(layout.ids), heads, kv_heads, device)
 
 
 def pack_onward(onward: Onward, *, heads: int, kv_heads: int, device: torch.device) -> Packed:
     """The tensors and the attention plan of rows behind cached prefixes. No token is predicted."""
     count, start = len(onward.ids), offsets(onward.length)[:-1]
-    rows = _Rows(start, onward.length, count + onward.known_at, onward.known)
-    positions = ranges(onward.known, onward.length)
+    rows = _Rows(start, onward.length, count + onward.known_at, onward.known, onward.stem_at, onward.stem)
+    positions = ranges(rows.ahead, onward.length)
     return Packed(
         ids=torch.from_numpy(onward.ids).to(device),
         positions=torch.from_numpy(positions).to(device),
@@ -141,7 +152,7 @@ def pack_onward(onward: Onward, *, heads: int, kv_heads: int, device: torch.devi
 
 def _blocks(rows: _Rows, heads: int) -> list[np.ndarray]:
     """The rows of each block: similar lengths together, longest first, at most `BLOCK_SCORES` scores (or one row)."""
-    order = np.lexsort((-rows.context_length, -rows.length))
+    order = np.lexsort((-rows.ahead, -rows.length))
     order = order[rows.length[order] > 0]
     blocks: list[np.ndarray] = []
     begin = 0
@@ -149,7 +160,7 @@ def _blocks(rows: _Rows, heads: int) -> list[np.ndarray]:
         longest = int(rows.length[order[begin]])
         end, context = begin, 0
         while end < len(order) and longest - rows.length[order[end]] <= max(4, longest // 8):
-            context = max(context, int(rows.context_length[order[end]]))
+            context = max(context, int(rows.ahead[order[end]]))
             if end > begin and (end - begin + 1) * heads * longest * (context + longest) > BLOCK_SCORES:
                 break
             end += 1
@@ -184,8 +195,8 @@ class _Draft:
     k_at: int = 0
 
     def add(self, rows: _Rows, block: np.ndarray) -> None:
-        own, context = rows.length[block], rows.context_length[block]
-        start, end = rows.start[block][:, None], (rows.context_start[block] + context)[:, None]
+        own, context = rows.length[block], rows.ahead[block]
+        start = rows.start[block][:, None]
         height, left = int(own.max()), int(context.max())
         column = np.arange(left + height) - left  # 0 is the first token of the row itself
         low = 0
@@ -209,7 +220,7 @@ class _Draft:
                 ),
             )
             low = high
-        self._add_keys(start, end, column, own, context)
+        self._add_keys(rows, block, column)
 
     def _add_piece(self, start: np.ndarray, query: np.ndarray, own: np.ndarray, piece: Piece) -> None:
         head = np.arange(self.heads).reshape(1, self.kv_heads, -1, 1)
@@ -223,11 +234,12 @@ class _Draft:
         self.q_at += asked.size
         self.pieces.append(piece)
 
-    def _add_keys(
-        self, start: np.ndarray, end: np.ndarray, column: np.ndarray, own: np.ndarray, context: np.ndarray
-    ) -> None:
-        real = (column >= -context[:, None]) & (column < own[:, None])
-        token = np.where(real, np.where(column < 0, end, start) + column, 0)
+    def _add_keys(self, rows: _Rows, block: np.ndarray, column: np.ndarray) -> None:
+        own, near, ahead = (x[block][:, None] for x in (rows.length, rows.context_length, rows.ahead))
+        start, context, stem = (x[block][:, None] for x in (rows.start, rows.context_start, rows.stem_start))
+        real = (column >= -ahead) & (column < own)
+        place = np.where(column < 0, np.where(column < -near, stem + ahead, context + near), start) + column
+        token = np.where(real, place, 0)
         vector = token[:, None, :] * self.kv_heads + np.arange(self.kv_heads)[None, :, None]
         place = self.k_at + np.arange(vector.size).reshape(vector.shape)
         real = np.broadcast_to(real[:, None, :], vector.shape)

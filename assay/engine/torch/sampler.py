@@ -1,8 +1,9 @@
 """Sampling by continuous batching: a row leaves when it is finished and a new one enters, so no step feeds dead rows.
 
 Each distinct prompt is run once, and its keys and values are copied into the slots
-of the rows that continue it. A prefix that the prefix cache knows is not run. Only
-its last token is run again, because a row needs that token's hidden state.
+of the rows that continue it. What several prompts of a prefill begin with is run once
+for all of them. A prefix that the prefix cache knows is not run. Only its last token
+is run again, because a row needs that token's hidden state.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from torch import Tensor
 from assay.engine import footprint
 from assay.engine.footprint import PREFILL_TOKENS
 from assay.engine.interface import Done, Generation, Heard
-from assay.engine.layout import hosted, offsets
+from assay.engine.layout import hosted, offsets, stems
 from assay.engine.prefix_cache import PrefixCache
 from assay.engine.sampling_call import Limits, SamplingCall, check, prompt_of
 from assay.engine.torch.decode import Decoder
@@ -265,36 +266,51 @@ class _Run:
         return ready if self.carry is None else self.carry.joined(ready)
 
     def _computed(self, prompts: list[int]) -> _Prefilled:
-        """Run the tokens of prompts that the prefix cache does not know, and
-        known tokens whose hidden states are needed.
+        """Run the tokens of prompts that the prefix cache does not know, and tokens of the cache and
+        of stems whose hidden states are needed. Prompts of which nothing is known may have stems.
         """
         pieces = [self.kept.known(self.prompts[i]) for i in prompts]
         known = np.array([sum(piece.count for piece in some) for some in pieces])
         known_at, total = offsets(known)[:-1], int(known.sum())
-        stretches = [(j, int(known[j]), len(self.prompts[i])) for j, i in enumerate(prompts)]
-        stretches = [(j, low, high) for j, low, high in stretches if low < high]
+        new, stem = np.flatnonzero(known == 0), np.full(len(prompts), -1)
+        stem[new], beginnings = stems([self.prompts[prompts[j]] for j in new])
+        begun = known + np.array([*map(len, beginnings), 0])[stem]  # tokens that come from the cache or from a stem
+        texts, count = [*(self.prompts[i] for i in prompts), *beginnings], len(prompts)
+        stretches = [(count + k, 0, len(ids)) for k, ids in enumerate(beginnings)]
+        stretches += [(j, int(begun[j]), len(texts[j])) for j in range(count) if begun[j] < len(texts[j])]
         for j, i in enumerate(prompts):
-            stretches += [(j, size - 1, size) for size in sorted(self.begins[i]) if size <= known[j]]
+            stretches += [(j, size - 1, size) for size in sorted(self.begins[i]) if size <= begun[j]]
         which, lows, highs = np.array(stretches).T
-        ids = np.concatenate([self.prompts[prompts[j]][low:high] for j, low, high in stretches]).astype(np.int64)
-        onward = Onward(ids, highs - lows, known_at[which], lows, total)
+        at = offsets(highs - lows)
+        ids = np.concatenate([texts[j][low:high] for j, low, high in stretches]).astype(np.int64)
+        behind = np.append(stem, np.full(len(beginnings), -1))[which]  # the stem of each stretch
+        onward = Onward(
+            ids,
+            highs - lows,
+            known_at=np.append(known_at, np.zeros(len(beginnings), np.int64))[which],
+            known=np.where(behind < 0, lows, 0),
+            total=total,
+            stem_at=at[behind],
+            stem=np.where(behind < 0, 0, lows),
+        )
         parts = [p.rows[:, :, p.skip : p.skip + p.count] for some in pieces for p in some]
         hidden, cache = self.voice.prefill(onward, [(k, v) for k, v in torch.cat(parts, 2)] if total else [])
         self.prefilled += len(ids)
-        where = [len(ids) + known_at[j] + np.arange(known[j]) for j in range(len(prompts))]
+        first = np.where(stem < 0, len(ids) + known_at, at[stem])
+        where = [first[j] + np.arange(begun[j]) for j in range(count)]
         ends: list[dict[int, int]] = [{} for _ in prompts]
-        for (j, low, high), at in zip(stretches, offsets(highs - lows)):
-            if low == known[j]:
-                where[j] = np.concatenate([where[j], at + np.arange(high - low)])
-                self._keep_prompt(prompts[j], low, cache, int(at))
-            ends[j] |= {size: int(at) + size - 1 - low for size in self.begins[prompts[j]] if low < size <= high}
+        for (j, low, high), begin in zip(stretches[len(beginnings) :], at[len(beginnings) :]):
+            if low == begun[j]:
+                where[j] = np.concatenate([where[j], begin + np.arange(high - low)])
+                self._keep_prompt(prompts[j], int(known[j]), cache, where[j][known[j] :])
+            ends[j] |= {size: int(begin) + size - 1 - low for size in self.begins[prompts[j]] if low < size <= high}
         return _Prefilled(prompts, where, ends, cache, hidden)
 
-    def _keep_prompt(self, prompt: int, low: int, cache: Caches, at: int) -> None:
-        """Put a prompt's tokens from `low` on into the prefix cache; their keys and values begin at `at` in `cache`."""
+    def _keep_prompt(self, prompt: int, low: int, cache: Caches, where: np.ndarray) -> None:
+        """Put a prompt's tokens from `low` on into the prefix cache; `where` their keys and values are in `cache`."""
         if self.kept.most:
-            cut = slice(at, at + len(self.prompts[prompt]) - low)
-            rows = torch.stack([torch.stack((k[cut], v[cut])) for k, v in cache])
+            index = torch.from_numpy(where).to(self.voice.device)
+            rows = torch.stack([torch.stack((k[index], v[index])) for k, v in cache])
             self.kept.add(self.prompts[prompt], low, rows)
 
     def _keep_answer(self, slot: int) -> None:

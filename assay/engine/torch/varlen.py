@@ -1,8 +1,9 @@
 """Attention over packed rows by the flash kernel for sequences of different lengths, on GPUs in bf16.
 
-Each distinct context is a sequence, and so is each row. A row's queries are its own tokens; its keys are those of its
-context and then its own. The kernel aligns its causal mask with the last key, so it is the mask of the row run alone.
-Keys and values of a context are copied for each row that shares it, and the gradients of the copies are summed.
+Each distinct context is a sequence, and so is each row. A row's queries are its own tokens; its keys are those of the
+stem of its context, those of its context, and then its own. The kernel aligns its causal mask with the last key, so it
+is the mask of the row run alone. Keys and values of a context are copied for each row that shares it, those of a stem
+for each context and row behind it, and the gradients of the copies are summed.
 """
 
 from __future__ import annotations
@@ -37,17 +38,17 @@ class Sequences:
         size = np.diff(layout.context_at)
         own = layout.length > 0  # a row with one response token has no inputs of its own
         start, length, which = layout.start[own], layout.length[own], layout.context_of[: len(layout.start)][own]
-        begins = np.stack([layout.context_at[:-1][which], start], 1).ravel()
-        counts = np.stack([size[which], length], 1)
-        keys = [np.arange(layout.context_at[-1]), ranges(begins, counts.ravel())]
-        queries, seen = np.concatenate([size, length]), np.concatenate([size, counts.sum(1)])
+        at, (stem, stem_size), nothing = layout.context_at[:-1], layout.stem_places, np.zeros_like(size)
+        begins = np.concatenate([[stem, nothing, at], [stem[which], at[which], start]], 1)
+        counts = np.concatenate([[stem_size, nothing, size], [stem_size[which], size[which], length]], 1)
+        queries, seen = np.concatenate([size, length]), counts.sum(0)
 
         def tensor(array: np.ndarray, kind: type) -> Tensor:
             return torch.from_numpy(array.astype(kind)).to(device)
 
         return cls(
             heads=heads,
-            keys=tensor(np.concatenate(keys), np.int64),
+            keys=tensor(ranges(begins.T.ravel(), counts.T.ravel()), np.int64),
             q_at=tensor(offsets(queries), np.int32),
             k_at=tensor(offsets(seen), np.int32),
             longest_q=int(queries.max(initial=0)),

@@ -48,6 +48,7 @@ struct PackedArrays {
     const float* tau;
     const int32_t* beside;  // or null, and
     const float* share;
+    const int32_t* stem_of;  // or null: there are no stems
 };
 
 namespace {
@@ -84,10 +85,12 @@ Packed packed_of(const Core& core, const PackedArrays& a) {
     if (a.beside) require_within(a.beside, a.tokens, 0, s.vocab, "id beside");
     if (a.top) require_within(a.top_ids, size_t(a.predicted) * a.top, 0, s.vocab, "further id");
     require(a.context_at[0] == 0 && a.row_at[0] == 0 && a.row_at[a.groups] == a.rows, "offsets do not fit the sizes");
-    int next = a.context_at[a.groups];
+    if (a.stem_of) require_within(a.stem_of, a.groups, -1, a.groups, "stem");
+    int next = a.context_at[a.groups], stems = a.stem_of ? *std::max_element(a.stem_of, a.stem_of + a.groups) + 1 : 0;
     for (int g = 0; g < a.groups; g++) {
         require(a.context_at[g] < a.context_at[g + 1] && a.context_at[g + 1] <= a.tokens, "a context is empty or too long");
         require(a.row_at[g] <= a.row_at[g + 1], "rows of groups are not in order");
+        require(g >= stems || (a.stem_of[g] < 0 && a.row_at[g] == a.row_at[g + 1]), "a stem has a stem or rows");
     }
     for (int r = 0; r < a.rows; r++)
         require(a.row_length[r] >= 0 && a.row_start[r] >= next && a.row_start[r] <= a.tokens - a.row_length[r],
@@ -101,6 +104,7 @@ Packed packed_of(const Core& core, const PackedArrays& a) {
     p.tau.assign(a.tau, a.tau + a.predicted);
     p.top = a.top;
     if (a.top) p.top_ids.assign(a.top_ids, a.top_ids + size_t(a.predicted) * a.top);
+    if (stems) p.stem_of.assign(a.stem_of, a.stem_of + a.groups), p.stems = stems;
     if (a.beside) p.beside.assign(a.beside, a.beside + a.tokens), p.share.assign(a.share, a.share + a.tokens);
     return p;
 }
@@ -278,6 +282,33 @@ int32_t assay_backward(Core* core, Pass* pass, const float* logp, const float* e
 // The backward pass that follows assay_states, from gradients by these states.
 int32_t assay_pull_states(Core* core, Pass* pass, const float* states) {
     return go_back(core, pass, Gradients{nullptr, nullptr, nullptr, states});
+}
+
+// Runs contexts alone. `kept` [groups] receives the keys and values of each, [tokens, layers, held()], with one more
+// vector behind; assay_free_rows frees them.
+int32_t assay_prefill(Core* core, Pass* pass, const PackedArrays* arrays, float** kept) {
+    return answer(core, [&] {
+        Packed packed = packed_of(*core, *arrays);
+        require(!packed.stems && !arrays->rows, "contexts that are run alone have no rows and no stems");
+        const Shape& s = core->weights.shape;
+        for (int g = 0; g < packed.groups(); g++) {
+            size_t words = size_t(packed.size(g)) * s.layers * s.held() + LANES;
+            if (!(kept[g] = static_cast<float*>(std::calloc(words, 4)))) throw std::bad_alloc();
+        }
+        std::vector<Known> nothing(packed.groups());  // is known of them, and all threads go through them together
+        pass->take(std::move(packed), std::move(nothing));
+        pass->prepare(Keep::nothing, false);
+        core->team.start([=, &s](int number) {
+            pass->forward(Hand{&core->team, number, core->team.size()}, [&](int layer, const Number* heads) {
+                const Packed& in = pass->packed();
+                for (int g = 0; g < in.groups(); g++)
+                    for (int t = 0; t < in.size(g); t++)
+                        put_numbers(heads + size_t(in.context_at[g] + t) * s.all_heads() + s.queries(), s.held(),
+                                    kept[g] + (size_t(t) * s.layers + layer) * s.held());
+            });
+        });
+        return DONE;
+    });
 }
 
 void assay_free_rows(float* rows) { std::free(rows); }

@@ -1,6 +1,9 @@
 // The tokens of a pass and the division of its work. Each context is stored once; a group is a context with its rows:
 //
 //     tokens   [context 0][context 1]...[row 0][row 1]...
+//
+// Tokens with which several contexts begin may be a context of their own, without rows. Such stems come before all other
+// contexts, and a group that has a stem holds only what its context has behind the stem.
 #pragma once
 
 #include <atomic>
@@ -27,6 +30,7 @@ struct Hand {
 struct Packed {
     std::vector<int32_t> ids, positions;
     std::vector<int32_t> context_at;              // [groups + 1]
+    std::vector<int32_t> stem_of;                 // [groups] or empty: each group's stem, or -1
     std::vector<int32_t> row_at;                  // [groups + 1] rows of each group
     std::vector<int32_t> row_start, row_length;   // [rows] own tokens
     std::vector<int32_t> predict, targets;        // [M] the token that predicts, the id that is predicted
@@ -35,18 +39,24 @@ struct Packed {
     std::vector<int32_t> beside;                  // [tokens] or empty: ids that are read too, and
     std::vector<float> share;                     // [tokens] by how much in place of the first
     int top = 0;
+    int stems = 0;  // how many of the groups are stems, the first ones
 
     int tokens() const { return static_cast<int>(ids.size()); }
     int groups() const { return static_cast<int>(context_at.size()) - 1; }
+    int size(int group) const { return context_at[group + 1] - context_at[group]; }
+    int stem(int group) const { return stem_of.empty() ? -1 : stem_of[group]; }
+    int stem_tokens() const { return context_at[stems]; }
     int predicted() const { return static_cast<int>(predict.size()); }
 };
 
-// A context, or a row together with its context. In the sampler, a cached prefix may come before a context.
+// A context, or a row together with its context, and the stem before it. In the sampler, a cached prefix may come before a
+// context.
 struct Sequence {
-    int shared_at, shared, own_at, own;
+    int stem, shared_at, shared, own_at, own;  // `stem` and `shared`: how many tokens
     Known before{};
 
-    int keys() const { return shared + own; }
+    int ahead() const { return before.count + stem + shared; }
+    int keys() const { return ahead() + own; }
 };
 
 struct Results {
@@ -64,7 +74,7 @@ struct Gradients {
 
 // Some groups that go through all layers together, and where their tokens are.
 struct Piece {
-    int first, last;                         // groups [first, last)
+    int first, last;                            // groups [first, last)
     std::vector<std::pair<int, int>> ranges{};  // of tokens
 
     void add(int a, int b) {
@@ -80,6 +90,14 @@ struct Piece {
             assay::by_blocks(a + mine.a, a + mine.b, what);
         }
     }
+};
+
+// Groups of which none sees another's tokens: in pieces that threads take one after another, or in one for all threads.
+struct Stage {
+    std::vector<Piece> pieces;
+    bool together = false;
+    std::vector<std::vector<int>> items;  // (group, key-value head) of each thread, where they go together
+    std::atomic<int> next{0};
 };
 
 }  // namespace assay

@@ -5,6 +5,9 @@
 // head). At the end of the backward pass come the gradients of the weights. Each is a sum over the tokens in their order,
 // and each thread computes some rows of it. So no result depends on the number of threads.
 //
+// Stems go forward through all layers before the other groups, which read their keys and values, and go back after these.
+// A group keeps what it adds to the gradients of its stem's keys and values; the stem sums that in the order of the groups.
+//
 // Where only the inputs of layers are kept, the backward pass goes layer by layer: all pieces compute the layer again from
 // its input and go back through it, and then come the gradients of its weights. There is one tape then, that of the layer
 // at hand. These are the same sums of the same numbers, so the gradients have the same bits.
@@ -41,7 +44,8 @@ class Pass {
     // Takes the tokens of the next pass. `known` are the cached prefixes of contexts; then there are no rows.
     void take(Packed packed, std::vector<Known> known = {}) {
         in_ = std::move(packed), known_ = std::move(known);
-        divide(static_cast<int>(scratch_.size()));
+        int threads = static_cast<int>(scratch_.size());
+        divide(stems_, 0, in_.stems, threads), divide(others_, in_.stems, in_.groups(), threads);
         const Shape& s = w_.shape;
         x_.room(size_t(in_.tokens()) * s.hidden), r_.room(in_.tokens());
         y_.room(size_t(in_.tokens()) * s.hidden), hidden_.room<Number>(size_t(in_.tokens()) * padded(s.hidden));
@@ -53,10 +57,11 @@ class Pass {
 
     // To be called once before the threads go in. `reads`: whether `read` follows.
     void prepare(Keep keep, bool reads) {
-        keep_ = keep, next_piece_ = 0;
+        keep_ = keep, stems_.next = 0, others_.next = 0;
         tapes_.resize(keep == Keep::all ? w_.shape.layers : 1);
         for (Tape& tape : tapes_) tape.room(w_.shape, in_.tokens(), keep == Keep::all);
         if (keep == Keep::inputs) inputs_.room(size_t(w_.shape.layers) * in_.tokens() * w_.shape.hidden);
+        stem_held_.room<Number>(size_t(w_.shape.layers) * in_.stem_tokens() * w_.shape.held());
         size_t logits = size_t(in_.predicted()) * w_.shape.vocab;
         keeps_logits_ = keep != Keep::nothing && reads && logits <= 4 * LOGITS;
         if (keeps_logits_) logits_.room(logits);
@@ -68,13 +73,16 @@ class Pass {
     void forward(const Hand& hand, Do&& each_layer) {
         const Shape& s = w_.shape;
         size_t D = s.hidden;
-        each_piece(hand, [&](const Hand& hands, const Piece& piece, Scratch& scratch) {
+        auto go = [&](const Hand& hands, const Piece& piece, Scratch& scratch) {
             for (int l = 0; l < s.layers; l++) {
                 Tape& tape = tape_of(l);
                 piece.by_blocks(hands, [&](int a, int b) {
                     for (int t = a; l == 0 && t < b; t++) embed(t);
                     if (keep_ == Keep::inputs) std::memcpy(input_of(l) + a * D, x_.data() + a * D, 4 * D * (b - a));
                     project(w_, w_.layers[l], x_.data(), in_.positions.data(), tape, a, b, scratch.raw);
+                    for (int t = a; t < std::min(b, in_.stem_tokens()); t++)
+                        std::memcpy(stem_held(l, t), tape.heads.data<Number>() + size_t(t) * s.all_heads() + s.queries(),
+                                    sizeof(Number) * s.held());
                 });
                 hands.meet();
                 each_item(hands, piece, [&](int g, int kv) { attend_group(g, kv, l, tape, scratch); });
@@ -91,7 +99,8 @@ class Pass {
                     scale(y, w_.final_norm, s.hidden, hidden_.data<Number>() + t * padded(s.hidden));
                 }
             });
-        });
+        };
+        each_piece(hand, stems_, go), each_piece(hand, others_, go);
     }
 
     void read(const Hand& hand, const Results& out) {
@@ -137,7 +146,7 @@ class Pass {
     void prepare_back(const Gradients& c) {
         const Shape& s = w_.shape;
         size_t n = in_.tokens();
-        coefficients_ = c, next_piece_ = 0, next_sum_ = 0;
+        coefficients_ = c, stems_.next = 0, others_.next = 0, next_sum_ = 0;
         live_.clear();
         for (int m = 0; m < in_.predicted(); m++) {
             bool some = (c.logp && c.logp[m] != 0.0f) || (c.entropy && c.entropy[m] != 0.0f);
@@ -148,6 +157,10 @@ class Pass {
         dattended_.room<Number>(n * s.queries());
         slopes_.resize(tapes_.size()), sums_.clear(), sums_before_.assign(1, 0);
         for (Slopes& own : slopes_) own.room(s, n);
+        stem_grads_at_.assign(1, 0);
+        for (int g = 0; g < in_.groups(); g++)
+            stem_grads_at_.push_back(stem_grads_at_.back() + (in_.stem(g) < 0 ? 0 : in_.size(in_.stem(g))));
+        stem_grads_.room((tapes_.size() * stem_grads_at_.back() + 1) * s.held());
         if (keep_ == Keep::inputs) tapes_[0].room(s, n, true);
         for (int l = s.layers - 1; l >= 0; l--) {
             const Slopes& own = slopes_of(l);
@@ -168,7 +181,7 @@ class Pass {
         else back_head(hand);
         int stretch = static_cast<int>(tapes_.size());  // layers that have tapes at the same time
         for (int top = s.layers; top > 0; top -= stretch) {
-            each_piece(hand, [&](const Hand& hands, const Piece& piece, Scratch& scratch) {
+            auto go = [&](const Hand& hands, const Piece& piece, Scratch& scratch) {
                 piece.by_blocks(hands, [&](int a, int b) {
                     for (size_t t = a; top == s.layers && t < size_t(b); t++) {
                         float* dx = dx_.data() + t * D;
@@ -180,7 +193,8 @@ class Pass {
                     if (keep_ == Keep::inputs) compute_again(hands, piece, scratch, l);
                     back_layer(hands, piece, scratch, l);
                 }
-            });
+            };
+            each_piece(hand, others_, go), each_piece(hand, stems_, go);
             sum_weights(hand, top - stretch, top);
         }
         sum_columns(hand);
@@ -190,6 +204,17 @@ class Pass {
     Tape& tape_of(int layer) { return tapes_[keep_ == Keep::all ? layer : 0]; }
     Slopes& slopes_of(int layer) { return slopes_[keep_ == Keep::all ? layer : 0]; }
     float* input_of(int layer) const { return inputs_.data() + size_t(layer) * in_.tokens() * w_.shape.hidden; }
+
+    // Keys and values of a stem's token.
+    Number* stem_held(int layer, int token) const {
+        return stem_held_.data<Number>() + (size_t(layer) * in_.stem_tokens() + token) * w_.shape.held();
+    }
+
+    // What a group adds to the gradients of its stem's keys and values, [tokens of the stem, held()].
+    float* stem_grads(int layer, int group) const {
+        size_t before = keep_ == Keep::all ? layer * stem_grads_at_.back() : 0;
+        return stem_grads_.data() + (before + stem_grads_at_[group]) * w_.shape.held();
+    }
 
     // The input vector of token t: its embedding, or a blend of two embeddings if there is a second token.
     void embed(int t) {
@@ -224,7 +249,7 @@ class Pass {
     void sum_weights(const Hand& hand, int first, int last) {
         const Shape& s = w_.shape;
         size_t T = s.turned();
-        if (hand.number == 0) next_piece_ = 0;
+        if (hand.number == 0) stems_.next = 0, others_.next = 0;
         for (int i; (i = next_sum_++) < sums_before_[s.layers - first]; hand.alone().meet()) {
             const Sum& sum = sums_[i];
             Adapter::Scratch& scratch = scratch_[hand.number].sums;
@@ -243,38 +268,40 @@ class Pass {
         if (hand.number == 0) next_sum_ = sums_before_[s.layers - first];
     }
 
-    // Divides the groups into pieces of about PIECE tokens, but at most an even share of what is left: so the threads, which
-    // take one piece after another, come to the end at about the same time. The sampler's prompts and groups that would
-    // leave threads idle are one piece, for all threads together.
-    void divide(int threads) {
-        int n = in_.tokens(), left = n, room = 0;
-        pieces_.clear();
-        for (int g = 0; g < in_.groups(); g++) {
+    // Divides groups [first, last) into pieces of about PIECE tokens, but at most an even share of what is left: so the
+    // threads, which take one piece after another, come to the end at about the same time. The sampler's prompts and groups
+    // that would leave threads idle are one piece, for all threads together.
+    void divide(Stage& stage, int first, int last, int threads) {
+        int a = in_.context_at[first], b = last < in_.groups() ? in_.context_at[last] : in_.tokens();
+        int left = b - a, room = 0;
+        stage.pieces.clear();
+        for (int g = first; g < last; g++) {
             int size = 0;
             each_sequence(g, [&](const Sequence& q) { size += q.own; });
-            if (pieces_.empty() || room < size / 2) pieces_.push_back(Piece{g, g}), room = std::min(PIECE, left / threads);
-            pieces_.back().last = g + 1;
+            if (stage.pieces.empty() || room < size / 2)
+                stage.pieces.push_back(Piece{g, g}), room = std::min(PIECE, left / threads);
+            stage.pieces.back().last = g + 1;
             room -= size, left -= size;
         }
         std::vector<int> load(threads, 0);
-        for (Piece& piece : pieces_) {
+        for (Piece& piece : stage.pieces) {
             piece.add(in_.context_at[piece.first], in_.context_at[piece.last]);
             for (int r = in_.row_at[piece.first]; r < in_.row_at[piece.last]; r++)
                 piece.add(in_.row_start[r], in_.row_start[r] + in_.row_length[r]);
             int& least = *std::min_element(load.begin(), load.end());
             for (auto [a, b] : piece.ranges) least += b - a;
         }
-        together_ = !known_.empty() || *std::max_element(load.begin(), load.end()) > 1.2 * n / threads;
-        if (!together_) return;
-        pieces_ = {Piece{0, in_.groups(), {{0, n}}}};
-        deal(threads);
+        stage.together = !known_.empty() || *std::max_element(load.begin(), load.end()) > 1.2 * (b - a) / threads;
+        if (!stage.together || first == last) return;
+        stage.pieces = {Piece{first, last, {{a, b}}}};
+        deal(stage, threads);
     }
 
     // Deals (group, key-value head) pairs out to the threads, the largest first, each to the thread with the least to do.
-    void deal(int threads) {
-        items_.assign(threads, {});
+    void deal(Stage& stage, int threads) {
+        stage.items.assign(threads, {});
         std::vector<std::pair<double, int>> costs;
-        for (int g = 0; g < in_.groups(); g++) {
+        for (int g = stage.pieces[0].first; g < stage.pieces[0].last; g++) {
             double cost = 0;
             each_sequence(g, [&](const Sequence& q) { cost += double(q.own) * q.keys(); });
             for (int h = 0; h < w_.shape.kv_heads; h++) costs.push_back({-cost, g * w_.shape.kv_heads + h});
@@ -283,17 +310,19 @@ class Pass {
         std::vector<double> load(threads, 0.0);
         for (auto [cost, item] : costs) {
             size_t least = std::min_element(load.begin(), load.end()) - load.begin();
-            items_[least].push_back(item), load[least] -= cost;
+            stage.items[least].push_back(item), load[least] -= cost;
         }
     }
 
-    // what(hands, piece, scratch) for the pieces that this thread takes, or for the one that all threads share.
+    // what(hands, piece, scratch) for the pieces of a stage that this thread takes, or for the one that all threads share.
     template <class Do>
-    void each_piece(const Hand& hand, Do&& what) {
+    void each_piece(const Hand& hand, Stage& stage, Do&& what) {
+        const std::vector<Piece>& pieces = stage.pieces;
         Scratch& scratch = scratch_[hand.number];
-        if (together_) what(hand, pieces_[0], scratch);
+        if (pieces.empty()) return;
+        if (stage.together) what(hand, pieces[0], scratch);
         else
-            for (int i; (i = next_piece_++) < static_cast<int>(pieces_.size());) what(hand.alone(), pieces_[i], scratch);
+            for (int i; (i = stage.next++) < static_cast<int>(pieces.size());) what(hand.alone(), pieces[i], scratch);
         hand.meet();
     }
 
@@ -301,19 +330,30 @@ class Pass {
     template <class Do>
     void each_item(const Hand& hands, const Piece& piece, Do&& what) const {
         int heads = w_.shape.kv_heads;
+        const Stage& stage = piece.first < in_.stems ? stems_ : others_;
         if (hands.size > 1)
-            for (int item : items_[hands.number]) what(item / heads, item % heads);
+            for (int item : stage.items[hands.number]) what(item / heads, item % heads);
         else
             for (int item = piece.first * heads; item < piece.last * heads; item++) what(item / heads, item % heads);
     }
 
     template <class Do>
     void each_sequence(int g, Do&& what) const {
-        int at = in_.context_at[g], shared = in_.context_at[g + 1] - at;
-        Known before = known_.empty() ? Known{} : known_[g];
-        what(Sequence{at, before.count, at, shared, before});
+        int at = in_.context_at[g], shared = in_.size(g), stem = in_.stem(g) < 0 ? 0 : in_.size(in_.stem(g));
+        what(Sequence{stem, at, 0, at, shared, known_.empty() ? Known{} : known_[g]});
         for (int r = in_.row_at[g]; r < in_.row_at[g + 1]; r++)
-            if (in_.row_length[r]) what(Sequence{at, shared, in_.row_start[r], in_.row_length[r]});
+            if (in_.row_length[r]) what(Sequence{stem, at, shared, in_.row_start[r], in_.row_length[r]});
+    }
+
+    // what(place, key, value) for the keys and values of a group's stem.
+    template <class Do>
+    void each_of_stem(int g, int kv, int layer, Do&& what) const {
+        const Shape& s = w_.shape;
+        if (in_.stem(g) < 0) return;
+        for (int j = 0, at = in_.context_at[in_.stem(g)]; j < in_.size(in_.stem(g)); j++) {
+            const Number* held = stem_held(layer, at + j) + kv * s.d;
+            what(j, held, held + s.kv_heads * s.d);
+        }
     }
 
     int longest(int g) const {
@@ -332,15 +372,19 @@ class Pass {
         Element* values = scratch.values.room<Element>(values_size(most, s.d));
         Number* known = scratch.rows.room<Number>(s.d);
         float* room = scratch.s.room(attend_room(most, s.d));
+        each_of_stem(g, kv, layer, [&](int j, const Number* key, const Number* value) {
+            put_key(keys, s.d, j, key), put_value(values, s.d, j, value);
+        });
         each_sequence(g, [&](const Sequence& q) {
+            int ahead = q.ahead();
             for (int j = 0; j < q.before.count; j++) {
                 const float* held = q.before.of(s, j, layer) + kv * s.d;
                 put_numbers(held, s.d, known), put_key(keys, s.d, j, known);
                 put_numbers(held + s.kv_heads * s.d, s.d, known), put_value(values, s.d, j, known);
             }
             for (size_t j = 0; j < size_t(q.own); j++) {
-                put_key(keys, s.d, q.shared + j, k + (q.own_at + j) * H);
-                put_value(values, s.d, q.shared + j, v + (q.own_at + j) * H);
+                put_key(keys, s.d, ahead + j, k + (q.own_at + j) * H);
+                put_value(values, s.d, ahead + j, v + (q.own_at + j) * H);
             }
             for (int h = kv * each; h < (kv + 1) * each; h++) {
                 Rows queries = queries_of(tape, q, h);
@@ -348,7 +392,7 @@ class Pass {
                 for (int i = 0; i < q.own;) {
                     Tile tile;
                     for (; i < q.own && !tile.full(); i++)
-                        tile.add(Query{queries[i], to + i * s.queries(), Held{keys, values}, q.shared + i + 1});
+                        tile.add(Query{queries[i], to + i * s.queries(), Held{keys, values}, ahead + i + 1});
                     attend(tile, s.d, room);
                 }
             }
@@ -361,10 +405,10 @@ class Pass {
     }
 
     // P = softmax, dV += P' dO, dS = scale P (dO V' - rowsum(dO O)), dQ = dS K, dK += dS' Q
-    void attend_back(int g, int kv, const Tape& tape, Scratch& scratch) {
+    void attend_back(int g, int kv, int layer, const Tape& tape, Scratch& scratch) {
         const Shape& s = w_.shape;
         int each = s.heads / s.kv_heads, most = longest(g), d = s.d;
-        size_t H = s.all_heads(), O = s.queries(), width = size_t(blocks_of(most)) * LANES;
+        size_t H = s.all_heads(), O = s.queries(), held = s.held(), width = size_t(blocks_of(most)) * LANES;
         size_t key_at = (s.heads + kv) * d, value_at = key_at + s.kv_heads * d;
         const Number *k = tape.heads.data<Number>() + key_at, *v = tape.heads.data<Number>() + value_at;
         float *dk = dheads_.data() + key_at, *dv = dheads_.data() + value_at, scale = 1.0f / std::sqrt(float(d));
@@ -378,11 +422,17 @@ class Pass {
             for (int t = q.own_at; t < q.own_at + q.own; t++)
                 std::memset(dk + t * H, 0, 4 * d), std::memset(dv + t * H, 0, 4 * d);
         });
+        float *stem_dk = stem_grads(layer, g) + kv * d, *stem_dv = stem_dk + s.kv_heads * d;
+        each_of_stem(g, kv, layer, [&](int j, const Number* key, const Number* value) {
+            put_key(keys, d, j, key), put_value(key_rows, d, j, key), put_key(values, d, j, value);
+            std::memset(stem_dk + j * held, 0, 4 * d), std::memset(stem_dv + j * held, 0, 4 * d);
+        });
         each_sequence(g, [&](const Sequence& q) {
+            int ahead = q.ahead();
             for (size_t j = 0; j < size_t(q.own); j++) {
-                put_key(keys, d, q.shared + j, k + (q.own_at + j) * H);
-                put_value(key_rows, d, q.shared + j, k + (q.own_at + j) * H);
-                put_key(values, d, q.shared + j, v + (q.own_at + j) * H);
+                put_key(keys, d, ahead + j, k + (q.own_at + j) * H);
+                put_value(key_rows, d, ahead + j, k + (q.own_at + j) * H);
+                put_key(values, d, ahead + j, v + (q.own_at + j) * H);
             }
             for (int h = kv * each; h < (kv + 1) * each; h++) {
                 Rows all_queries = queries_of(tape, q, h);
@@ -390,10 +440,10 @@ class Pass {
                 const Number* out = tape.o.data<Number>() + q.own_at * O + h * d;
                 for (int i = 0; i < q.own; i += LEARNT) {
                     Rows queries = all_queries.from(i, LEARNT), grads = all_grads.from(i, LEARNT);
-                    int seen = q.shared + i + queries.count, blocks = blocks_of(seen);
+                    int own = i + queries.count, blocks = blocks_of(ahead + own);
                     for (int r = 0; r < queries.count; r += QUERIES) {
                         Rows some = queries.from(r, QUERIES);
-                        int first = q.shared + i + r + 1, near = first + some.count - 1;
+                        int first = ahead + i + r + 1, near = first + some.count - 1;
                         scores(some, 0, some.count, keys, d, blocks_of(near), p + r * width, width);
                         scores(grads.from(r, QUERIES), 0, some.count, values, d, blocks_of(near), ds + r * width,
                                width);
@@ -411,18 +461,27 @@ class Pass {
                         gather(slopes + r * width, width, some.count, key_rows, near, d,
                                dheads_.data() + (q.own_at + i + r) * H + h * d, H, false);
                     }
-                    int shared = std::min(q.shared, seen), own = seen - shared;
-                    auto add = [&](const Number* x, const Rows& rows, float* to) {
-                        add_outer(shared, d, rows.count, x, width, rows.data, rows.stride, to + q.shared_at * H, H,
-                                  scratch.sums.packed);
-                        add_outer(own, d, rows.count, x + shared, width, rows.data, rows.stride, to + q.own_at * H, H,
-                                  scratch.sums.packed);
+                    auto add = [&](const Number* x, const Rows& rows, float* to, float* stem_to) {
+                        auto part = [&](int count, float* sums, size_t stride) {
+                            if (count)
+                                add_outer(count, d, rows.count, x, width, rows.data, rows.stride, sums, stride,
+                                          scratch.sums.packed);
+                            x += count;
+                        };
+                        part(q.stem, stem_to, held), part(q.shared, to + q.shared_at * H, H);
+                        part(own, to + q.own_at * H, H);
                     };
-                    add(weights, grads, dv);
-                    add(slopes, queries, dk);
+                    add(weights, grads, dv, stem_dv);
+                    add(slopes, queries, dk, stem_dk);
                 }
             }
         });
+        for (int other = in_.stems; g < in_.stems && other < in_.groups(); other++) {
+            if (in_.stem(other) != g) continue;
+            const float* from = stem_grads(layer, other) + kv * d;
+            for (size_t t = in_.context_at[g]; t < size_t(in_.context_at[g + 1]); t++, from += held)
+                for (int c = 0; c < d; c++) dk[t * H + c] += from[c], dv[t * H + c] += from[s.kv_heads * d + c];
+        }
     }
 
     const Number* gathered(int a, int rows, Scratch& scratch) {
@@ -524,7 +583,7 @@ class Pass {
             put_numbers(dattended, (b - a) * s.queries(), dattended_.data<Number>() + a * O);
         });
         hands.meet();
-        each_item(hands, piece, [&](int g, int kv) { attend_back(g, kv, tape, scratch); });
+        each_item(hands, piece, [&](int g, int kv) { attend_back(g, kv, l, tape, scratch); });
         hands.meet();
         piece.by_blocks(hands, [&](int a, int b) {
             for (int t = a; t < b; t++) {
@@ -570,10 +629,8 @@ class Pass {
     const Weights& w_;
     Packed in_;
     std::vector<Known> known_;  // of each group, or none of any
-    std::vector<Piece> pieces_;
-    bool together_ = false;                // one piece for all threads
-    std::vector<std::vector<int>> items_;  // of each thread, where they go together
-    std::atomic<int> next_piece_{0}, next_sum_{0};
+    Stage stems_, others_;
+    std::atomic<int> next_sum_{0};
     std::vector<Scratch> scratch_;
     std::vector<Tape> tapes_;
     std::vector<Slopes> slopes_;
@@ -586,6 +643,9 @@ class Pass {
     Buffer inputs_;                         // of each layer, [layers, tokens, hidden], where these alone are kept
     Buffer dx_, dhidden_, dheads_, drows_;  // gradients in floats
     Buffer dattended_, dz_, rows_;               // operands of products
+    Buffer stem_held_;                           // keys and values of stems, [layers, tokens of stems, held()]
+    Buffer stem_grads_;                          // of each layer that has a tape
+    std::vector<size_t> stem_grads_at_;          // where a group's begin, in tokens
     Keep keep_ = Keep::nothing;
     bool keeps_logits_ = false;
 };
