@@ -38,7 +38,10 @@ class System:
 
     def check(self) -> None:
         if not self.python.exists():
-            raise Missing(f"{self.name} is not installed: {self.venv} is missing. Make it with: bash bench/setup.sh")
+            name = self.venv.removeprefix(".venv-")
+            raise Missing(
+                f"{self.name} is not installed: {self.venv} is missing. Make it with: bash bench/setup.sh {name}"
+            )
 
 
 class Worker:
@@ -53,14 +56,14 @@ class Worker:
         libraries = sorted((ROOT / system.venv).glob(system.preload)) if system.preload else []
         if libraries:
             environment["LD_PRELOAD"] = ":".join(map(str, libraries))
-        with self.log.open("wb") as log:
+        with self.log.open("wb") as errors:
             self.process = subprocess.Popen(
                 [str(system.python), "-m", system.module, *arguments],
                 cwd=ROOT,
                 env=environment,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=log,
+                stderr=errors,
                 text=True,
                 bufsize=1,
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import again, bases, endless, judging, startup, summary, update_table, verifier, waiting
+from bench import again, bases, endless, judging, real_turns, startup, summary, update_table, verifier, waiting
 from bench.audits import sets
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -24,6 +24,7 @@ def notes(folder: Path) -> str:
 SECTIONS: tuple[Callable[[Path], str], ...] = (
     summary.comparisons,
     summary.memory,
+    real_turns.section,
     again.section,
     update_table.section,
     verifier.section,

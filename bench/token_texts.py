@@ -11,13 +11,18 @@ from typing import NamedTuple
 
 SEED, COUNT, TALKS = 0, 5000, 50
 
-WORDS = (
+
+def _listed(text: str) -> list[str]:
+    return text.split(" ")
+
+
+WORDS = _listed(
     "the a of and to in is it was for on are as with his they at be this from have or one had by word but not what all "
     "were we when your can said there use an each which she do how their if will up other about out many then them "
     "these so some her would make like him into time has look two more write go see number no way could people my than "
     "first water been call who oil its now find long down day did get come made may part don't I'm we'll they've "
     "CAN'T it'S you're he'd O'Neill John's rock-and-roll naïve café Zürich señor coöperate fiancée e.g. U.S.A."
-).split()
+)
 SPECIAL = ("<|im_start|>", "<|im_end|>", "<|endoftext|>", "<repo_name>", "<file_sep>", "<reponame>", "<issue_start>")
 SPECIAL += ("<jupyter_code>", "<empty_output>", "<gh_stars>", "<|im_start", "im_end|>", "<| im_end |>", "<|", "|>")
 SPACES = (
@@ -38,8 +43,9 @@ SPACES = (
     "\xa0",
     "\u1680",
 )
-SPACES += ("\u2000", "\u2003", "\u200b", "\u2028", "\u2029", "\u202f", "\u205f", "\u2060", "\u3000", "\ufeff", "\u180e")
-EMOJI = "😀 🙂 ❤️ ❤ 👍🏽 👩‍💻 👨‍👩‍👧‍👦 🇫🇷 🇯🇵 1️⃣ #️⃣ ☃ ✈️ 🏴‍☠️ 🧑🏿‍🚀 🤷‍♀️ ⌚ ㊗ ♻ ⁉️ 🪿 🫨".split(" ")
+SPACES += ("\u2000", "\u2003", "\u200b", "\u2028", "\u2029", "\u202f", "\u205f", "\u2060", "\u3000", "\ufeff")
+SPACES += ("\u180e",)
+EMOJI = _listed("😀 🙂 ❤️ ❤ 👍🏽 👩‍💻 👨‍👩‍👧‍👦 🇫🇷 🇯🇵 1️⃣ #️⃣ ☃ ✈️ 🏴‍☠️ 🧑🏿‍🚀 🤷‍♀️ ⌚ ㊗ ♻ ⁉️ 🪿 🫨")
 BROKEN = ("\ufffd", "\ufffe", "\uffff", "\x00", "\x01", "\x07", "\x1b[0m", "\x7f", "\x80", "\x9f", "\U0010ffff")
 SCRIPTS = {
     "Latin with marks": (0xC0, 0x24F),
@@ -84,7 +90,7 @@ SCRIPTS = {
     "tags": (0xE0000, 0xE007F),
 }
 DIGITS = {"Arabic": 0x660, "Devanagari": 0x966, "Bengali": 0x9E6, "Thai": 0xE50, "full width": 0xFF10, "bold": 0x1D7CE}
-ODD_NUMBERS = "² ³ ¹ ½ ¾ ⅓ Ⅳ ⅻ ① ⑳ ㉈ 〇 一二三 ௧௦ 𐄇 ৴".split()
+ODD_NUMBERS = _listed("² ³ ¹ ½ ¾ ⅓ Ⅳ ⅻ ① ⑳ ㉈ 〇 一二三 ௧௦ 𐄇 ৴")
 NAMES = ("x", "count", "user_id", "totalSum", "MAX_LEN", "i", "self.value", "data2", "tmp1", "node", "__init__", "λ")
 OPERATORS = ("+", "-", "*", "/", "//", "%", "==", "!=", "<=", ">=", "->", "=>", "::", "&&", "||", "+=", "<<", "**")
 

@@ -52,22 +52,19 @@ def main() -> None:
     model = llama_cpp.llama_model_load_from_file(job["gguf"].encode(), settings)
     if not model:
         raise SystemExit(f"llama.cpp cannot read {job['gguf']}")
-    vocab, template = llama_cpp.llama_model_get_vocab(model), field(model, "tokenizer.chat_template")
-    ends = {
-        f"{name}_token": llama_cpp.llama_vocab_get_text(
-            vocab, getattr(llama_cpp, f"llama_vocab_{name}")(vocab)
-        ).decode()
-        for name in ("bos", "eos")
-    }
-    jinja = Jinja2ChatFormatter(template, **ends)
-    prompts = [jinja(messages=talk).prompt for talk in job["talks"]]
+    vocab = llama_cpp.llama_model_get_vocab(model)
     found = {
         "about": {"llama_cpp_python": version("llama_cpp_python")},
         "ids": [tokenized(vocab, text) for text in job["texts"]],
-        "prompts": prompts,
-        "prompt_ids": [tokenized(vocab, prompt) for prompt in prompts],
-        "built_in": [built_in(template, talk) for talk in job["talks"]],
     }
+    if job["talks"]:
+        template = field(model, "tokenizer.chat_template")
+        places = {"bos_token": llama_cpp.llama_vocab_bos(vocab), "eos_token": llama_cpp.llama_vocab_eos(vocab)}
+        ends = {name: llama_cpp.llama_vocab_get_text(vocab, place).decode() for name, place in places.items()}
+        jinja = Jinja2ChatFormatter(template, **ends)
+        found["prompts"] = [jinja(messages=talk).prompt for talk in job["talks"]]
+        found["prompt_ids"] = [tokenized(vocab, prompt) for prompt in found["prompts"]]
+        found["built_in"] = [built_in(template, talk) for talk in job["talks"]]
     answer.write_text(json.dumps(found))
 
 
