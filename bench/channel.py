@@ -35,6 +35,7 @@ class Channel:
     def __init__(self) -> None:
         self._out = os.fdopen(os.dup(1), "w", buffering=1)
         os.dup2(2, 1)
+        self._before = 0.0
 
     def _say(self, **event: Any) -> None:
         self._out.write(json.dumps(event) + "\n")
@@ -46,10 +47,13 @@ class Channel:
         """The clock at the moment when the next step may begin."""
         if not sys.stdin.readline():
             raise Closed
+        self._before = time.process_time()
         return time.perf_counter()
 
     def step(self, seconds: float, **numbers: float) -> None:
-        self._say(event="step", seconds=seconds, peak_mb=peak_mb(), **numbers)
+        """`seconds` by the clock; those of the processor, of all threads, are added."""
+        spent = time.process_time() - self._before
+        self._say(event="step", seconds=seconds, processor_s=spent, peak_mb=peak_mb(), **numbers)
 
 
 def peak_mb() -> float:

@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-
-from bench.workload import Ending, Shape
 
 ROOT = Path(__file__).resolve().parent.parent
 LOGS = ROOT / "build" / "bench" / "logs"
@@ -40,30 +38,32 @@ class System:
 
     def check(self) -> None:
         if not self.python.exists():
-            raise Missing(f"{self.name} is not installed: {self.venv} is missing. Make it with: bash bench/setup.sh")
+            name = self.venv.removeprefix(".venv-")
+            raise Missing(
+                f"{self.name} is not installed: {self.venv} is missing. Make it with: bash bench/setup.sh {name}"
+            )
 
 
 class Worker:
-    """A process of a system; `step` lets it take one step and gives its numbers."""
+    """A process of a system, started with these arguments; `step` lets it take one step and gives its numbers."""
 
-    def __init__(self, system: System, shape: Shape, ending: Ending, *, steps: int, options: Mapping[str, Any]) -> None:
+    def __init__(self, system: System, arguments: Sequence[str], *, log: str) -> None:
         system.check()
         LOGS.mkdir(parents=True, exist_ok=True)
-        self.log = LOGS / f"{system.name}-{shape.name}-{ending}.log"
+        self.log = LOGS / f"{log}.log"
         self.system = system
-        arguments = ["--shape", shape.name, "--ending", ending, "--steps", str(steps), "--options", json.dumps(options)]
         environment = dict(os.environ)
         libraries = sorted((ROOT / system.venv).glob(system.preload)) if system.preload else []
         if libraries:
             environment["LD_PRELOAD"] = ":".join(map(str, libraries))
-        with self.log.open("wb") as log:
+        with self.log.open("wb") as errors:
             self.process = subprocess.Popen(
                 [str(system.python), "-m", system.module, *arguments],
                 cwd=ROOT,
                 env=environment,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=log,
+                stderr=errors,
                 text=True,
                 bufsize=1,
             )

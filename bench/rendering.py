@@ -11,6 +11,7 @@ from bench import (
     endless,
     judging,
     real_seeds,
+    real_turns,
     shared_prefix,
     startup,
     summary,
@@ -36,6 +37,7 @@ def notes(folder: Path) -> str:
 SECTIONS: tuple[Callable[[Path], str], ...] = (
     summary.comparisons,
     summary.memory,
+    real_turns.section,
     again.section,
     shared_prefix.section,
     real_seeds.section,

@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from bench import checkpoints, kept, machine, summary
-from bench.pair import ROOT, Broken, Missing, System, Worker, paired
+from bench.pair import Broken, Missing, System, Worker, paired
 from bench.rendering import RESULTS, render
+from bench.tuning import tune
 from bench.workload import ENDINGS, MEASURED, SHAPES, Ending, Shape
 
-TUNED = ROOT / "build" / "bench" / "tuned.json"
 WARMUP = 2
-TUNING_STEPS = 3  # the first is warm-up
 
 
 @dataclass(frozen=True)
@@ -71,39 +70,18 @@ def say(line: str) -> None:
     sys.stdout.flush()
 
 
-def trial(system: System, shape: Shape, ending: Ending, options: Mapping[str, Any]) -> float:
-    """Seconds of the best step after the first; infinite, said aloud, where the settings do not run."""
-    try:
-        with Worker(system, shape, ending, steps=TUNING_STEPS, options=options) as worker:
-            return min([worker.step()["seconds"] for _ in range(TUNING_STEPS)][1:])
-    except Broken as error:
-        say(f"    {error}")
-        return float("inf")
+def started(system: System, shape: Shape, ending: Ending, *, steps: int, options: Mapping[str, Any]) -> Worker:
+    line = ["--shape", shape.name, "--ending", ending, "--steps", str(steps), "--options", json.dumps(options)]
+    return Worker(system, line, log=f"{system.name}-{shape.name}-{ending}")
 
 
-def tune(system: System, shape: Shape, ending: Ending, processor: str, *, again: bool) -> dict[str, Any]:
-    """The fastest settings of a system, one axis after another; kept for the next run on this machine."""
-    name = "/".join((processor, system.name, shape.name, ending))
-    known = json.loads(TUNED.read_text()) if TUNED.exists() else {}
-    if name in known and not again:
-        return known[name]["options"]
-    say(f"choosing the best settings of {system.name} on {shape.name}-{ending}")
-    best = {axis: values[0] for axis, values in system.axes.items()}
-    seconds, tried = float("inf"), []
-    for axis, values in system.axes.items():
-        for value in values if not tried else values[1:]:
-            options = best | {axis: value}
-            took = trial(system, shape, ending, options)
-            say(f"    {took:.2f} s  {json.dumps(options)}")
-            tried.append({"options": options, "seconds": took if took < float("inf") else None})
-            if took < seconds:
-                seconds, best = took, options
-    if seconds == float("inf"):
-        raise Broken(f"{system.name} runs with none of its settings on {shape.name}-{ending}")
-    known[name] = {"options": best, "tried": tried}
-    TUNED.parent.mkdir(parents=True, exist_ok=True)
-    TUNED.write_text(json.dumps(known, indent=1) + "\n")
-    return best
+def tuned(system: System, shape: Shape, ending: Ending, processor: str, *, again: bool) -> dict[str, Any]:
+    """The fastest settings of a system on this machine and shape."""
+
+    def start(options: Mapping[str, Any], steps: int) -> Worker:
+        return started(system, shape, ending, steps=steps, options=options)
+
+    return tune("/".join((processor, system.name, shape.name, ending)), system.axes, start, again=again, say=say)
 
 
 def compare(
@@ -112,7 +90,7 @@ def compare(
     comparison = COMPARISONS[name]
     comparison.theirs.check()
     checkpoints.build(shape, ending)
-    options = tune(
+    options = tuned(
         comparison.theirs,
         SHAPES[TUNE_ON.get(shape.name, shape.name)],
         ending,
@@ -122,8 +100,8 @@ def compare(
     busy = machine.load()
     steps = warmup + pairs
     with (
-        Worker(comparison.theirs, shape, ending, steps=steps, options=options) as theirs,
-        Worker(comparison.ours, shape, ending, steps=steps, options={"engine": engine}) as ours,
+        started(comparison.theirs, shape, ending, steps=steps, options=options) as theirs,
+        started(comparison.ours, shape, ending, steps=steps, options={"engine": engine}) as ours,
     ):
         sides = {"theirs": (theirs, options), "ours": (ours, {"engine": engine})}
         settings = {side: {"facts": w.facts, "options": o} for side, (w, o) in sides.items()}

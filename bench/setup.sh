@@ -1,9 +1,12 @@
 #!/usr/bin/env bash
-# Makes the environments of the other systems: .venv-trl and .venv-vllm. Ours is .venv, made by `make`.
-# usage: bash bench/setup.sh [trl] [vllm]
+# Makes the environments of the other systems: .venv-trl and .venv-vllm, and if it is named .venv-llama_cpp, for which
+# llama.cpp is compiled for this processor. Ours is .venv, made by `make`.
+# usage: bash bench/setup.sh [trl] [vllm] [llama_cpp]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python=${PYTHON:-python3.11}
+export CMAKE_ARGS="${CMAKE_ARGS:--DGGML_NATIVE=ON -DGGML_LLAMAFILE=ON}"
+export CMAKE_BUILD_PARALLEL_LEVEL="${CMAKE_BUILD_PARALLEL_LEVEL:-2}"
 
 for system in "${@:-trl vllm}"; do
   for name in $system; do
