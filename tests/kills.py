@@ -59,9 +59,10 @@ def child(command: Sequence[str], within: Sequence[str], at: int | None, told: i
 
 def run_job(job: dict[str, Any]) -> list[tuple[int, int]]:
     from assay.run import pretrained
+    from assay.run.configure import from_data
 
     if record := job.get("record"):
-        pretrained.PRETRAINED[record["name"]] = pretrained.Pretrained(**record)
+        pretrained.PRETRAINED[record["name"]] = from_data(pretrained.Pretrained, record)
     begun = []
     for place, command in enumerate(job["commands"]):
         heard, told = os.pipe()

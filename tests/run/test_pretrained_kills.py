@@ -27,10 +27,11 @@ from assay.policy import fingerprint, load_policy
 from assay.policy.gguf import convert, sha256_of
 from assay.record.folder import RunFolder
 from assay.run import pretrained
+from assay.run.configure import to_data
 
 GETTING = ["run/fetch.py", "run/pretrained.py", "policy/gguf.py", "host/cache.py", "/shutil.py"]
 EXAMS = ["run/recorder.py", "scoring/bank.py"]
-TRAINING = [*EXAMS, "run/session.py", "run/pretrained_needs.py", "record/folder.py"]
+TRAINING = [*EXAMS, "run/session.py", "run/worked_examples.py", "record/folder.py"]
 WHEEL = "ASSAY_TEST_WHEEL"  # names the real wheel, for the test that kills `assay get smollm2`
 
 
@@ -62,9 +63,10 @@ def record(place: Path) -> dict[str, Any]:
         file="llm_tiny/Tiny.Q4_1.gguf",
         gguf=sha256_of(file),
         gguf_size=file.stat().st_size,
+        shape=load_policy(policy).config,
         fingerprint=fingerprint(load_policy(policy)),
     )
-    return dataclasses.asdict(made)
+    return to_data(made)
 
 
 def in_cache(place: Path) -> list[str]:
