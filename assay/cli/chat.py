@@ -34,7 +34,11 @@ ARGUMENTS: list[Argument] = [
     ),
     (
         ("--temperature",),
-        {"type": float, "default": 1.0, "help": "the sampling temperature; 0 is greedy; default 1.0"},
+        {
+            "type": float,
+            "help": "the sampling temperature; 0 is greedy; default: that of the exams of the run, or 0.7 if MODEL is "
+            "not a run",
+        },
     ),
     SYSTEM,
     (

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from assay.policy.tokenizer import Tokenizer
 
 LONG = 512  # default length of an answer in tokens, for a model that is not a run
+WARM = 0.7  # the temperature of answers by a model that is not a run: small models ramble at 1
 NEXT_TURN = "\nUser:"  # with which a model without a chat template would go on to speak for the person
 UNFINISHED = "\ufffd"  # stands for a character of which some bytes are missing
 
@@ -190,17 +191,21 @@ def open_dialogue(
     model: str,
     *,
     max_new: int | None = None,
-    temperature: float = 1.0,
+    temperature: float | None = None,
     top_p: float = 1.0,
     seed: int = 0,
     system: str | None = None,
     precision: Precision = "auto",
 ) -> Iterator[Dialogue]:
-    """A conversation with a model or with the policy of a run, which brings its own chat settings and answer length."""
+    """A conversation with a model or with the policy of a run, which brings its own chat settings, answer length and
+    temperature.
+    """
     from assay.engine.choose import processor_of
 
-    check_sampling(max_new=max_new, temperature=temperature, top_p=top_p)
     run = origin(model)
+    if temperature is None:
+        temperature = WARM if run is None else run.experiment.evaluation.temperature
+    check_sampling(max_new=max_new, temperature=temperature, top_p=top_p)
     policy, engine = open_engine(model, system=system, precision=precision)
     if max_new is None:
         usual = LONG if run is None else run.experiment.recipe.scale.max_new

@@ -103,11 +103,11 @@ def index(of: dict[str, Findings]) -> str:
 def declared(of: dict[str, Findings], heading: str) -> str:
     """What was declared of these studies before anything ran, with what became of each."""
     asked = [(name, one) for name, findings in of.items() for one in findings.study.expected if one.least]
-    found = {(one.expected, one.task): one for findings in of.values() for one in findings.seen}
+    found = {(name, one.expected, one.task): one for name, findings in of.items() for one in findings.seen}
     lines = [CONTRASTS.format(heading=heading)]
     for name, one in asked:
         for task in [one.task] if one.task else of[name].study.tasks:
-            seen = found.get((one, task))
+            seen = found.get((name, one, task))
             told = [ABSENT, ABSENT, "not run yet"]
             if seen is not None:
                 judged = seen.judgement
