@@ -321,7 +321,7 @@ def test_what_prompts_begin_with_is_counted_once() -> None:
 
 
 def test_what_prompts_begin_with_is_read_of_their_texts() -> None:
-    assert beginning(["abcd", "abd", "abcx"]) == 2 and beginning(["ab", "abc"]) == 2 and beginning(["", "a"]) == 0
+    assert beginning(["12345", "1250", "1239"]) == 2 and beginning(["12", "123"]) == 2 and beginning(["", "a"]) == 0
     assert beginning(["one text"]) == 8
 
 
