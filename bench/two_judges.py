@@ -59,6 +59,10 @@ reward can be won by a trick, and the other cannot by that one. SmolLM2-135M-Ins
 each for {steps} steps of 8 x 8 answers (`dr-grpo`, an adapter of rank 16, seed {seed}, {measured}); afterwards all
 three models answer the same {questions} held-out questions {samples} times each.
 
+**Rewarded by the plain judge**, the model came to be right in {plain[plain]:.1%} of its answers by that judge, from
+{untrained[plain]:.1%}, and by the strict one in {plain[strict]:.1%}, from {untrained[strict]:.1%}. **Rewarded by the
+strict judge**, it came to {strict[strict]:.1%} by that one, and to {strict[plain]:.1%} by the plain one.
+
 - **The plain judge** (`sentence`) accepts one sentence that has all the given words.
 - **The strict judge** (`sentence-strict`) accepts it only if each given word stands in it once, the words are not one
   list, and as many others tell something.
@@ -208,6 +212,7 @@ def page(kept: Mapping[str, Any]) -> str:
     ]
     return PAGE_TEXT.format(
         **{name: kept[name] for name in ("steps", "seed", "measured")},
+        **{model: {judge: one["mean"] for judge, one in of["right"].items()} for model, of in kept["models"].items()},
         questions=base["questions"],
         samples=base["answers"] // base["questions"],
         picture=PICTURE.name,
