@@ -21,7 +21,7 @@ from assay.host import terminal
 from assay.host.cache import locked
 from assay.host.files import require_regular
 from assay.policy.gguf import convert, is_gguf, require_disk, sha256_of
-from assay.run.pretrained import Pretrained, card, folder_of, pretrained, sweep
+from assay.run.pretrained import Pretrained, card, folder_of, left_of, pretrained, sweep
 
 
 def get(name: str, given: Path | None = None, *, quiet: bool = False) -> dict[str, Any]:
@@ -35,10 +35,10 @@ def get(name: str, given: Path | None = None, *, quiet: bool = False) -> dict[st
     target = folder_of(made.gguf)
     say = (lambda text: None) if quiet else terminal.say
     new = False
-    if not target.exists():
+    if not target.exists() or left_of(target):  # a kill may come between the last rename and the tidying up
         with locked(target):
+            sweep(target)
             if not target.exists():
-                sweep(target)
                 _fetch(made, target, given, say)
                 new = True
     if not new:

