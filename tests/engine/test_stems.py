@@ -389,8 +389,11 @@ def test_threads_and_rows_in_flight_change_nothing(count: int, slots: int, monke
 
 
 @both
-def test_a_stem_is_kept_like_any_other_prefix(kind: str) -> None:
-    """A later call runs what it has behind the stem, or behind more; without room everything is run again."""
+def test_a_stem_is_kept_like_any_other_prefix(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A later call runs what it has behind the stem, or behind more; without room everything is run again. Of several
+    threads each would run a token of a prompt that they share.
+    """
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
     policy, prompts = engine_of("grouped", end=None), alike(3, 1, 9)
     requests, later = requests_to(prompts[:2]), requests_to(prompts[2:3])
     apart = [policy.generate(some, KEY) for some in (requests, later)]
