@@ -11,25 +11,17 @@ resident size of the process (VmHWM), beside what the plan of memory says. Resul
 
 from __future__ import annotations
 
-import argparse
 import json
-import statistics
-import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 from typing import Any
 
 from assay.engine.footprint import Work, budget
 from assay.run.pretrained import SMOLLM2
-from bench import kept
-from bench.machine import describe, load
+from bench import arms, kept
 
-ROOT = Path(__file__).resolve().parents[1]
-RESULTS = ROOT / "bench" / "results"
 NAME = "again"
 SHAPE = SMOLLM2.shape
 GROUPS, SAMPLES, PROMPT, ANSWER = 8, 8, 46, 24
@@ -109,14 +101,12 @@ def inside(arm: Arm, micro_tokens: int) -> dict[str, float]:
     return found | {"peak": peak()}
 
 
-def measure(arms: Sequence[str], rounds: int, micro_tokens: int) -> dict[str, dict[str, Any]]:
+def measure(names: Sequence[str], rounds: int, micro_tokens: int) -> dict[str, dict[str, Any]]:
     """Each arm once a round."""
-    seen: dict[str, list[dict[str, float]]] = {name: [] for name in arms}
+    seen: dict[str, list[dict[str, float]]] = {name: [] for name in names}
     for _ in range(rounds):
-        for name in arms:
-            line = [sys.executable, "-m", "bench.again", "--inside", name, "--micro-tokens", str(micro_tokens)]
-            done = subprocess.run(line, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
-            seen[name].append(json.loads(done.stdout))
+        for name in names:
+            seen[name].append(arms.process("bench.again", name, micro_tokens))
             print(name, seen[name][-1], flush=True)
     return {
         name: {
@@ -128,12 +118,7 @@ def measure(arms: Sequence[str], rounds: int, micro_tokens: int) -> dict[str, di
     }
 
 
-def spread(values: Sequence[float]) -> str:
-    """The median, and the least and the greatest."""
-    return f"{statistics.median(values):.2f} ({min(values):.2f} to {max(values):.2f})"
-
-
-def section(folder: Path = RESULTS) -> str:
+def section(folder: Path = arms.RESULTS) -> str:
     """Of RESULTS.md."""
     runs = kept.stored(folder, NAME)
     if not runs:
@@ -145,36 +130,28 @@ def section(folder: Path = RESULTS) -> str:
         "prompts of 46. Seconds of the processor, a process each, in turns: medians, least and greatest in brackets.",
     ]
     for run in runs:
-        busy = f", {run['others']:.0f} other processes wanted a core" if run["others"] else ""
-        about = f"{run['measured']}, {run['rounds']} rounds, chunks of {run['micro_tokens']} tokens{busy}"
-        lines += ["", f"{kept.title(run['machine'])}, {about}:", ""]
+        lines += ["", arms.heading(run), ""]
         lines += ["| | learning, s | optimiser step, s | peak, GiB | planned, GiB |", "|---|---|---|---|---|"]
         for name, one in run["arms"].items():
-            peaks = spread([value / 2**30 for value in one["peak"]])
-            cells = [name, spread(one["learning"]), spread(one["step"]), peaks, f"{one['planned'] / 2**30:.2f}"]
+            peaks = arms.spread([value / 2**30 for value in one["peak"]])
+            cells = [
+                name,
+                arms.spread(one["learning"]),
+                arms.spread(one["step"]),
+                peaks,
+                f"{one['planned'] / 2**30:.2f}",
+            ]
             lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--arms", nargs="+", default=list(ARMS), choices=list(ARMS))
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--micro-tokens", type=int, default=1024)
-    parser.add_argument("--dry", action="store_true", help="keep nothing")
-    parser.add_argument("--inside", choices=list(ARMS), help=argparse.SUPPRESS)
+    parser = arms.parser(__doc__, ARMS)
     given = parser.parse_args(arguments)
     if given.inside:
         print(json.dumps(inside(ARMS[given.inside], given.micro_tokens)))
         return
-    others = load()
-    arms = measure(given.arms, given.rounds, given.micro_tokens)
-    if not given.dry:
-        about = {"machine": describe(), "measured": str(date.today()), "others": others}
-        kept.keep(RESULTS, NAME, about | {"rounds": given.rounds, "micro_tokens": given.micro_tokens, "arms": arms})
-        from bench.rendering import render
-
-        render()
+    arms.run(NAME, given, measure)
 
 
 if __name__ == "__main__":

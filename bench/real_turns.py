@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import statistics
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -32,6 +31,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from bench import kept
+from bench.arms import busy, spread
 from bench.machine import ceiling, describe, load
 from bench.pair import ROOT, Broken, System, Worker
 from bench.real_files import FOLDER, TYPES, widened
@@ -210,11 +210,6 @@ def per_token(arms: Mapping[str, Mapping[str, Any]], name: str, other: str) -> l
     ]
 
 
-def spread(values: Sequence[float], form: str = ".2f") -> str:
-    """The median, and the least and the greatest."""
-    return f"{statistics.median(values):{form}} ({min(values):{form}} to {max(values):{form}})"
-
-
 def table(part: Part, arms: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Of Markdown: an arm a line."""
     here = {name: arm for name, arm in arms.items() if ARMS[name].part == part}
@@ -263,9 +258,8 @@ def section(folder: Path = RESULTS) -> str:
         "divided by ours in the same round, so that more is better for us.",
     ]
     for run in runs:
-        busy = f", {run['others']:.0f} other processes wanted a core" if run["others"] else ""
         how = f"{run['rounds']} rounds, {run['threads']} threads, answers of {run['answer']} tokens, paid {run['paid']}"
-        lines += ["", f"{kept.title(run['machine'])}, {run['measured']}, {how}{busy}:"]
+        lines += ["", f"{kept.title(run['machine'])}, {run['measured']}, {how}{busy(run)}:"]
         for part in PARTS:
             if rows := table(part, run["arms"]):
                 lines += ["", *rows]

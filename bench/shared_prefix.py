@@ -14,24 +14,17 @@ from __future__ import annotations
 
 import argparse
 import json
-import statistics
-import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bench import kept
+from bench import arms, kept
 from bench.again import SHAPE
-from bench.machine import describe, load
 
-ROOT = Path(__file__).resolve().parents[1]
-RESULTS = ROOT / "bench" / "results"
 NAME = "shared-prefix"
 GROUPS, SAMPLES = 8, 8
 STEPS = 2
@@ -98,16 +91,14 @@ def inside(arm: Arm, common: int, micro_tokens: int) -> dict[str, float]:
     return found
 
 
-def measure(arms: Sequence[str], rounds: int, micro_tokens: int) -> dict[str, dict[str, Any]]:
+def measure(names: Sequence[str], rounds: int, micro_tokens: int) -> dict[str, dict[str, Any]]:
     """Each arm once a round, with and without something in common one after the other."""
-    seen: dict[str, dict[str, list[dict[str, float]]]] = {name: {"shared": [], "apart": []} for name in arms}
+    seen: dict[str, dict[str, list[dict[str, float]]]] = {name: {"shared": [], "apart": []} for name in names}
     for _ in range(rounds):
-        for name in arms:
+        for name in names:
             for way, common in (("shared", ARMS[name].common), ("apart", 0)):
-                line = [sys.executable, "-m", "bench.shared_prefix", "--inside", name, "--common", str(common)]
-                line += ["--micro-tokens", str(micro_tokens)]
-                done = subprocess.run(line, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
-                seen[name][way].append(json.loads(done.stdout))
+                found = arms.process("bench.shared_prefix", name, micro_tokens, "--common", str(common))
+                seen[name][way].append(found)
                 print(name, way, seen[name][way][-1], flush=True)
     return {
         name: {way: {key: [round(one[key], 3) for one in ones] for key in ones[0]} for way, ones in ways.items()}
@@ -120,12 +111,7 @@ def ratios(one: dict[str, Any], key: str) -> list[float]:
     return [apart / shared for apart, shared in zip(one["apart"][key], one["shared"][key], strict=True)]
 
 
-def spread(values: Sequence[float]) -> str:
-    """The median, and the least and the greatest."""
-    return f"{statistics.median(values):.2f} ({min(values):.2f} to {max(values):.2f})"
-
-
-def section(folder: Path = RESULTS) -> str:
+def section(folder: Path = arms.RESULTS) -> str:
     """Of RESULTS.md."""
     runs = kept.stored(folder, NAME)
     if not runs:
@@ -138,35 +124,21 @@ def section(folder: Path = RESULTS) -> str:
         "in common; of each round, in turns: medians, least and greatest in brackets.",
     ]
     for run in runs:
-        busy = f", {run['others']:.0f} other processes wanted a core" if run["others"] else ""
-        about = f"{run['measured']}, {run['rounds']} rounds, chunks of {run['micro_tokens']} tokens{busy}"
-        lines += ["", f"{kept.title(run['machine'])}, {about}:", ""]
+        lines += ["", arms.heading(run), ""]
         lines += ["| | sampling | learning |", "|---|---|---|"]
         for name, one in run["arms"].items():
-            lines.append(f"| {' | '.join([name, *(spread(ratios(one, part)) for part in PARTS)])} |")
+            lines.append(f"| {' | '.join([name, *(arms.spread(ratios(one, part)) for part in PARTS)])} |")
     return "\n".join(lines)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--arms", nargs="+", default=list(ARMS), choices=list(ARMS))
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--micro-tokens", type=int, default=1024)
-    parser.add_argument("--dry", action="store_true", help="keep nothing")
-    parser.add_argument("--inside", choices=list(ARMS), help=argparse.SUPPRESS)
+    parser = arms.parser(__doc__, ARMS)
     parser.add_argument("--common", type=int, help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
     if given.inside:
         print(json.dumps(inside(ARMS[given.inside], given.common, given.micro_tokens)))
         return
-    others = load()
-    arms = measure(given.arms, given.rounds, given.micro_tokens)
-    if not given.dry:
-        about = {"machine": describe(), "measured": str(date.today()), "others": others}
-        kept.keep(RESULTS, NAME, about | {"rounds": given.rounds, "micro_tokens": given.micro_tokens, "arms": arms})
-        from bench.rendering import render
-
-        render()
+    arms.run(NAME, given, measure)
 
 
 if __name__ == "__main__":
