@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from bench.trl_setup import arguments  # isort: split
+from bench.trl_setup import of_a_step  # isort: split
 
 import torch
 from datasets import Dataset
@@ -24,33 +24,22 @@ from bench.trl_step import Gate
 
 
 def configuration(work: Work, options: dict[str, Any], folder: str) -> GRPOConfig:
-    parts, dtype = options.get("parts", 4), options.get("dtype", "fp32")
     return GRPOConfig(
-        **arguments(
+        **of_a_step(
             folder,
-            bf16=dtype != "fp32",
-            model_init_kwargs={
-                "dtype": "bfloat16" if dtype == "bf16" else "float32",
-                "attn_implementation": options.get("attention", "sdpa"),
-            },
-        ),
-        per_device_train_batch_size=work.rows // parts,
-        gradient_accumulation_steps=parts,
-        num_generations=work.samples,
-        max_completion_length=work.answer,
-        max_steps=work.steps,
-        num_iterations=1,
-        beta=0.0,
-        loss_type="dr_grpo",
-        scale_rewards="none",
-        epsilon=CLIP_RATIO,
-        temperature=work.temperature,
-        top_p=1.0,
-        top_k=0,
-        cache_implementation=options.get("cache"),
-        learning_rate=LEARNING_RATE,
-        max_grad_norm=CLIP_NORM,
-        shuffle_dataset=False,
+            options,
+            parts=4,
+            rows=work.rows,
+            samples=work.samples,
+            answer=work.answer,
+            steps=work.steps,
+            loss_type="dr_grpo",
+            scale_rewards="none",
+            epsilon=CLIP_RATIO,
+            temperature=work.temperature,
+            learning_rate=LEARNING_RATE,
+            max_grad_norm=CLIP_NORM,
+        )
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Any
 
@@ -28,6 +29,33 @@ def arguments(folder: str, **own: Any) -> dict[str, Any]:
         "disable_tqdm": True,
         "dataloader_pin_memory": False,
     } | own
+
+
+def of_a_step(
+    folder: str, options: Mapping[str, Any], *, parts: int, rows: int, samples: int, answer: int, steps: int, **own: Any
+) -> dict[str, Any]:
+    """Of a GRPO trainer with one update a step and the settings that a bench chooses; `parts` where none is chosen."""
+    parts, dtype = options.get("parts", parts), options.get("dtype", "fp32")
+    return arguments(
+        folder,
+        bf16=dtype != "fp32",
+        model_init_kwargs={
+            "dtype": "bfloat16" if dtype == "bf16" else "float32",
+            "attn_implementation": options.get("attention", "sdpa"),
+        },
+        per_device_train_batch_size=rows // parts,
+        gradient_accumulation_steps=parts,
+        num_generations=samples,
+        max_completion_length=answer,
+        max_steps=steps,
+        num_iterations=1,
+        beta=0.0,
+        top_p=1.0,
+        top_k=0,
+        cache_implementation=options.get("cache"),
+        shuffle_dataset=False,
+        **own,
+    )
 
 
 def versions() -> dict[str, str]:

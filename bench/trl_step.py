@@ -10,7 +10,7 @@ import tempfile
 import time
 from typing import Any
 
-from bench.trl_setup import arguments, versions  # isort: split
+from bench.trl_setup import of_a_step, versions  # isort: split
 
 import torch
 from datasets import Dataset
@@ -22,34 +22,22 @@ from bench.channel import Channel, Closed, Job, job
 
 
 def configuration(work: Job, folder: str) -> GRPOConfig:
-    shape, options = work.shape, work.options
-    parts = options.get("parts", 1)
-    dtype = options.get("dtype", "fp32")
+    shape = work.shape
     return GRPOConfig(
-        **arguments(
+        **of_a_step(
             folder,
-            bf16=dtype != "fp32",
-            model_init_kwargs={
-                "dtype": "bfloat16" if dtype == "bf16" else "float32",
-                "attn_implementation": options.get("attention", "sdpa"),
-            },
-        ),
-        per_device_train_batch_size=shape.rows // parts,
-        gradient_accumulation_steps=parts,
-        num_generations=shape.samples,
-        max_completion_length=shape.answer,
-        max_steps=work.steps,
-        num_iterations=1,
-        beta=0.0,
-        loss_type="dapo",
-        epsilon=workload.CLIP_RATIO,
-        temperature=1.0,
-        top_p=1.0,
-        top_k=0,
-        cache_implementation=options.get("cache"),
-        learning_rate=workload.LEARNING_RATE,
-        max_grad_norm=workload.CLIP_NORM,
-        shuffle_dataset=False,
+            work.options,
+            parts=1,
+            rows=shape.rows,
+            samples=shape.samples,
+            answer=shape.answer,
+            steps=work.steps,
+            loss_type="dapo",
+            epsilon=workload.CLIP_RATIO,
+            temperature=1.0,
+            learning_rate=workload.LEARNING_RATE,
+            max_grad_norm=workload.CLIP_NORM,
+        )
     )
 
 
