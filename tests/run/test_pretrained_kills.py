@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import random
@@ -11,7 +10,6 @@ import signal
 import subprocess
 import sys
 import time
-import zipfile
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,10 +19,11 @@ import pytest
 from crashes import digest_of
 from gguf_files import model
 from kills import KILLED, Server
+from packaged_models import TINY_WHEEL, record_of, wheel_of
 from small_runs import ROOT, sizes
 
 from assay.policy import fingerprint, load_policy
-from assay.policy.gguf import convert, sha256_of
+from assay.policy.gguf import convert
 from assay.record.folder import RunFolder
 from assay.run import pretrained
 from assay.run.configure import to_data
@@ -39,8 +38,7 @@ WHEEL = "ASSAY_TEST_WHEEL"  # names the real wheel, for the test that kills `ass
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("kills")
     model().having(llama__context_length=("u32", 1024)).write(folder / "tiny.gguf")
-    with zipfile.ZipFile(folder / "llm_tiny-0.1.0-py3-none-any.whl", "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.write(folder / "tiny.gguf", "llm_tiny/Tiny.Q4_1.gguf")
+    wheel_of(folder / "tiny.gguf", folder)
     convert(folder / "tiny.gguf", folder / "converted")
     return folder
 
@@ -54,19 +52,7 @@ def server(place: Path) -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def record(place: Path) -> dict[str, Any]:
-    wheel, file, policy = place / "llm_tiny-0.1.0-py3-none-any.whl", place / "tiny.gguf", place / "converted"
-    made = dataclasses.replace(
-        pretrained.SMOLLM2,
-        name="tiny",
-        wheel=sha256_of(wheel),
-        size=wheel.stat().st_size,
-        file="llm_tiny/Tiny.Q4_1.gguf",
-        gguf=sha256_of(file),
-        gguf_size=file.stat().st_size,
-        shape=load_policy(policy).config,
-        fingerprint=fingerprint(load_policy(policy)),
-    )
-    return to_data(made)
+    return to_data(record_of(place / TINY_WHEEL, place / "tiny.gguf", place / "converted"))
 
 
 def in_cache(place: Path) -> list[str]:
@@ -94,7 +80,7 @@ def test_a_model_is_got_whole_or_not_at_all_wherever_it_is_killed(
     given: str, place: Path, server: Server, record: dict[str, Any]
 ) -> None:
     """`assay get`, and the first use of a file, which converts it. The next command tidies up and does the work."""
-    wheel, out = place / "llm_tiny-0.1.0-py3-none-any.whl", place / "out"
+    wheel, out = place / TINY_WHEEL, place / "out"
     command = ["get", "tiny", "--from", wheel] if given == "wheel" else ["export", place / "tiny.gguf", out]
 
     def run(**job: Any) -> tuple[int, int]:
@@ -118,7 +104,7 @@ def test_a_model_is_got_whole_or_not_at_all_wherever_it_is_killed(
 def test_of_two_that_want_a_model_at_once_one_gets_it_also_where_the_other_is_killed(
     place: Path, server: Server, record: dict[str, Any]
 ) -> None:
-    command = ["get", "tiny", "--from", place / "llm_tiny-0.1.0-py3-none-any.whl", "--quiet"]
+    command = ["get", "tiny", "--from", place / TINY_WHEEL, "--quiet"]
     shutil.rmtree(place / "cache", ignore_errors=True)
     (first, second) = server.run(command, command, within=GETTING, record=record)
     assert first[0] == second[0] == 0 and whole(place, record) and len(in_cache(place)) == 1
