@@ -33,7 +33,7 @@ externals:  ## install the programs that some verifiers ask: bubblewrap metamath
 demo: $(STAMP)  ## train a small model that visibly learns; ends with a table and a report
 	$(PY) -m assay demo
 
-demo-real: $(STAMP)  ## download a real language model, 93 MB, and train it (some ten minutes); ends with table and report
+demo-real: $(STAMP)  ## download a real language model, 93 MB, and train it (some minutes); ends with table and report
 	$(PY) -m assay get smollm2
 	$(PY) -m assay demo --real
 
