@@ -34,7 +34,7 @@ LIKES: dict[str, Like] = {}
 METHOD_OF: dict[str, str] = {}
 """Name of a recipe -> the module of its method."""
 
-GROUPS = {group: tuple(f"assay.methods.{name}" for name in names) for group, names in METHODS.items()}
+GROUPS = {group: tuple(f"assay.methods.{group}.{name}" for name in names) for group, names in METHODS.items()}
 OTHER_PACKAGES = "others"  # the group of the recipes of other packages
 ALIASES = {"reinforce++": "rfpp", "reinforce++baseline": "rfpp-baseline"}  # other names of recipes
 

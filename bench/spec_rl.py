@@ -21,7 +21,7 @@ from assay.engine.choose import engine_for, processor_of
 from assay.engine.optimiser import AdamW
 from assay.known import recipe
 from assay.memory import Memory
-from assay.methods.spec_rl.speculate import Speculate
+from assay.methods.exploration.spec_rl.speculate import Speculate
 from assay.models import Models
 from assay.policy import load_policy
 from assay.recipe import Recipe

@@ -52,7 +52,7 @@ def touched() -> frozenset[str]:
     """Recipes whose method this commit or the working tree changes."""
     named = _git("diff", "--name-only", "HEAD~1", "--", "assay/methods").splitlines()
     named += _git("ls-files", "--others", "--exclude-standard", "--", "assay/methods").splitlines()
-    methods = {Path(path).parts[2].removesuffix(".py") for path in named}
+    methods = {parts[3].removesuffix(".py") for path in named if len(parts := Path(path).parts) > 3}
     return frozenset(name for name, module in METHOD_OF.items() if module.rpartition(".")[2] in methods)
 
 
@@ -114,7 +114,7 @@ class Draw:
 def method_of(nodeid: str) -> str:
     """The folder of the method whose own test this is; "" of another test."""
     _, found, behind = nodeid.partition("tests/methods/")
-    return behind.partition("/")[0] if found else ""
+    return behind.split("/")[1] if found else ""
 
 
 def _folders(names: Iterable[str]) -> frozenset[str]:

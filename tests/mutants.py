@@ -2,7 +2,7 @@
 
     python tests/mutants.py                  # as many as the gate wants, drawn by a fixed seed
     python tests/mutants.py --draw 10 --seed 1 --within assay/memory
-    python tests/mutants.py --draw 99 --within assay/methods/rlmec --own    # seconds each: its own tests alone
+    python tests/mutants.py --draw 99 --within assay/methods/shaping/rlmec --own    # seconds each: its own tests alone
     python tests/mutants.py --list           # all there are, by rule
 
 A mutant lives in a copy of the repository. It is noticed when a test fails; one that survives is a fault of the tests,
@@ -187,8 +187,9 @@ def own(folder: Path, path: str) -> list[str]:
     named = named_in(folder, path.removesuffix(".py").replace("/", "."))
     if not path.startswith("assay/methods/"):
         return [test for test in named if nearest(path) is None or "/attacks/" not in test or "probe" in test]
-    method = Path(path).parts[2].removesuffix(".py")
-    beside = [test.relative_to(folder).as_posix() for test in folder.glob(f"tests/methods/{method}/test_*.py")]
+    group, method = Path(path).parts[2:4]
+    mine = f"tests/methods/{group}/{method.removesuffix('.py')}"
+    beside = [test.relative_to(folder).as_posix() for test in folder.glob(f"{mine}/test_*.py")]
     return [*named, *sorted(set(beside) - set(named))]
 
 

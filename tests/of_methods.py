@@ -1,4 +1,4 @@
-"""What tests over all parts know of those of methods: each says it in `tests/methods/NAME/parts.py`, as data.
+"""What tests over all parts know of those of methods: each says it in `tests/methods/GROUP/NAME/parts.py`, as data.
 
     SMALL = {"ask:first-steps": {"width": 2, "depth": 2}}     values at which a part works in a run of a few rows
     ALONG = {"expand:search": ("ask:first-steps",)}           what a part has nothing to work on without
@@ -19,7 +19,7 @@ from typing import Any
 from assay.known import SLOTS
 from assay.part import Part
 
-SAID = sorted((Path(__file__).parent / "methods").glob("*/parts.py"))
+SAID = sorted((Path(__file__).parent / "methods").glob("*/*/parts.py"))
 
 
 @cache

@@ -1,7 +1,7 @@
 """Steps of recipes with several roles, in which everybody writes what a script says: whose rows train, and by what.
 
 A row is told by its role and the task of its problem, as `critic compare:countdown`. Each method says in
-`tests/methods/NAME/roles.py` what its recipes teach whom, a step of each stage, worked out by hand:
+`tests/methods/GROUP/NAME/roles.py` what its recipes teach whom, a step of each stage, worked out by hand:
 
     ROLES = {"judged": Roles(script, {"countdown": 3}, (Step({"policy countdown": {ONE_OF_FOUR}}, still={...}),))}
 
@@ -89,7 +89,7 @@ def numbered(request: Request) -> str:
 def table() -> dict[str, Roles]:
     """Recipe -> what its method says of it."""
     found: dict[str, Roles] = {}
-    for path in sorted((Path(__file__).parent / "methods").glob("*/roles.py")):
+    for path in sorted((Path(__file__).parent / "methods").glob("*/*/roles.py")):
         found |= runpy.run_path(str(path))["ROLES"]
     return found
 

@@ -4,7 +4,7 @@ Tests that are marked `learning` run `--seeds` times on each variant, in one pro
 measure (`shown`) goes to `bench/results/seeds-of-learning.json`, beside the bound that it must pass. Tests that the
 file knows in so many seeds are not run again (`--again` runs them), so that a fresh clone goes on where another ended.
 
-    nice -n 10 python tests/seeds_of_learning.py tests/methods/cloud
+    nice -n 10 python tests/seeds_of_learning.py tests/methods/judges/cloud
     python tests/seeds_of_learning.py --table
 
 The table has a line for each number: in how many runs it held, the worst margin, its quantiles, and its bound. Learning

@@ -268,7 +268,7 @@ def recorded(path: Path, text: str) -> None:
 
 
 def golden_of(name: str) -> Path:
-    return METHODS / METHOD_OF[name].removeprefix("assay.methods.") / f"{name}.txt"
+    return METHODS / METHOD_OF[name].removeprefix("assay.methods.").replace(".", "/") / f"{name}.txt"
 
 
 @pytest.mark.parametrize("name", RECIPES)
@@ -282,7 +282,7 @@ def test_the_defaults_of_a_run_are_the_recorded_ones() -> None:
 
 def test_every_recorded_recipe_is_one() -> None:
     """The golden text of a recipe that went goes with it."""
-    assert set(METHODS.glob("*/*.txt")) == {golden_of(name) for name in RECIPES}
+    assert set(METHODS.glob("*/*/*.txt")) == {golden_of(name) for name in RECIPES}
 
 
 # --- ranges -------------------------------------------------------------------------------------------------

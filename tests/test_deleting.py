@@ -19,7 +19,7 @@ from assay.known import LIKES, METHOD_OF
 from assay.methods import METHODS
 
 COPIED = ("assay", "tests", "bench", "docs", "examples", "pyproject.toml", "Makefile", "README.md", "CHANGELOG.md")
-PLACES = ("assay/methods/{}", "assay/methods/{}.py", "tests/methods/{}", "bench/{}.py", "bench/studies/{}.py")
+PLACES = ("assay/methods/*/{}", "assay/methods/*/{}.py", "tests/methods/*/{}", "bench/{}.py", "bench/studies/{}.py")
 STUDIES = ("bench/studies/{}", "bench/studies/{}.toml")
 SHORT = {recipe: method.rpartition(".")[2] for recipe, method in METHOD_OF.items()}
 STARTED_FROM = {SHORT[like.like] for name, like in LIKES.items() if SHORT[like.like] != SHORT[name]}
@@ -47,11 +47,12 @@ def copy(tmp_path: Path) -> Path:
 def delete(tree: Path, method: str) -> None:
     places = [*(place.format(method) for place in PLACES), *(one.format(method.replace("_", "-")) for one in STUDIES)]
     places += [f"assay/lab/releases/{recipe}.toml" for recipe, of in SHORT.items() if of == method]
-    found = [tree / place for place in places if (tree / place).exists()]
+    found = [path for place in places for path in tree.glob(place)]
     assert found, method
     for path in found:
         shutil.rmtree(path) if path.is_dir() else path.unlink()
-    listed = tree / "assay" / "methods" / "__init__.py"
+    group = next(group for group, names in METHODS.items() if method in names)
+    listed = tree / "assay" / "methods" / group / "__init__.py"
     lines = listed.read_text().splitlines(keepends=True)
     kept = [line for line in lines if line.strip() != f'"{method}",']
     assert len(kept) == len(lines) - 1

@@ -48,7 +48,7 @@ def test_a_tree_equals_itself_and_a_changed_constant_of_one_recipe_is_named(keep
     }
     assert all(one["arrays"] > 20 and one["unlike"] == [] for one in same["comparisons"])
 
-    changed = copy_with(tmp_path / "changed", "assay/methods/grpo.py", "weight=0.04", "weight=0.05")
+    changed = copy_with(tmp_path / "changed", "assay/methods/baselines/grpo.py", "weight=0.04", "weight=0.05")
     code, found = compare(keep, ROOT, changed)
     came = {(one["recipe"], one["kind"]): one for one in found["comparisons"]}
     assert code == 1
@@ -60,7 +60,7 @@ def test_a_tree_equals_itself_and_a_changed_constant_of_one_recipe_is_named(keep
 
 @pytest.mark.slow
 def test_a_recipe_that_went_away_or_never_was_is_named(keep: Path, tmp_path: Path) -> None:
-    gone = copy_with(tmp_path / "gone", "assay/methods/opo/__init__.py", 'name="opo"', 'name="opo-2"')
+    gone = copy_with(tmp_path / "gone", "assay/methods/baselines/opo/__init__.py", 'name="opo"', 'name="opo-2"')
     code, found = compare(keep, ROOT, gone, "--only", "fixed", "--recipes", "opo,opo-2,nobody")
     assert code == 1
     assert {one["recipe"]: one["came"] for one in found["comparisons"]} == {

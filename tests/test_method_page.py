@@ -30,7 +30,12 @@ FILES = dict(FILE.findall(PAGE.read_text()))
 
 def of(method: str) -> dict[str, str]:
     """The files of one of the methods."""
-    return {path: text for path, text in FILES.items() if f"/{method}/" in path}
+    return {path: text for path, text in FILES.items() if Path(path).parts[3] == method}
+
+
+def group_of(method: str) -> str:
+    """The group that the page puts it in."""
+    return next(Path(path).parts[2] for path in of(method))
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -60,7 +65,7 @@ def count(text: str) -> int:
 def sizes() -> str:
     """Of the methods that stand: files and lines, without tests and without parts of other rooms that they share."""
     measured = {
-        group: {name: [count(path.read_text()) for path in code_of(name)] for name in names}
+        group: {name: [count(path.read_text()) for path in code_of(group, name)] for name in names}
         for group, names in METHODS.items()
     }
     rows = [[group, *spread(found)] for group, found in measured.items()]
@@ -68,9 +73,9 @@ def sizes() -> str:
     return table(["group", "methods", "median files", "median lines", "largest"], rows)
 
 
-def code_of(method: str) -> list[Path]:
+def code_of(group: str, method: str) -> list[Path]:
     """The file of a method, or those of its folder."""
-    folder = ROOT / "assay" / "methods" / method
+    folder = ROOT / "assay" / "methods" / group / method
     return sorted(folder.rglob("*.py")) if folder.is_dir() else [folder.with_suffix(".py")]
 
 
@@ -154,16 +159,17 @@ def test_the_worked_methods_cost_one_line_each_and_pass_their_tests(tmp_path: Pa
     for path, text in FILES.items():
         (copy / path).parent.mkdir(parents=True, exist_ok=True)
         (copy / path).write_text(text)
-    listing, group = copy / new.LISTING, list(METHODS)[-1]
-    for method in WORKED:
-        changed, line = new._with_line(listing.read_text(), method, group)
-        listing.write_text(changed)
+    listings = {new.listing_of(group_of(method), Path()): method for method in WORKED}
+    for listing, method in listings.items():
+        changed, line = new._with_line((copy / listing).read_text(), method)
+        (copy / listing).write_text(changed)
         assert f"`{line}`" in PAGE.read_text()
     after = contents(copy)
     assert set(map(str, after.keys() - before.keys())) == set(FILES)
-    folders = {folder for method in WORKED for folder in (f"assay/methods/{method}", f"tests/methods/{method}")}
+    places = [f"{group_of(method)}/{method}" for method in WORKED]
+    folders = {f"{root}/methods/{place}" for place in places for root in ("assay", "tests")}
     assert {str(Path(path).parent) for path in FILES} == folders
-    assert touched(before, after) == {new.LISTING: [f'+         "{method}",' for method in WORKED]}
-    lint(copy, *FILES, str(new.LISTING))
+    assert touched(before, after) == {listing: [f'+     "{method}",'] for listing, method in listings.items()}
+    lint(copy, *FILES, *map(str, listings))
     wanted = [*sorted(folder for folder in folders if folder.startswith("tests/")), "tests/test_rooms.py"]
     assert "passed" in python("-m", "pytest", "-q", "-p", "no:cacheprovider", *wanted, place=copy, path=copy)

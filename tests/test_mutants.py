@@ -63,9 +63,9 @@ def test_every_file_with_a_formula_has_mutants_and_names_are_unique() -> None:
     "name",
     [
         "assay/run/recorder.py:_exam: 'valid'  ->  'train'",
-        "assay/methods/rlep/replay.py:replay: memory.key('replay', memory.step, request.group)  ->  "
+        "assay/methods/shaping/rlep/replay.py:replay: memory.key('replay', memory.step, request.group)  ->  "
         "memory.key('replay', request.group)",
-        "assay/methods/seele/rates.py:keep_rate: points_of(members)  ->  points_of(members[-1:])",
+        "assay/methods/exploration/seele/rates.py:keep_rate: points_of(members)  ->  points_of(members[-1:])",
     ],
 )
 def test_what_once_survived_is_among_them(name: str) -> None:
@@ -100,8 +100,10 @@ def test_each_file_of_what_judges_has_tests_that_are_near() -> None:
 
 
 def test_a_method_has_the_tests_of_its_folder() -> None:
-    own = mutants.own(mutant_rules.ROOT, "assay/methods/rlmec/edits.py")
-    assert own[0] == "tests/methods/rlmec/test_rlmec.py" and len(set(own)) == len(own)
-    assert "tests/methods/srt/test_srt.py" in mutants.own(mutant_rules.ROOT, "assay/methods/srt.py")
+    own = mutants.own(mutant_rules.ROOT, "assay/methods/shaping/rlmec/edits.py")
+    assert own[0] == "tests/methods/shaping/rlmec/test_rlmec.py" and len(set(own)) == len(own)
+    assert "tests/methods/unlabelled/srt/test_srt.py" in mutants.own(
+        mutant_rules.ROOT, "assay/methods/unlabelled/srt.py"
+    )
     attacks = mutants.own(mutant_rules.ROOT, "assay/sandbox/levels.py")
     assert all("probe" in test for test in attacks if "/attacks/" in test)

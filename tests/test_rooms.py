@@ -30,7 +30,9 @@ def imported(path: Path) -> Iterator[str]:
 def method_in(path: Path) -> str:
     """Of a file of a method its name, else nothing."""
     parts = path.relative_to(PACKAGE).parts
-    return parts[1].removesuffix(".py") if parts[0] == "methods" and parts[1] != "__init__.py" else ""
+    return (
+        parts[2].removesuffix(".py") if parts[0] == "methods" and len(parts) > 2 and parts[2] != "__init__.py" else ""
+    )
 
 
 @pytest.mark.parametrize("path", [p for p in FILES if not method_in(p)], ids=lambda p: str(p.relative_to(PACKAGE)))
@@ -41,7 +43,7 @@ def test_nothing_but_the_list_of_names_imports_a_method(path: Path) -> None:
 
 def test_no_method_imports_another() -> None:
     for path in filter(method_in, FILES):
-        others = [m for m in imported(path) if m.startswith(METHOD) and m.split(".")[2] != method_in(path)]
+        others = [m for m in imported(path) if m.startswith(METHOD) and m.split(".")[3] != method_in(path)]
         assert not others, f"{path.relative_to(ROOT)} imports {others}"
 
 
@@ -50,16 +52,17 @@ def test_of_tests_and_benches_only_those_of_a_method_import_it() -> None:
     """Else they would fail when it is deleted."""
     for path in sorted([*(ROOT / "tests").rglob("*.py"), *(ROOT / "bench").rglob("*.py")]):
         places = [*path.relative_to(ROOT).parts[:-1], path.stem]
-        others = [m for m in imported(path) if m.startswith(METHOD) and m.split(".")[2] not in places]
+        others = [m for m in imported(path) if m.startswith(METHOD) and m.split(".")[3] not in places]
         assert not others, f"{path.relative_to(ROOT)} imports {others}"
 
 
 def test_tests_and_studies_of_methods_are_those_of_methods_that_there_are() -> None:
-    listed = {name for names in METHODS.values() for name in names}
+    listed = {f"{group}/{name}" for group, names in METHODS.items() for name in names}
     shared = {"__init__", "__main__", "bases", "servers"}  # of no method alone
     own = {path.stem for path in (ROOT / "bench" / "studies").glob("*.py")} - shared
-    tested = {path.name for path in (ROOT / "tests" / "methods").iterdir() if any(path.glob("*.*"))}
-    assert tested == listed and own <= listed
+    folder = ROOT / "tests" / "methods"
+    tested = {str(path.relative_to(folder)) for path in folder.glob("*/*") if any(path.glob("*.*"))}
+    assert tested == listed and own <= {name.partition("/")[2] for name in listed}
 
 
 def test_every_method_has_its_line_and_every_line_its_method() -> None:
@@ -75,14 +78,14 @@ def test_every_method_has_a_recipe_and_every_recipe_a_method() -> None:
 
 def test_a_part_of_a_method_is_used_by_no_other() -> None:
     """Of the parts that methods have of their own, none stands in the recipe of another method."""
-    owner = {part: part.__module__.split(".")[2] for kind in PARTS.values() for part in kind.values()
+    owner = {part: part.__module__.split(".")[3] for kind in PARTS.values() for part in kind.values()
              if part.__module__.startswith(METHOD)}  # fmt: skip
     from assay.part import parts_of
 
     for name, recipe in RECIPES.items():
         if name in LIKES:
             continue  # it may take over what the recipe has from which it starts
-        mine = METHOD_OF[name].split(".")[2]
+        mine = METHOD_OF[name].split(".")[3]
         used = {owner[type(part)] for part in parts_of((recipe.mechanism, recipe.stages)) if type(part) in owner}
         assert used <= {mine}, name
 

@@ -48,7 +48,7 @@ def test_help_imports_neither_a_method_nor_numpy() -> None:
 @pytest.mark.slow
 def test_a_listing_of_recipes_imports_the_methods_and_nothing_that_runs_them() -> None:
     told, modules = imported("list", "recipes")
-    assert "dr-grpo" in told and "assay.methods.grpo" in modules
+    assert "dr-grpo" in told and "assay.methods.baselines.grpo" in modules
     assert not modules & {*HEAVY, *RUNNING, *JUDGING, *LIBRARIES}
 
 

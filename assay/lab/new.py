@@ -22,7 +22,9 @@ from assay.known import GROUPS, METHOD_OF, SLOTS, spelt
 from assay.tasks import TASKS
 
 TEMPLATES = Path(__file__).with_name("templates")
-LISTING = Path("assay/methods/__init__.py")  # the file of a checkout that lists the methods, a line for each
+METHODS = Path(
+    "assay/methods"
+)  # of a checkout: a folder for each group, whose `__init__.py` has a line for each method
 NAME = re.compile(r"[a-z][a-z0-9]*([-_][a-z0-9]+)*")
 
 
@@ -51,7 +53,7 @@ def new(kind: str, name: str, folder: Path, *, group: str | None = None) -> Made
             "_, such as `soft-gate`; no keyword of Python."
         )
     name = name.replace("_", "-")
-    inside = kind == "method" and (folder / LISTING).is_file()
+    inside = kind == "method" and (folder / METHODS).is_dir()
     if group is not None and not inside:
         raise UsageError(f"--group is for a method in a checkout of Assay, and {folder} is none. Leave --group out.")
     if taken := _taken(kind, name, inside):
@@ -78,11 +80,12 @@ def _taken(kind: str, name: str, inside: bool) -> str:
 
 
 def _method_here(name: str, root: Path, group: str | None) -> Made:
-    module, listing = _module(name), root / LISTING
-    if group is not None and group not in GROUPS:
+    module, group = _module(name), group or next(iter(GROUPS))
+    if group not in GROUPS:
         raise unknown("group", group, GROUPS, "assay new --help")
-    text, line = _with_line(listing.read_text(), module, group or next(iter(GROUPS)))
-    place, tests = root / "assay/methods" / module, root / "tests/methods" / module
+    listing = listing_of(group, root)
+    text, line = _with_line(listing.read_text(), module)
+    place, tests = listing.parent / module, root / "tests/methods" / group / module
     source = TEMPLATES / "method"
     files = {
         place / "__init__.py": source / "my_method/__init__.py",
@@ -90,7 +93,7 @@ def _method_here(name: str, root: Path, group: str | None) -> Made:
         tests / f"test_{module}.py": source / "tests/test_my_method.py",
     }
     _refuse_existing((place, place.with_suffix(".py"), tests))
-    _write("method", name, files, f"assay.methods.{module}", first_party="assay")
+    _write("method", name, files, f"assay.methods.{group}.{module}", first_party="assay")
     listing.write_text(text)
     return Made(
         "method",
@@ -108,15 +111,16 @@ def _method_here(name: str, root: Path, group: str | None) -> Made:
     )
 
 
-def _with_line(text: str, module: str, group: str) -> tuple[str, str]:
-    """The text of `LISTING` with this method at the end of a group, and the line that was added."""
-    table = next(node for node in ast.parse(text).body if isinstance(node, ast.Assign)).value
-    assert isinstance(table, ast.Dict)
-    known = {ast.literal_eval(key): value for key, value in zip(table.keys, table.values, strict=True) if key}
-    if group not in known:
-        raise unknown("group", group, known, "assay new --help")
-    line, lines = f'        "{module}",', text.splitlines(keepends=True)
-    lines.insert((known[group].end_lineno or 0) - 1, f"{line}\n")
+def listing_of(group: str, root: Path) -> Path:
+    """The file of a checkout that lists the methods of a group, a line for each."""
+    return root / METHODS / group / "__init__.py"
+
+
+def _with_line(text: str, module: str) -> tuple[str, str]:
+    """The list of a group with this method at its end, and the line that was added."""
+    names = next(node for node in ast.parse(text).body if isinstance(node, ast.Assign)).value
+    line, lines = f'    "{module}",', text.splitlines(keepends=True)
+    lines.insert((names.end_lineno or 0) - 1, f"{line}\n")
     return "".join(lines), line.strip()
 
 

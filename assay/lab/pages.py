@@ -46,7 +46,7 @@ def table(what: str, of: str) -> str:
 def _recipes(group: str) -> Iterator[Sequence[str]]:
     """The rows for a group of methods: the recipes of each method, what the method is, and its parts."""
     if group not in GROUPS:
-        raise unknown("group of methods", group, GROUPS, "assay/methods/__init__.py")
+        raise unknown("group of methods", group, GROUPS, "assay list recipes")
     yield "recipe", "in one line", f"parts beside those of {_names(PLAIN)}"
     yield "---", "---", "---"
     plain = {place for name in PLAIN for place in _parts(name)}
@@ -69,7 +69,7 @@ def in_one_line(method: str) -> str:
 def _blueprint(group: str) -> Iterator[Sequence[str]]:
     """The rows for a group of methods: the components of each of their recipes."""
     if group not in GROUPS:
-        raise unknown("group of methods", group, GROUPS, "assay/methods/__init__.py")
+        raise unknown("group of methods", group, GROUPS, "assay list recipes")
     return blueprint.rows([RECIPES[name] for name in RECIPES if METHOD_OF[name] in GROUPS[group]])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from assay.methods.questa.partial_solution import CutAnywhere
+from assay.methods.exploration.questa.partial_solution import CutAnywhere
 from assay.run.bases import BASES
 
 BASES["countdown-hinted"] = dataclasses.replace(

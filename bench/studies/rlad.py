@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from assay.ask.hints import Hinted
-from assay.methods.rlad.abstract import TeachAbstractions
+from assay.methods.exploration.rlad.abstract import TeachAbstractions
 from assay.run.bases import BASES, Base, imitation, small_shape
 from assay.source import Pool, Share
 

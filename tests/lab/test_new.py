@@ -90,21 +90,22 @@ def test_in_a_checkout_a_method_is_two_folders_and_one_line(tmp_path: Path) -> N
     after = contents(copy)
     assert {str(path) for path in after.keys() - before.keys()} == set(found["files"])
     folders = {path.parent for path in after.keys() - before.keys()}
-    assert folders == {Path("assay/methods/soft_edge"), Path("tests/methods/soft_edge")}
-    assert touched(before, after) == {new.LISTING: ['+         "soft_edge",']}
+    listing = new.listing_of(group, Path())
+    assert folders == {listing.parent / "soft_edge", Path("tests/methods") / group / "soft_edge"}
+    assert touched(before, after) == {listing: ['+     "soft_edge",']}
 
-    lint(copy, *found["files"], str(new.LISTING))
+    lint(copy, *found["files"], str(listing))
     tests = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not deep"]
     recorded = ["tests/test_configure.py", "-k", NAME]
     python(*tests, *recorded, place=copy, path=copy, must=False, ASSAY_WRITE_GOLDEN="1")
-    assert (copy / f"tests/methods/soft_edge/{NAME}.txt").is_file()
-    for wanted in (["tests/methods/soft_edge", "tests/test_rooms.py"], recorded):
+    assert (copy / f"tests/methods/{group}/soft_edge/{NAME}.txt").is_file()
+    for wanted in ([f"tests/methods/{group}/soft_edge", "tests/test_rooms.py"], recorded):
         assert "passed" in python(*tests, *wanted, place=copy, path=copy)
 
 
 TAKEN = {
-    "method grpo": "'grpo' is a recipe of assay.methods.grpo",
-    "method dr_grpo": "'dr-grpo' is a recipe of assay.methods.dr_grpo",
+    "method grpo": "'grpo' is a recipe of assay.methods.baselines.grpo",
+    "method dr_grpo": "'dr-grpo' is a recipe of assay.methods.baselines.dr_grpo",
     "method clip": "'gate:clip' is a part of assay.objective.gates",
     "method json": "Python imports the module 'json' from",
     "task countdown": "'countdown' is a task of assay.tasks.countdown",
@@ -139,19 +140,16 @@ def test_nothing_is_written_over(kind: str, shell: Shell, tmp_path: Path) -> Non
 def test_a_group_is_one_of_the_list_and_for_a_checkout_alone(shell: Shell, tmp_path: Path) -> None:
     reply = shell("new", "method", NAME, "--group", next(iter(METHODS)), "--dir", tmp_path, "--json")
     assert reply.code == 2 and "is for a method in a checkout" in reply.document["message"]
-    listing = tmp_path / new.LISTING
-    listing.parent.mkdir(parents=True)
-    listing.write_text((ROOT / new.LISTING).read_text())
+    (tmp_path / new.METHODS).mkdir(parents=True)
     reply = shell("new", "method", NAME, "--group", "groop", "--dir", tmp_path, "--json")
     assert reply.code == 2 and "no group named 'groop'" in reply.document["message"]
-    assert contents(tmp_path) == {new.LISTING: (ROOT / new.LISTING).read_text().splitlines()}
+    assert not contents(tmp_path)
 
 
 def test_the_line_stands_at_the_end_of_its_group() -> None:
-    text = (ROOT / new.LISTING).read_text()
     for group, names in METHODS.items():
-        changed, line = new._with_line(text, "soft_edge", group)
+        changed, line = new._with_line(new.listing_of(group, ROOT).read_text(), "soft_edge")
         assert line == '"soft_edge",'
         found: dict[str, Any] = {}
         exec(changed, found)
-        assert found["METHODS"] == {**METHODS, group: (*names, "soft_edge")}
+        assert found["METHODS"] == (*names, "soft_edge")

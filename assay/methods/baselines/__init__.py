@@ -1,0 +1,25 @@
+"""Baselines: the policy gradients, estimators of advantages and critics that the others start from or are compared with."""
+
+METHODS = (
+    "reinforce",
+    "rloo",
+    "grpo",
+    "dr_grpo",
+    "dapo",
+    "dapo_ds",
+    "ppo",
+    "orz",
+    "vapo",
+    "remax",
+    "rfpp",
+    "prime",
+    "prime_filter",
+    "vine_ppo",
+    "spo_chain",
+    "spo_tree",
+    "treepo",
+    "liteppo",
+    "opo",
+    "gpg",
+    "codev_r1",
+)

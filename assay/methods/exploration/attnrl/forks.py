@@ -1,0 +1,106 @@
+"""Answers fork at the steps to which later steps attend most, the more of them the harder the problem."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from assay.collect.steps import by_group
+from assay.collect.trees import branch
+from assay.memory import Memory
+from assay.methods.exploration.attnrl.places import fork_steps, forked, step_ends
+from assay.models import Models
+from assay.part import Count, Expansion, Proportion, scales_with
+from assay.types import Episode, Request
+
+if TYPE_CHECKING:
+    from assay.ask import Codec
+
+
+def fork_attended(
+    episodes: Sequence[Episode],
+    memory: Memory,
+    *,
+    models: Models,
+    codec: Codec,
+    places: int,
+    gap: int,
+    share: float,
+    apart: int,
+) -> list[Request]:
+    """One branch from each of `places` steps of the answers that fork; once a group, when its answers are judged.
+
+    A group of right answers forks if its mean score is above the mean of such groups of the step.
+    """
+    waiting: list[tuple[list[Episode], list[int]]] = []
+    last: dict[str, int] = {}
+    for members in by_group(episodes):
+        if any(e.request.parent for e in members) or places == 0:
+            continue
+        judged = [e for e in members if e.verdict is not None and e.verdict.status != "invalid"]
+        written = [e for e in judged if len(e) > e.request.given]
+        if written:
+            key = memory.key("fork-attended", memory.step, written[0].request.group)
+            waiting.append((written, forked([e.right for e in written], key)))
+            last[written[0].request.group] = max(e.request.sample for e in members)
+    solved = [members for members, _ in waiting if all(e.right for e in members)]
+    asked_of = {id(e): e for members in solved for e in members}
+    asked_of |= {id(members[i]): members[i] for members, chosen in waiting for i in chosen}
+    known = _scores(list(asked_of.values()), models, codec, gap)
+    means = {id(members): float(np.mean([known[id(e)][0].mean() for e in members])) for members in solved}
+    usual = float(np.mean(list(means.values()))) if means else 0.0
+    requests: list[Request] = []
+    for members, chosen in waiting:
+        if id(members) in means and means[id(members)] <= usual:
+            continue
+        sample = 1 + last[members[0].request.group]
+        for i in chosen:
+            scores, starts, usable = known[id(members[i])]
+            for step in fork_steps(scores, starts, usable, share=share, apart=apart, count=places):
+                at = members[i].request.given + starts[step]
+                requests.append(branch(members[i], at, sample=sample))
+                sample += 1
+    return requests
+
+
+Known = tuple[np.ndarray, list[int], int]
+"""The scores of the steps of an answer, where they start, and how many are of its reasoning."""
+
+
+def _scores(episodes: Sequence[Episode], models: Models, codec: Codec, gap: int) -> dict[int, Known]:
+    """By the identity of the episode; each role's model reads its own answers."""
+    from assay.engine.interface import Span
+
+    found: dict[int, Known] = {}
+    for role in dict.fromkeys(e.request.role for e in episodes):
+        mine = [e for e in episodes if e.request.role == role]
+        spans, steps = [], []
+        for e in mine:
+            ids, given = e.stream("ids").astype(np.int32), e.request.given
+            spans.append(Span(np.concatenate([e.request.context, ids[:given]]).astype(np.int32), ids[given:]))
+            steps.append(step_ends([codec.decode([int(token)]) for token in ids[given:]], e.request.problem.wording))
+        scores = models.play(role).influence(spans, [ends for ends, _ in steps], gap=gap)
+        for e, values, (ends, usable) in zip(mine, scores, steps, strict=True):
+            found[id(e)] = values, [0, *ends[:-1]], usable
+    return found
+
+
+class ForkAttended(Expansion):
+    """Answers fork at steps to which later steps attend (AttnRL 2509.26628).
+
+    The score of a step is the attention that the steps `gap` or more behind it pay to it, in the head that pays most.
+    The model reads the answers once more for that. Of a problem that no answer solves, all answers fork; of easier
+    ones fewer, and those with the rarer verdict first.
+    """
+
+    continues = True
+    attends = True
+
+    places: int = 2  # forks of an answer, each with one branch
+    gap: Count = 4  # the attention of a step counts from this many steps behind
+    share: Proportion = 0.8  # steps at this quantile of the scores or above come first
+    apart: int = scales_with("max_new", 512, at=8192)  # tokens between forks, and before the first
+    does = fork_attended
+    needs_verdict = True

@@ -1,0 +1,56 @@
+"""Advantages of turns: each turn is compared with the same turn of the other answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from assay.credit.advantage import by_group
+from assay.methods.exploration.hi_grpo.turns import turns_of
+from assay.part import Credit, Ddof
+from assay.types import Row
+
+
+def turn_relative(rows: Sequence[Row], *, backflow: float, ddof: int, epsilon: float) -> list[Row]:
+    """A of turn l = (R_l - mean_g R_l) / (std_g R_l + epsilon), over the answers of the group that came to turn l.
+
+    R_l = r_l + lambda R_{l+1}: r_l is what its tokens earn, for the last turn with the reward of the answer.
+    """
+    turns = [turns_of(row.episode.stream("origin")) for row in rows]
+    earned = [_returns(row, turn, backflow) for row, turn in zip(rows, turns, strict=True)]
+    found = [np.zeros(len(returns)) for returns in earned]
+    names = {group: n for n, group in enumerate(dict.fromkeys(row.group for row in rows))}
+    for level in range(max((len(returns) for returns in earned), default=0)):
+        there = [i for i, returns in enumerate(earned) if level < len(returns)]
+        reward = np.array([earned[i][level] for i in there])
+        group = np.array([names[rows[i].group] for i in there])
+        advantage = by_group(reward, group, lambda r: (r - r.mean()) / (r.std(ddof=ddof) + epsilon))
+        for i, one in zip(there, advantage, strict=True):
+            found[i][level] = one
+    return [
+        row.mark(advantage=one[turn] if len(turn) else np.zeros(0))
+        for row, turn, one in zip(rows, turns, found, strict=True)
+    ]
+
+
+def _returns(row: Row, turn: np.ndarray, backflow: float) -> np.ndarray:
+    """R_l of each turn of a row."""
+    dense = np.zeros(len(turn)) if row.process is None else np.asarray(row.process, np.float64)
+    returns = np.bincount(turn, weights=dense) if len(turn) else np.zeros(1)
+    returns[-1] += row.reward or 0.0
+    for level in range(len(returns) - 2, -1, -1):
+        returns[level] += backflow * returns[level + 1]
+    return returns
+
+
+class TurnRelative(Credit):
+    """Each turn has group statistics of its own, and what a later turn earns flows back to those before it (Hi-GRPO
+    2512.10949). The replies of the environment divide turns; an answer without any is one turn.
+    """
+
+    backflow: float = 1.0  # lambda: the share of the next turn's return that a turn earns too
+    ddof: Ddof = 1  # the std divides by the number of rewards less ddof
+    epsilon: float = 1e-6  # is added to the std
+    compares = True
+    does = turn_relative

@@ -1,0 +1,137 @@
+"""A second player writes harder variants of problems, and pass counts of the policy decide which of them stand."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+from assay.ask.hints import lengthened
+from assay.memory import Memory
+from assay.methods.exploration.synthrl.evolution import ROLE, Bar, Evolution, evolutions
+from assay.part import Count, Expansion, Remembering, Within
+from assay.tasks.harder import request_for_variant, text_asked, variant_of
+from assay.types import Episode, Problem, Request
+
+if TYPE_CHECKING:
+    from assay.ask import Codec, Sampling
+    from assay.recipe import Mechanism
+    from assay.scale import Scale
+
+Checks = Annotated[int, Within(2)]
+STORE = "evolved"
+
+
+def evolve(
+    episodes: Sequence[Episode],
+    *,
+    codec: Codec,
+    sampling: Sampling,
+    checks: int,
+    sure: int,
+    least: int,
+    margin: int,
+    attempts: int,
+    longest: int,
+) -> list[Request]:
+    """What each problem of the step needs next: more answers until it has `checks`, then a text, then `checks` answers
+    to this text, and so on until there were `attempts` texts. A problem with fewer than `sure` right answers gets none.
+    """
+    first: dict[str, list[Request]] = {}
+    for episode in episodes:
+        first.setdefault(episode.request.group, []).append(episode.request)
+    asked: list[Request] = []
+    for group, state in evolutions(episodes, Bar(checks, sure, least, margin)).items():
+        requests = first[group]
+        request, number = requests[0], len(requests)
+        if number < checks:
+            asked += [_again(request, sample=1 + max(r.sample for r in requests) + i) for i in range(checks - number)]
+        elif state.right is None or state.right < sure:
+            continue
+        elif state.waiting is not None:
+            asked += _replies(state, state.waiting, checks, codec, sampling)
+        elif state.attempts < attempts:
+            asked.append(_writing(request, state, codec, sampling, longest))
+    return asked
+
+
+class Evolve(Expansion):
+    """The player `evolver` writes harder variants of the problems that the policy mostly solves, and the policy answers
+    each (SynthRL 2506.02096).
+
+    A variant is accepted if `least` or more of `checks` answers to it are right, by the answer of the old problem, and
+    fewer than of the answers to the old problem, less `margin`. The next variant starts from the last accepted one.
+    """
+
+    checks: Checks = 16  # answers that measure a problem or a variant
+    sure: int = 12  # right answers of a problem that gets variants
+    least: Count = 4  # right answers of a variant that is accepted; more than chance would give
+    margin: int = 1  # by how much more than this its count must be below that of the old problem
+    attempts: int = 8  # texts for a problem
+    longest: Count = 1024  # the most tokens of a text; the limit of answers holds too
+    does = evolve
+    needs_verdict = True
+
+    def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
+        return min(self.longest, max_new) + lengthened(problem, request_for_variant(problem), codec)
+
+
+def _again(request: Request, *, sample: int) -> Request:
+    return dataclasses.replace(request, sample=sample, round=request.round + 1)
+
+
+def _writing(request: Request, state: Evolution, codec: Codec, sampling: Sampling, longest: int) -> Request:
+    place = {"draw": request.draw, "sample": state.attempts, "round": request.round + 1, "role": ROLE}
+    limit = min(longest, sampling.max_new)
+    values: dict[str, Any] = {**sampling.of(state.seed), **place, "max_new": limit}
+    return Request(state.seed, codec.render(request_for_variant(state.current)), f"{request.group}/{ROLE}", **values)
+
+
+def _replies(state: Evolution, written: Episode, checks: int, codec: Codec, sampling: Sampling) -> list[Request]:
+    asked, variant = written.request, variant_of(state.seed, written.text.strip())
+    place = {"draw": asked.draw, "round": asked.round + 1, "parent": asked.id, "tag": "check"}
+    context, group = codec.render(variant.prompt), f"{asked.group}/{asked.sample}"
+    values = sampling.of(variant) | place
+    return [Request(variant, context, group, sample=i, **values) for i in range(checks)]
+
+
+def keep_evolved(
+    memory: Memory,
+    *,
+    episodes: Sequence[Episode],
+    checks: int,
+    sure: int,
+    least: int,
+    margin: int,
+    place: str = STORE,
+) -> Memory:
+    """For each problem of the step its count, the number of texts, and the best variant with its count and version."""
+    store = memory.store(place)
+    for state in evolutions(episodes, Bar(checks, sure, least, margin)).values():
+        found: dict[str, Any] = {"right": state.right, "of": checks, "texts": state.attempts, "step": memory.step}
+        if state.best is not None:
+            found |= {"text": text_asked(state.best), "text_right": state.best_right}
+        store[state.seed.id] = found
+    return memory.keep(place, store)
+
+
+class KeepEvolved(Remembering):
+    """Keeps the best variant of each problem of the step, with the counts by which `evolve` accepted it. Beside
+    `evolve` it must have the same values.
+    """
+
+    keeps = STORE
+
+    checks: Checks = 16  # answers that measure a problem or a variant
+    sure: int = 12  # right answers of a problem that gets variants
+    least: Count = 4  # right answers of a variant that is accepted
+    margin: int = 1  # by how much more than this its count must be below that of the old problem
+    does = keep_evolved
+    needs_verdict = True
+
+    def refusal(self, *, scale: Scale, mechanism: Mechanism) -> str | None:
+        own = Bar(self.checks, self.sure, self.least, self.margin)
+        for part in mechanism.expand:
+            if isinstance(part, Evolve) and (other := Bar(part.checks, part.sure, part.least, part.margin)) != own:
+                return f"keep-evolved would accept other variants than evolve: {own} and {other}. Give both the same."
+        return None
