@@ -22,9 +22,7 @@ from assay.known import GROUPS, METHOD_OF, SLOTS, spelt
 from assay.tasks import TASKS
 
 TEMPLATES = Path(__file__).with_name("templates")
-METHODS = Path(
-    "assay/methods"
-)  # of a checkout: a folder for each group, whose `__init__.py` has a line for each method
+METHODS = Path("assay/methods")  # of a checkout: a folder for each group
 NAME = re.compile(r"[a-z][a-z0-9]*([-_][a-z0-9]+)*")
 
 

@@ -1,4 +1,4 @@
-"""Baselines: the policy gradients, estimators of advantages and critics that the others start from or are compared with."""
+"""Baselines: policy gradients, advantages and critics that the others start from or are compared with."""
 
 METHODS = (
     "reinforce",
