@@ -1,7 +1,11 @@
 """A batch of awkward rows for every recipe.
 
 Ragged rows, shared contexts, several temperatures, tokens of an environment, rows with no token to train, rows out of
-the loss or of the denominator, an empty answer, and ratios on both sides of every clip, none near it.
+the loss or of the denominator, an empty answer, and ratios on both sides of every clip, none near it. What a recipe
+needs beside them, its method's `oracle.py` adds:
+
+    ROWS = {"remax": with_greedy}      the rows -> those that its advantages are made of
+    PREFERRED = {"kto": mismatched}    the rows -> those of which its preferences are made, in place of pairs
 """
 
 from __future__ import annotations
@@ -9,25 +13,27 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from of_methods import make
+from of_methods import said
 from tiny import batch_of, episode, policy, recipe_of, segment
 
+from assay.credit import Constant
 from assay.curate.pairs import pairs
 from assay.engine.interface import Span
 from assay.engine.local import LocalEngine
 from assay.memory import Memory
 from assay.objective.preference import Preference
-from assay.part import bind, parts_of
+from assay.part import parts_of
 from assay.recipe import Recipe
-from assay.types import Batch, Episode, Origin, Row
+from assay.types import Batch, Episode, Origin, Row, Segment
 
 MAX_NEW = 8
 GAMMA = 0.7
-GRID = (0.5, 0.79, 0.81, 1.0, 1.19, 1.21, 1.27, 1.29, 3.1, 11.0)
-ASIDE = {"archer": {0.5: 0.45}, "rlpr": {1.27: 1.25}}  # ratios at which these clip, and what stands for them
+GRID = (0.45, 0.79, 0.81, 1.0, 1.19, 1.21, 1.25, 1.29, 3.1, 11.0)
 
 
 @functools.cache
@@ -40,14 +46,11 @@ def recipe(name: str) -> Recipe:
     return recipe_of(name, max_new=MAX_NEW)
 
 
-TOKENS_EARN = ("rlmec",)  # their advantages are what a model says of each token, and nothing else
-
-
-@functools.cache
-def rows(name: str) -> tuple[Row, ...]:
-    """Awkward rows of weights that are no more, each with old and reference log-probs."""
-    written = Origin.INJECTED if name in ("sft", "dft", "ift", "cft-1") else Origin.POLICY
-    random = np.random.default_rng(11)
+def planned(name: str, random: np.random.Generator, *, eight: bool = False) -> list[Row]:
+    """The answers, before anything is known of their tokens; with a group of eight of which one is right."""
+    mechanism = recipe(name).mechanism
+    imitates = isinstance(mechanism.credit, Constant) and mechanism.objective.injected == "train"
+    written = Origin.INJECTED if imitates else Origin.POLICY
 
     def row(group: str, sample: int, reward: float, parts: str, prompt: str, temperature: float, **marks: Any) -> Row:
         """`parts` spells who wrote the answer, a letter a token: policy, environment or somebody injected."""
@@ -72,35 +75,74 @@ def rows(name: str) -> tuple[Row, ...]:
         *(row("begun", i, r, parts, "dd", 1.25) for i, (r, parts) in enumerate([(1.0, "iipp"), (0.0, "ipep")])),
         row("begun", 2, 1.0, "iii", "dd", 1.25),
     ]
-    if name == "remax":  # what the others are compared with
-        left = {"tag": "greedy", "in_loss": False, "in_denominator": False}
-        worth = {"a": 1.0, "b": 0.0, "uniform": 1.0}
-        made += [row(g, 9, worth.get(g, 0.5), "pp", "a", 1.0, **left) for g in dict.fromkeys(one.group for one in made)]
+    if eight:
+        parts = ["p" * (1 + i % 5) for i in range(8)]
+        made += [row("eight", i, float(i == 3), own, "c", 1.0) for i, own in enumerate(parts)]
+    return said("ROWS").get(name, list)(made)
+
+
+@functools.cache
+def rows(name: str) -> tuple[Row, ...]:
+    """Awkward rows of weights that are no more, each with old and reference log-probs."""
+    random = np.random.default_rng(11)
+    made = planned(name, random)
     spans = [Span(r.episode.request.context, r.episode.stream("ids").astype(np.int32), tau(r)) for r in made]
     result = []
     for index, (one, score) in enumerate(zip(made, engine("fp64").score(spans), strict=True)):
-        grid = [ASIDE.get(name, {}).get(ratio, ratio) for ratio in GRID]
-        ratios = np.array([grid[(3 * index + t) % len(grid)] for t in range(len(score.logp))])
+        ratios = np.array([GRID[(3 * index + t) % len(GRID)] for t in range(len(score.logp))])
         shift = random.normal(0, 0.5, len(score.logp))
-        energy, entropy = np.random.default_rng(index).uniform(0.1, 2.0, (2, len(score.logp)))
-        known = {"gamma": GAMMA, "log_z": 0.3, "mean_logp": np.full(len(score.logp), -2.0), "energy": f32(energy)}
-        filled = [stream for part in parts_of(recipe(name).mechanism) for stream in part.fills if stream.name in known]
-        one = one.mark(constants={stream: known[stream.name] for stream in filled})
-        if name in TOKENS_EARN:
-            earned = np.random.default_rng(index).choice([-0.1, 0.2, 0.5], len(entropy))
-            one = one.mark(process=f32(np.where((np.arange(len(earned)) == 0) & (len(earned) > 2), 0.0, earned)))
-        top_ids = np.array([np.random.default_rng(index).permutation(5)[:3] for _ in entropy], np.int32).reshape(-1, 3)
-        one = one.mark(episode=hesitating(one.episode, f32(entropy)), top_ids=top_ids)
-        result.append(one.mark(old=(score.logp - np.log(ratios)).astype(np.float32), ref=f32(score.logp + shift)))
+        one = filled(name, index, one).mark(ref=f32(score.logp + shift))
+        result.append(one.mark(old=(score.logp - np.log(ratios)).astype(np.float32)))
     return tuple(result)
 
 
-def hesitating(answer: Episode, entropy: np.ndarray) -> Episode:
-    """With the entropies of a sampler."""
+def filled(name: str, index: int, row: Row) -> Row:
+    """With the constants that parts of the recipe fill, candidates for each token, and the sampler's entropies."""
+    count = len(row.episode)
+    energy, entropy = np.random.default_rng(index).uniform(0.1, 2.0, (2, count))
+    known = {"gamma": GAMMA, "log_z": 0.3, "mean_logp": np.full(count, -2.0), "energy": f32(energy)}
+    streams = [stream for part in parts_of(recipe(name).mechanism) for stream in part.fills if stream.name in known]
+    top_ids = np.array([np.random.default_rng(index).permutation(5)[:3] for _ in entropy], np.int32).reshape(-1, 3)
+    row = row.mark(constants={stream: known[stream.name] for stream in streams}, top_ids=top_ids)
+    return row.mark(episode=dataclasses.replace(row.episode, segments=split(row.episode, entropy=f32(entropy))))
+
+
+@dataclass(frozen=True)
+class Tabled:
+    """Awkward rows, and what an engine says of their tokens; `mu` is neither the old nor the current policy."""
+
+    rows: tuple[Row, ...]
+    logp: tuple[np.ndarray, ...]
+    entropy: tuple[np.ndarray, ...]
+
+
+@functools.cache
+def tabled(name: str) -> Tabled:
+    """The same answers and a group of eight of which one is right, with ratios from 0.2 to 5 to the old policy, and of
+    that to the sampler.
+    """
+    random, result, every, hesitation = np.random.default_rng(0), [], [], []
+    for index, row in enumerate(planned(name, random, eight=True)):
+        count = len(row.episode)
+        now = np.log(random.uniform(0.05, 0.95, count))
+        old = f32(now - np.log(random.choice([0.2, 0.7, 0.9, 1.0, 1.0, 1.1, 1.25, 1.5, 3.0, 5.0], count)))
+        mu = f32(np.minimum(old - np.log(random.choice([0.4, 0.8, 1.0, 1.2, 6.0], count)), -0.01))
+        row = filled(name, index, row).mark(old=old, ref=f32(now + random.normal(0, 0.7, count)))
+        known = dataclasses.replace(row.episode, segments=split(row.episode, old=old, mu=mu))
+        result.append(row.mark(episode=known))
+        every.append(now)
+        hesitation.append(random.uniform(0, 2, count))
+    return Tabled(tuple(result), tuple(every), tuple(hesitation))
+
+
+def split(answer: Episode, **streams: np.ndarray) -> tuple[Segment, ...]:
+    """The segments of an answer with these streams."""
     cuts = np.cumsum([len(part) for part in answer.segments])[:-1]
-    parts = zip(answer.segments, np.split(entropy, cuts), strict=True)
-    segments = tuple(dataclasses.replace(part, entropy=own) for part, own in parts)
-    return dataclasses.replace(answer, segments=segments)
+    pieces = {name: np.split(values, cuts) for name, values in streams.items()}
+    return tuple(
+        dataclasses.replace(part, **{name: each[place] for name, each in pieces.items()})
+        for place, part in enumerate(answer.segments)
+    )
 
 
 def tau(row: Row) -> float:
@@ -116,12 +158,14 @@ def batch(name: str) -> Batch:
     return batch_of(recipe(name), rows(name))
 
 
+def in_pairs(rows: Sequence[Row]) -> list[Row]:
+    return pairs(rows, memory=Memory(0), most=2)
+
+
 @functools.cache
 def batch_for_all(name: str) -> Batch:
     """The awkward rows of any recipe; those of preferences are in pairs, or beside answers to other questions."""
     made, whole = rows(name), recipe(name).mechanism.objective.whole
     if isinstance(whole, Preference):
-        made = (
-            bind(make("curate:mismatch"))(rows(name)) if name == "kto" else pairs(rows(name), memory=Memory(0), most=2)
-        )
+        made = said("PREFERRED").get(name, in_pairs)(made)
     return batch_of(recipe(name), made)

@@ -5,7 +5,8 @@
     IDLE = {"ask:probe": {"num": 0}}                    values at which it changes nothing, in groups of four
     BUSY = ("curate:no-training",)                          it has no such values: it is what the method is
 
-A part without a line is as it is by default, alone, and no hook.
+A part without a line is as it is by default, alone, and no hook. `oracle.py` there says what its paper says of a step
+(tests/oracles.py).
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from assay.known import SLOTS
+from assay.known import METHOD_OF, SLOTS
 from assay.part import Part
 
-SAID = sorted((Path(__file__).parent / "methods").glob("*/*/parts.py"))
+FOLDER = Path(__file__).parent / "methods"
+SAID = sorted(path for name in ("parts", "oracle", "learning") for path in FOLDER.glob(f"*/*/{name}.py"))
 
 
 @cache
@@ -28,8 +30,13 @@ def _all() -> tuple[dict[str, Any], ...]:
 
 
 def said(table: str) -> dict[str, Any]:
-    """Of all methods, what one table says: by `slot:name`."""
+    """Of all methods, what one table says: by `slot:name`, or by recipe."""
     return {place: value for one in _all() for place, value in dict(one.get(table, {})).items()}
+
+
+def folder_of(recipe: str) -> Path:
+    """Where the tests of its method stand."""
+    return FOLDER / METHOD_OF[recipe].removeprefix("assay.methods.").replace(".", "/")
 
 
 def busy() -> set[str]:

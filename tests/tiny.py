@@ -221,6 +221,8 @@ class Table:
         self.version = 0
         self.exact = False
         self.coefficients: dict[str, np.ndarray] = {}
+        self.hesitation: dict[str, np.ndarray] = {}  # d loss / d entropy
+        self.candidates: dict[str, np.ndarray] = {}  # d loss / d log-probs of the stored candidates
         self.rates: list[float] = []
         self.asked: list[tuple[str, ...]] = []
 
@@ -253,8 +255,12 @@ class Table:
 
     def backward(self, chunk: Chunk, outputs: Outputs) -> None:
         assert outputs.logp.grad is not None
-        for i, name in enumerate(chunk.batch.request):
-            self.coefficients[name] = outputs.logp.grad[chunk.row == i].numpy().copy()
+        kept = ((self.coefficients, outputs.logp), (self.hesitation, outputs.entropy))
+        for table, tensor in (*kept, (self.candidates, outputs.top_logp)):
+            for i, name in enumerate(chunk.batch.request if tensor is not None else ()):
+                assert tensor is not None
+                gradient = torch.zeros_like(tensor) if tensor.grad is None else tensor.grad
+                table[name] = gradient[chunk.row == i].numpy().copy()
 
     def step(self, *, lr: float, clip: float | None, moments: str = "") -> Mapping[str, float]:
         self.version += 1

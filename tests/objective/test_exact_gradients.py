@@ -10,11 +10,11 @@ import functools
 import itertools
 from collections.abc import Callable
 
-import by_hand
 import numpy as np
 import pytest
 import torch
 from engine_cases import naive_log_probs
+from formulas import k3, standard
 from tiny import Letters, episode, loss_and_gradient, phases_of, policy, recipe_of, take_gradient
 from torch import Tensor
 from typed import as_torch
@@ -127,20 +127,14 @@ def test_division_by_the_spread_has_an_expectation_of_its_own(name: str) -> None
     total = torch.zeros((), dtype=torch.float64)
     for group in itertools.product(answers(2), repeat=2):
         weight = sum(lines[y].sum() for y in group).exp().detach()  # type: ignore[union-attr]
-        advantage = by_hand.advantages(name, [reward_of(y) for y in group])
+        advantage = standard([reward_of(y) for y in group])
         for y, a in zip(group, advantage, strict=True):
-            nothing, here = torch.zeros(len(y), dtype=torch.float64), lines[y].detach()
-            known = by_hand.Tokens(
-                advantage=torch.full_like(nothing, float(np.float32(a))),
-                old=here,
-                ref=nothing if ref is None else torch.from_numpy(ref[y]).double(),
-                given=nothing.bool(),
-                entropy=nothing,
-                mu=here,
-            )
-            each = by_hand.token_losses(name, lines[y], known)
-            share = by_hand.token_weight(name, length=len(y), rows=2, tokens=sum(map(len, group)), max_new=2)
-            total = total + weight * share * each.sum()
+            loss = -float(np.float32(a)) * (lines[y] - lines[y].detach()).exp()
+            if ref is None:  # a mean over all tokens
+                total = total + weight * loss.sum() / sum(map(len, group))
+            else:  # of each answer, with a divergence
+                near = 0.04 * k3(lines[y], torch.from_numpy(ref[y]).double())
+                total = total + weight * (loss + near).sum() / (2 * len(y))
     expected = gradient_of(total)
     assert (found - expected).norm() <= 1e-8 * expected.norm()
     assert abs(cosine(found, -gradient_of_expected_reward(2))) < 0.999

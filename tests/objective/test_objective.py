@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-import by_hand
 import numpy as np
 import pytest
 import torch
+from formulas import surrogate
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from of_methods import said
 from tiny import Table, batch_of, episode, group_of, recipe_of, segment, update, weights_of
 
 from assay.credit import pack
@@ -46,8 +48,13 @@ from assay.part import Part
 from assay.types import Origin, Row
 
 GRID = (0.5, 0.79, 0.81, 1.0, 1.19, 1.21, 1.27, 1.29, 3.1, 11.0)
-PAPERS = {"reinforce": SequenceSum(), "rloo": SequenceSum(), "grpo": SequenceMean(), "dapo": TokenMean()}
-PAPERS |= {"dr-grpo": FixedLength(), "sft": TokenMean()}
+PAPERS = {"sum": SequenceSum(), "mean": SequenceMean(), "tokens": TokenMean(), "length": FixedLength()}
+WEIGHTS: dict[str, Callable[[int, int, int], float]] = {  # of a token of an answer of `own` tokens
+    "sum": lambda own, rows, tokens: 1 / rows,
+    "mean": lambda own, rows, tokens: 1 / (rows * max(own, 1)),
+    "tokens": lambda own, rows, tokens: 1 / tokens,
+    "length": lambda own, rows, tokens: 1 / (rows * 13),
+}
 
 
 def tensor(*values: float) -> torch.Tensor:
@@ -64,7 +71,7 @@ def test_gate_is_the_derivative_of_the_clipped_surrogate(
 ) -> None:
     logp = tensor(*GRID).log().requires_grad_()  # of an old log-prob of zero
     advantage = torch.full_like(logp, sign).detach()
-    by_hand.surrogate(logp.exp(), advantage, low, high, dual).sum().backward()
+    surrogate(logp.exp(), advantage, low, high, dual).sum().backward()
     assert logp.grad is not None
     gate = clip(tensor(*GRID), advantage, low=low, high=high, dual=dual)
     torch.testing.assert_close(gate, -logp.grad / advantage, rtol=1e-14, atol=0)
@@ -160,7 +167,7 @@ def test_token_weights_of_ragged_rows(spec: list[tuple[int, int, bool, bool]]) -
         assert weight.shape == batch.ids.shape and np.isfinite(weight).all()
         for i, (own, _, in_loss, _) in enumerate(spec):
             mine = weight[batch.at[i] : batch.at[i + 1]][: own * in_loss]
-            expected = by_hand.token_weight(name, length=own, rows=rows, tokens=tokens, max_new=13)
+            expected = WEIGHTS[name](own, rows, tokens)
             np.testing.assert_allclose(mine, expected, rtol=1e-15)
 
 
@@ -175,10 +182,7 @@ def test_weights_of_a_batch_without_a_token() -> None:
 RATIOS = [[1.0, 1.25], [0.7], [1.0, 0.9, 12.0], [1.0], [1.0, 1.3]]
 BOUNDS = [[0.0, math.log(2)], [0.0], [0.0, 0.0, 0.0], [0.0], [0.0, 0.0]]  # log ref - log pi
 A = (2 / 3) / (math.sqrt(1 / 3) + 1e-6)  # of rewards 1, 0, 0: mean 1/3, unbiased variance 1/3; the others have -A / 2
-C = 1 / (9 * math.sqrt(0.3 + 1e-8))
-L = 1 / (math.sqrt(0.3) + 1e-6)  # of all five rewards: unbiased variance 0.3
-V, W = 1 / math.sqrt(5 / 18), 9 / math.sqrt(20)  # of 5 tokens with 1 and 4 with 0: mean 5/9, variance 5/18 or 20/81
-Q = 1 / math.sqrt(75 / 8)  # of 5, 5, four times -2.5 and three times 0: mean 0
+V = 1 / math.sqrt(5 / 18)  # of 5 tokens with 1 and 4 with 0: mean 5/9, variance 5/18
 BY_HAND = {
     # -R / 5
     "reinforce": [[-0.2, -0.2], [0.0], [0.0, 0.0, 0.0], [-0.2], [-0.2, -0.2]],
@@ -190,40 +194,11 @@ BY_HAND = {
     "dr-grpo": [[-1 / 60, 0.0], [0.0], [1 / 120, 0.9 / 120, 12 / 120], [0.0], [0.0, 0.0]],
     # 1 / 9; the clip ends at 1.28, and at 10 below
     "dapo": [[-A / 9, -1.25 * A / 9], [0.0], [A / 18, 0.9 * A / 18, 0.0], [0.0], [0.0, 0.0]],
-    # leave-one-out 1, -1/2, -1/2 of lengths 2, 1, 3: their mean by length is 0, so twice that; the clip ends at 1.26
-    "treerl": [[-0.2, -0.25], [0.0], [1 / 15, 0.9 / 15, 12 / 15], [0.0], [0.0, 0.0]],
-    # 1 / 9; advantages 2/3, -1/3, -1/3; clips as above
-    "deepsearch": [[-2 / 27, -1.25 * 2 / 27], [0.0], [1 / 27, 0.9 / 27, 0.0], [0.0], [0.0, 0.0]],
     "sft": [[-1 / 9] * 2, [-1 / 9], [-1 / 9] * 3, [-1 / 9], [-1 / 9] * 2],
-    # 1 / 9; the clip ends at 1.28, and nowhere below
-    "rstar2": [[-A / 9, -1.25 * A / 9], [0.0], [A / 18, 0.9 * A / 18, 12 * A / 18], [0.0], [0.0, 0.0]],
-    # one cell of rewards 1, 0, 0, 1, 1: mean 0.6, unbiased variance 0.3
-    "azr": [[-0.4 * C, 0.0], [0.0], [0.6 * C, 0.54 * C, 7.2 * C], [-0.4 * C], [-0.4 * C, 0.0]],
     # 1 / 9 and no critic yet: the rewards, whitened over tokens; the clip ends at 1.2, and at 3 below
     "ppo": [[-4 * V / 81, 0.0], [0.0], [5 * V / 81, 4.5 * V / 81, 0.0], [-4 * V / 81], [-4 * V / 81, 0.0]],
-    "orz": [[-4 * W / 81, 0.0], [0.0], [5 * W / 81, 4.5 * W / 81, 60 * W / 81], [-4 * W / 81], [-4 * W / 81, 0.0]],
-    # centred they are 2/3 twice and -1/3 four times, of mean 0 and variance 4/27; k2 adds -log 2 once
-    "rfpp-baseline": [
-        [-(3**0.5) / 9, -1e-5 * math.log(2) / 9],
-        [0.0],
-        [3**0.5 / 18, 0.9 * 3**0.5 / 18, 12 * 3**0.5 / 18],
-        [0.0],
-        [0.0, 0.0],
-    ],
-    # five times leave-one-out; what the entropy adds is no coefficient of log pi
-    "prime": [[-5 * Q / 9, 0.0], [0.0], [2.5 * Q / 9, 2.25 * Q / 9, 30 * Q / 9], [0.0], [0.0, 0.0]],
-    "liteppo": [[-2 * L / 27, 0.0], [0.0], [L / 27, 0.9 * L / 27, 12 * L / 27], [0.0], [0.0, 0.0]],
-    # the mean by length of 1, 0, 0 is 2/6, without ratio
-    "opo": [[-2 / 27] * 2, [1 / 27], [1 / 27] * 3, [0.0], [0.0, 0.0]],
-    # the mean is 1/3 as well; three of five rows contribute
-    "gpg": [[-10 / 81] * 2, [5 / 81], [5 / 81] * 3, [0.0], [0.0, 0.0]],
 }
-BY_HAND["rfpp"] = BY_HAND["orz"]
-# 1 / 9; the clip ends at 1.2, and nowhere below
-PLAIN_CLIP = [[-A / 9, 0.0], [0.0], [A / 18, 0.9 * A / 18, 12 * A / 18], [0.0], [0.0, 0.0]]
-BY_HAND |= {"arpo": PLAIN_CLIP, "rorecomp": PLAIN_CLIP}
-
-BY_HAND |= {name: BY_HAND[other] for name, other in by_hand.LIKE.items() if other in BY_HAND}
+BY_HAND |= said("FIVE_ROWS")  # of methods, in their oracle.py
 
 
 def five_rows(name: str) -> tuple[list[Row], Table]:
@@ -240,7 +215,7 @@ def five_rows(name: str) -> tuple[list[Row], Table]:
     return [row.mark(old=o, ref=r) for row, o, r in zip(rows, old, ref, strict=True)], table
 
 
-@pytest.mark.parametrize("name", [name for name in by_hand.RECIPE_NAMES if name in BY_HAND])
+@pytest.mark.parametrize("name", sorted(BY_HAND))
 def test_coefficients_of_a_recipe_by_hand(name: str) -> None:
     rows, table = five_rows(name)
     recipe = recipe_of(name, max_new=8, num_minibatches=1)

@@ -1,0 +1,8 @@
+"""How the recipes learn letters, where not as the others do."""
+
+from learning import Learns
+
+LEARNS = {
+    # it imitates answers of others, or of rounds before
+    "rcrl": Learns(by="own tests"),
+}

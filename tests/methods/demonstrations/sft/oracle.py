@@ -1,0 +1,8 @@
+"""What the paper says of the tokens of a step, in plain Python."""
+
+from formulas import ones, over_tokens, plain
+from oracles import Oracle
+
+ORACLES = {
+    "sft": Oracle(ones, plain, over_tokens),
+}

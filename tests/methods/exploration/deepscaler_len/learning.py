@@ -1,0 +1,8 @@
+"""How the recipes learn letters, where not as the others do."""
+
+from learning import Learns
+
+LEARNS = {
+    # the longer answers of later stages are right more often by chance
+    "deepscaler-len": Learns(falls=False),
+}

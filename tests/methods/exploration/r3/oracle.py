@@ -1,0 +1,9 @@
+"""What the paper says of the tokens of a step, in plain Python."""
+
+from formulas import clipped, discounted, own_mean, rewards, whitened
+from oracles import Oracle
+
+ORACLES = {
+    "r3": Oracle(rewards, clipped(), own_mean, spread=discounted, shape=whitened()),
+    "r3-staged": Oracle(rewards, clipped(), own_mean, spread=discounted, shape=whitened()),
+}

@@ -1,0 +1,9 @@
+"""What the paper says of the tokens of a step, in plain Python."""
+
+from formulas import clipped, own_mean, standardised
+from oracles import Oracle
+
+ORACLES = {
+    "sws": Oracle(standardised(), clipped(), own_mean),
+    "sws-uniform": Oracle(standardised(), clipped(), own_mean),
+}

@@ -1,0 +1,8 @@
+"""How the recipes learn letters, where not as the others do."""
+
+from learning import Learns
+
+LEARNS = {
+    # its first stage imitates, and is always right
+    "x1": Learns(by="own tests"),
+}

@@ -1,0 +1,5 @@
+"""The coefficients are worked out in a test beside this."""
+
+TESTED = {
+    "rover": "test_rover",
+}

@@ -1,0 +1,7 @@
+"""How the recipes learn letters, where not as the others do."""
+
+from learning import Learns
+
+LEARNS = {
+    "rlif": Learns(by="reward of its own", hot=True),
+}

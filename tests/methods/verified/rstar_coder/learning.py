@@ -1,0 +1,7 @@
+"""How the recipes learn letters, where not as the others do."""
+
+from learning import Learns
+
+LEARNS = {
+    "rstar-coder": Learns(by="last stage"),
+}
