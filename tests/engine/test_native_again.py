@@ -100,6 +100,7 @@ def test_the_sampler_s_log_probs_are_the_learner_s(
             assert score.logp.tobytes() == present(one.segment.old).tobytes()
 
 
+@pytest.mark.core
 def test_a_critic_s_gradients_have_the_same_bits() -> None:
     found = []
     for choice in ("off", "on"):
