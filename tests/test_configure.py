@@ -17,6 +17,7 @@ from golden_text import defaults, golden
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_runs import ROOT
+from sweeps import over
 
 from assay.errors import AssayError, ConfigError, UnknownName
 from assay.known import METHOD_OF, RECIPES, SLOTS
@@ -49,16 +50,15 @@ def through_json(value: Any) -> Any:
 # --- there and back -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.over_recipes
-@pytest.mark.parametrize("profile", PROFILES)
-@pytest.mark.parametrize("name", RECIPES)
+@over(RECIPES, PROFILES)
 def test_every_recipe_at_every_profile_goes_through_json_and_back(name: str, profile: Any) -> None:
     before = experiment(name, profile)
     assert from_data(Experiment, through_json(before)) == before
 
 
-@pytest.mark.parametrize(("slot", "name"), [(slot, name) for slot, registry in SLOTS.items() for name in registry])
-def test_every_part_carries_its_name_and_its_values(slot: str, name: str) -> None:
+@over((slot, name) for slot, registry in SLOTS.items() for name in registry)
+def test_every_part_carries_its_name_and_its_values(place: tuple[str, str]) -> None:
+    slot, name = place
     record = SLOTS[slot][name]
     data = to_data(record())
     assert data["part"] == name
@@ -230,9 +230,7 @@ def test_a_missing_or_unknown_field_in_a_file_is_an_error_of_ours() -> None:
 # --- profiles -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.thin(6)
-@pytest.mark.parametrize("profile", PROFILES)
-@pytest.mark.parametrize("name", RECIPES)
+@over(RECIPES, PROFILES)
 def test_every_number_that_a_profile_moves_is_printed(name: str, profile: Any) -> None:
     paper = RECIPES[name].scale
     found, rules = at_profile(RECIPES[name], profile, max_new=100)

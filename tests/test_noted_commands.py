@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from small_runs import Shell, make_bases
+from sweeps import over
 
 from assay.cli.parser import parse
 from assay.cli.verbs import VERBS
@@ -56,8 +57,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("name", RECIPES)
-@pytest.mark.thin(8)
+@over(RECIPES)
 def test_options_stand_in_backticks(name: str) -> None:
     bare = [SPAN.sub("", text) for text in texts(name)]
     assert not [text for text in bare if OPTION.search(text) or "assay train" in text]

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from rooms import FOR_TYPES, LAYERS, PAGE, arrows, drawn, height, modules, room_of, statements
 from small_runs import ROOT
+from sweeps import over
 
 from assay.known import GROUPS, LIKES, METHOD_OF, PARTS, RECIPES
 from assay.methods import METHODS
@@ -35,7 +36,7 @@ def method_in(path: Path) -> str:
     )
 
 
-@pytest.mark.parametrize("path", [p for p in FILES if not method_in(p)], ids=lambda p: str(p.relative_to(PACKAGE)))
+@over(path for path in FILES if not method_in(path))
 def test_nothing_but_the_list_of_names_imports_a_method(path: Path) -> None:
     found = [module for module in imported(path) if module.startswith("assay.methods")]
     assert not found or path.relative_to(PACKAGE).as_posix() in KNOWS_METHODS

@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from distinct import CREDITS
 from formulas import standard
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from sweeps import over
 from tiny import batch_of, episode, group_of, phases_of, recipe_of, segment
 
 from assay.credit import LeaveOneOut, advantages, pack
@@ -133,8 +135,7 @@ def test_unknown_scale_is_refused() -> None:
         group_relative(np.ones(2), np.zeros(2), scale="mean", ddof=1, epsilon=0.0)  # type: ignore[arg-type]
 
 
-@pytest.mark.over_recipes
-@pytest.mark.parametrize("name", sorted(RECIPES))
+@over(sorted(RECIPES))
 def test_groups_of_one_are_refused_where_there_is_nothing_to_compare(name: str) -> None:
     recipe = recipe_of(name, group_size=1)
     if recipe.mechanism.credit.compares:
@@ -161,17 +162,15 @@ def test_a_group_that_shrank_to_one_trains_on_nothing() -> None:
     rows = [
         row if row.reward is not None else row.mark(in_loss=False, in_group=False, in_denominator=False) for row in rows
     ]
-    shared = {repr(r.mechanism.credit): name for name, r in RECIPES.items()
-              if r.mechanism.credit.compares and type(r.mechanism.credit).__module__.startswith("assay.credit.")}  # fmt: skip
-    for name in shared.values():
+    for name in CREDITS:
+        credit = RECIPES[name].mechanism.credit
+        if not credit.compares or not type(credit).__module__.startswith("assay.credit."):
+            continue
         batch = batch_of(recipe_of(name), rows)
         assert len(batch) == 1 and batch.advantage.tolist() == [0.0, 0.0]
 
 
-@pytest.mark.over_recipes
-@pytest.mark.thin(3)
-@pytest.mark.parametrize("name", sorted(RECIPES))
-@pytest.mark.parametrize("rewards", [[1.0, 1.0], [0.0, 0.0], [1.0, 0.0], [1.0, None], [None, None], [0.3, 0.1 + 0.2]])
+@over(CREDITS, [[1.0, 1.0], [0.0, 0.0], [1.0, 0.0], [1.0, None], [None, None], [0.3, 0.1 + 0.2]])
 def test_no_group_at_the_edge_gives_a_number_that_is_none(name: str, rewards: list[float | None]) -> None:
     rows = [*group_of(rewards, lengths=[0, 1]), *group_of([0.0, 1.0], name="whole", lengths=[1, 3])]
     rows = [

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from awkward import batch_for_all, recipe
+from distinct import OBJECTIVES
 from engine_cases import FAMILIES, Default, batch_of, engine_of, model_of, rows_of
 from rounding import EPS, Format, distance, jostled
 from tiny import loss_and_gradient, policy
@@ -24,7 +25,6 @@ from assay.engine.sharded.ranks import Group, Ranks
 from assay.engine.torch.engine import TorchEngine
 from assay.engine.torch.value_engine import ValueEngine
 from assay.errors import ConfigError, DataError, UsageError
-from assay.known import RECIPES
 from assay.policy.adapted import attach, own, stored
 from assay.policy.lora import Lora
 from assay.rng import Key
@@ -131,8 +131,8 @@ def test_gradients_scores_and_steps_are_those_of_one_process(
 
 @pytest.mark.over_recipes
 @pytest.mark.parametrize("precision", ["fp64", "fp32"])
-@pytest.mark.parametrize("name", sorted(RECIPES))
-def test_the_gradient_of_every_recipe_is_that_of_one_process(ranks: Ranks, name: str, precision: Format) -> None:
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_the_gradient_of_every_objective_is_that_of_one_process(ranks: Ranks, name: str, precision: Format) -> None:
     """On awkward rows in many small chunks, so that waves are uneven and the last one has ranks without rows."""
     given, made = batch_for_all(name), recipe(name)
 

@@ -8,6 +8,7 @@ import re
 from typing import Any
 
 import pytest
+from sweeps import over
 
 from assay.cli.main import main
 from assay.known import RECIPES
@@ -16,8 +17,7 @@ from assay.lab.explain import BESIDE, FACTORS, explain, factors_of, on_policy, t
 from assay.objective import Case, Clip, Drop, HighEntropy, Judged, Likelihood, NoRatio, Objective, Open, Shaped, Shut
 
 
-@pytest.mark.over_recipes
-@pytest.mark.parametrize("name", RECIPES)
+@over(RECIPES)
 def test_every_recipe_explains_itself(name: str) -> None:
     found = explain(name)
     assert json.loads(json.dumps(found)) == found

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from small_runs import ROOT, Shell
+from sweeps import over
 
 from assay import known
 from assay.cli.parser import parse
@@ -52,7 +53,7 @@ def names(words: str) -> list[str]:
     return [paper.name for paper in papers.find(words)]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@over(NAMES)
 def test_every_name_of_the_field_is_found_as_a_name(name: str) -> None:
     """And not only by words that are in it: a name that is lost would still find its neighbours."""
     found = papers.find(name)
@@ -282,7 +283,7 @@ def test_a_table_of_nothing_is_refused() -> None:
         pages.filled("<!-- papers: methods -->\n<!-- end -->")
 
 
-@pytest.mark.parametrize("method", [place for places in GROUPS.values() for place in places])
+@over(place for places in GROUPS.values() for place in places)
 def test_every_method_says_in_one_line_what_it_is(method: str) -> None:
     told = pages.in_one_line(method)
     assert len(told.split()) > 3 and len(told) < 200 and "|" not in told

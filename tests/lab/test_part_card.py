@@ -8,6 +8,7 @@ import shlex
 
 import pytest
 from small_runs import Shell
+from sweeps import over
 
 from assay.known import PARTS, RECIPES, SLOTS
 from assay.lab.part_card import part_card, part_text, questions
@@ -30,9 +31,10 @@ def shell(capsys: pytest.CaptureFixture[str]) -> Shell:
     return Shell(capsys)
 
 
-@pytest.mark.parametrize(("slot", "name"), EVERY)
-def test_every_part_says_what_each_of_its_fields_means(slot: str, name: str) -> None:
+@over(EVERY)
+def test_every_part_says_what_each_of_its_fields_means(place: tuple[str, str]) -> None:
     """Behind the field, in its docstring or in the formula."""
+    slot, name = place
     card = part_card(slot, name)
     text = " ".join([card["summary"], *card["says"], card["formula"]])
     silent = [row["name"] for row in card["fields"] if not row["means"] and not re.search(rf"\b{row['name']}\b", text)]
@@ -80,7 +82,7 @@ def test_every_name_and_every_question_has_a_meaning() -> None:
         assert all(questions(kind).values()), kind
 
 
-@pytest.mark.parametrize("part", [part for kind in PHASE_KINDS for part in PARTS[kind].values() if of_a_phase(part)])
+@over(part for kind in PHASE_KINDS for part in PARTS[kind].values() if of_a_phase(part))
 def test_the_example_of_a_part_says_the_same_in_python_and_on_the_command_line(part: type[Part]) -> None:
     """Its docstring ends with two lines: the argument of a `Mechanism`, and the same as options."""
     python, options = part_card(kind_of(part).slots[0], name_of(part))["says"][-1].splitlines()

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 from awkward import MAX_NEW, batch, engine, recipe, rows
+from distinct import OBJECTIVES
 from tiny import (
     Table,
     loss_and_gradient,
@@ -31,8 +32,8 @@ from assay.rng import Key
 from assay.types import Origin
 
 # what compares rows is a coefficient when it comes to chunks; it and formulas of whole answers have tests of their own
-CHUNKED = sorted(name for name, recipe in RECIPES.items() if not recipe.mechanism.objective.surveys)
-every_recipe = pytest.mark.parametrize("name", CHUNKED)
+CHUNKED = [name for name in OBJECTIVES if not RECIPES[name].mechanism.objective.surveys]
+every_objective = pytest.mark.parametrize("name", CHUNKED)
 
 
 @functools.cache
@@ -48,7 +49,7 @@ def agree(found: tuple[float, Tensor], expected: tuple[float, Tensor], *, tolera
 
 @pytest.mark.over_recipes
 @pytest.mark.thin(3)
-@every_recipe
+@every_objective
 @pytest.mark.parametrize("precision, tolerance", [("fp64", 1e-10), ("fp32", 1e-5), ("native", 1e-5)])
 def test_chunks_of_any_size_give_the_same(name: str, precision: str, tolerance: float) -> None:
     expected = whole(name, precision)
@@ -63,7 +64,7 @@ def test_chunks_of_any_size_give_the_same(name: str, precision: str, tolerance: 
 
 @pytest.mark.over_recipes
 @pytest.mark.thin(3)
-@every_recipe
+@every_objective
 @pytest.mark.parametrize("precision, tolerance", [("fp64", 1e-10), ("fp32", 1e-5), ("native", 1e-5)])
 def test_order_of_rows_does_not_matter(name: str, precision: str, tolerance: float) -> None:
     order = np.random.default_rng(1).permutation(len(batch(name)))
@@ -72,7 +73,7 @@ def test_order_of_rows_does_not_matter(name: str, precision: str, tolerance: flo
 
 
 @pytest.mark.over_recipes
-@every_recipe
+@every_objective
 def test_a_row_alone_contributes_what_it_does_in_company(name: str) -> None:
     parts = [loss_and_gradient(engine("fp64"), batch(name), recipe(name), rows=[i]) for i in range(len(batch(name)))]
     total = sum(loss for loss, _ in parts), torch.stack([gradient for _, gradient in parts]).sum(0)
@@ -80,7 +81,7 @@ def test_a_row_alone_contributes_what_it_does_in_company(name: str) -> None:
 
 
 @pytest.mark.over_recipes
-@every_recipe
+@every_objective
 def test_two_learners_with_half_of_the_rows_each_add_up(name: str) -> None:
     """Ranks are nothing but a cut: denominators are those of the whole step."""
     other, half = policy("fp64"), len(batch(name)) // 2
@@ -91,7 +92,7 @@ def test_two_learners_with_half_of_the_rows_each_add_up(name: str) -> None:
 
 @pytest.mark.over_recipes
 @pytest.mark.thin(3)
-@every_recipe
+@every_objective
 @pytest.mark.parametrize("content", [1e6, math.inf, math.nan])
 def test_nothing_of_a_masked_token_is_read(name: str, content: float) -> None:
     one = batch(name)
@@ -109,7 +110,7 @@ def test_nothing_of_a_masked_token_is_read(name: str, content: float) -> None:
 
 
 @pytest.mark.over_recipes
-@every_recipe
+@every_objective
 def test_rows_that_cannot_move_the_weights_are_left_out_exactly(name: str) -> None:
     one = batch(name)
     useful = useful_rows(one, recipe(name).mechanism.objective)
@@ -120,7 +121,7 @@ def test_rows_that_cannot_move_the_weights_are_left_out_exactly(name: str) -> No
 
 
 @pytest.mark.over_recipes
-@every_recipe
+@every_objective
 def test_improve_takes_the_step_of_the_whole_batch(name: str) -> None:
     """One optimiser step of plain size on the gradient that `accumulate` gives for all rows."""
     twin = policy("fp64")
@@ -139,7 +140,7 @@ def test_improve_takes_the_step_of_the_whole_batch(name: str) -> None:
 
 
 @pytest.mark.over_recipes
-@every_recipe
+@every_objective
 def test_a_dropped_row_stays_in_the_denominator(name: str) -> None:
     """The coefficients of a row do not depend on whether rows of no effect were computed beside it."""
     one, goal = batch(name), recipe(name).mechanism.objective

@@ -18,6 +18,7 @@ import pytest
 import torch
 from answers import answered, data_row
 from small_runs import SIZES, Shell, came_to, make_model, train_line
+from sweeps import over
 
 import assay.rng
 from assay.cli.main import main
@@ -414,8 +415,7 @@ def outcomes(recipe: Any) -> Iterator[tuple[Any, ...]]:
         yield from (rule.reward for rule in mechanism.rules if rule.verified)
 
 
-@pytest.mark.over_recipes
-@pytest.mark.parametrize("name", sorted(RECIPES))
+@over(sorted(RECIPES))
 def test_functions_take_the_place_of_the_outcome_in_every_recipe(name: str) -> None:
     recipe = scored_by(RECIPES[name], ["/a/my.py:f", "/a/my.py:g=0.5"])
     before, after = list(outcomes(RECIPES[name])), list(outcomes(recipe))
