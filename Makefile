@@ -43,9 +43,11 @@ test: check  ## lint, format, spelling and types, then all tests (under 25 minut
 test-fast: $(STAMP)  ## the tests to run on every save (under a minute)
 	$(PYTEST) -n 2 -m "not deep and not slow and not scale" --hypothesis-profile=fast
 
-test-deep: $(STAMP)  ## everything: all recipes, soaks, long simulations; a missing external fails
-	ASSAY_EXTERNALS=all $(PYTEST) -n 2 -m "not deep and not scale" --all-recipes
-	ASSAY_EXTERNALS=all $(PYTEST) -m deep --all-recipes
+PART := 1/1
+
+test-deep: $(STAMP)  ## everything: all recipes, soaks, long simulations; a missing external fails (PART=2/4: the second of four parts)
+	ASSAY_EXTERNALS=all $(PYTEST) -n 2 -m "not deep and not scale" --all-recipes --part $(PART)
+	ASSAY_EXTERNALS=all $(PYTEST) -m deep --all-recipes --part $(PART)
 
 $(VENV)-vllm/bin/python:
 	PYTHON=$(PYTHON) bash bench/setup.sh vllm

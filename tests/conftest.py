@@ -30,6 +30,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--learning-seeds", type=int, default=1, help="runs each learning test with so many seeds")
     parser.addoption("--learning-only", metavar="FILE", help="the learning tests that stand there alone, a line each")
     parser.addoption("--learning-to", metavar="FILE", help="appends what each learning test measured, a line each")
+    parser.addoption("--part", metavar="K/N", help="the k-th of n parts of what is asked for, whole files each")
     parser.addoption("--drawn-by", metavar="WORD", help="what draws recipes in place of the commit: another run's word")
 
 

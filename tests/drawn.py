@@ -5,14 +5,18 @@ that commits take turns. `--drawn-by 'commit 0123456789ab'` draws what another r
 in it, and those whose method this commit or the working tree changes. Cases of the others are marked `deep`: they run
 in `make test-deep`, with `--all-recipes`, and whenever nothing is asked for by a mark. `make test-fast` has a tenth,
 and the tests of their methods alone, and starts no external program.
+
+Tests that assert what a run learns are drawn too, those of six recipes, and of a test that is marked `turns(3)` a third
+of the cases. `--part 2/4` runs the second of four parts of whatever is asked for, whole files each.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 import subprocess
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -27,6 +31,7 @@ PACKAGE = ROOT / "assay"
 BEST_KNOWN = ("reinforce", "rloo", "grpo", "dr-grpo", "dapo", "gspo", "ppo", "sft", "dpo")
 SHARE, FAST_SHARE = 1 / 3, 1 / 10
 FAST_CASES = 8  # of one test in `make test-fast`, about
+LEARNERS = 6  # recipes whose learning `make test` looks at
 
 
 def _git(*arguments: str) -> str:
@@ -75,6 +80,11 @@ class Draw:
         return self._first(FAST_SHARE, self.always)
 
     @cached_property
+    def learners(self) -> tuple[str, ...]:
+        """Those whose learning is looked at in `make test`."""
+        return self._first(LEARNERS / len(RECIPES), self.always)
+
+    @cached_property
     def passed_over(self) -> frozenset[str]:
         """The folders of methods that have recipes, and none among these."""
         return _folders(RECIPES) - _folders(self.few)
@@ -83,7 +93,8 @@ class Draw:
         if self.whole:
             return tuple(RECIPES)
         by_lot = sorted(RECIPES, key=self.lot)[: round(share * len(RECIPES))]
-        return tuple(name for name in RECIPES if name in {*by_lot, *always})
+        chosen = {*by_lot, *always}
+        return tuple(name for name in RECIPES if name in chosen)
 
     def lot(self, name: str) -> int:
         return int.from_bytes(hashlib.sha256(f"{self.source}/{name}".encode()).digest()[:8], "big")
@@ -96,15 +107,24 @@ class Draw:
         if method_of(item.nodeid) in self.passed_over or item.get_closest_marker("external"):
             item.add_marker(pytest.mark.slow)
         if item.get_closest_marker("over_recipes"):
-            name = getattr(item, "callspec").params["name"]  # noqa: B009
-            if name not in self.recipes:
+            if _case(item) not in self.recipes:
                 item.add_marker(pytest.mark.deep)
-            if name not in self.few:
+            if _case(item) not in self.few:
                 item.add_marker(pytest.mark.slow)
+        if item.get_closest_marker("learning") and not self._looks_at(item):
+            item.add_marker(pytest.mark.deep)
+        turns = item.get_closest_marker("turns")
+        if turns is not None and not self.whole and self.lot(item.name) % turns.args[0]:
+            item.add_marker(pytest.mark.deep)
         thin = item.get_closest_marker("thin")
         every = thin.args[0] if thin is not None else -(-cases // FAST_CASES)
         if not self.whole and self.lot(item.name) % every:
             item.add_marker(pytest.mark.slow)
+
+    def _looks_at(self, item: pytest.Item) -> bool:
+        """Whether a learning test is of a recipe whose learning is drawn, or of no recipe alone."""
+        method = method_of(item.nodeid)
+        return method in _folders(self.learners) if method else _case(item) in (None, *self.learners)
 
     def __str__(self) -> str:
         few = f"of these {len(self.few)} in make test-fast"
@@ -121,9 +141,28 @@ def _folders(names: Iterable[str]) -> frozenset[str]:
     return frozenset(METHOD_OF[name].rpartition(".")[2] for name in names)
 
 
+def _case(item: pytest.Item) -> str | None:
+    """The recipe that a test over recipes tries; None where it is of no recipe."""
+    return getattr(item, "callspec").params.get("name") if hasattr(item, "callspec") else None  # noqa: B009
+
+
 def _function(item: pytest.Item) -> str:
     """The file and the name of a test without its case."""
     return item.nodeid.partition("[")[0]
+
+
+def files_of_part(part: str, tests: Mapping[str, int]) -> frozenset[str]:
+    """The files of the part `2/4`, of four that have about as many tests each; file -> its tests."""
+    found = re.fullmatch(r"([1-9]\d*)/([1-9]\d*)", part)
+    if found is None or int(found[1]) > int(found[2]):
+        raise pytest.UsageError(f"--part takes K/N, such as 2/4 for the second of four parts, not '{part}'")
+    mine, count = int(found[1]) - 1, int(found[2])
+    loads, parts = [0] * count, [set[str]() for _ in range(count)]
+    for file in sorted(tests, key=lambda name: (-tests[name], name)):
+        least = loads.index(min(loads))
+        loads[least] += tests[file]
+        parts[least].add(file)
+    return frozenset(parts[mine])
 
 
 class Drawing:
@@ -134,6 +173,7 @@ class Drawing:
         always = frozenset(told["drawn_always"]) if told else touched()
         by = told.get("drawn_by") or config.getoption("drawn_by") or source()
         self.draw = Draw(by, always, whole=bool(config.getoption("all_recipes")))
+        self.part: str | None = config.getoption("part")
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
@@ -143,6 +183,9 @@ class Drawing:
         cases = Counter(_function(item) for item in items)
         for item in items:
             self.draw.mark(item, cases[_function(item)])
+        if self.part:
+            mine = files_of_part(self.part, Counter(item.nodeid.partition("::")[0] for item in items))
+            items[:] = [item for item in items if item.nodeid.partition("::")[0] in mine]
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.line(str(self.draw))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from drawn import BEST_KNOWN, Draw, method_of, source, touched
+from drawn import BEST_KNOWN, LEARNERS, Draw, files_of_part, method_of, source, touched
 
 from assay.known import RECIPES
 
@@ -59,3 +59,24 @@ def test_without_a_repository_the_files_draw(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("drawn._git", lambda *_: "")
     kind, digest = source().split()
     assert kind == "files" and len(digest) == 12 and source() == f"files {digest}"
+
+
+def test_parts_are_all_files_once_and_about_as_many_tests_each() -> None:
+    tests = {f"tests/test_{number}.py": 1 + number % 7 for number in range(60)}
+    parts = [files_of_part(f"{part}/4", tests) for part in (1, 2, 3, 4)]
+    assert sorted(file for part in parts for file in part) == sorted(tests)
+    sizes = [sum(tests[file] for file in part) for part in parts]
+    assert max(sizes) - min(sizes) <= 7
+    assert files_of_part("1/1", tests) == frozenset(tests)
+
+
+@pytest.mark.parametrize("part", ["0/4", "5/4", "2", "two/4", "1/0"])
+def test_a_part_that_cannot_be_is_refused(part: str) -> None:
+    with pytest.raises(pytest.UsageError, match="takes K/N"):
+        files_of_part(part, {})
+
+
+def test_six_recipes_have_their_learning_looked_at_and_deep_tests_all() -> None:
+    made = draw("commit a")
+    assert len(made.learners) == LEARNERS and set(draw("commit a", whole=True).learners) == set(RECIPES)
+    assert set().union(*(draw(f"commit {number}").learners for number in range(200))) > set(RECIPES) - set(made.few)

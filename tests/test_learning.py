@@ -25,15 +25,6 @@ def task(monkeypatch: pytest.MonkeyPatch) -> None:
     register(monkeypatch, ALONE)
 
 
-def test_those_that_letters_cannot_show_have_tests_of_their_own_that_learn() -> None:
-    """Beside a table that says why there is a test of the method that trains."""
-    from of_methods import folder_of
-
-    for name in by("own tests"):
-        texts = [path.read_text() for path in folder_of(name).glob("test_*.py")]
-        assert any("learn" in text or "train" in text for text in texts), name
-
-
 @pytest.mark.parametrize("name", [name for name in by("reward") if learns(name).rises])
 def test_reward_rises(name: str) -> None:
     notes, memory = run(small(name), beginner())

@@ -57,6 +57,7 @@ def test_no_wrong_answer_of_a_short_set_is_accepted(
     assert found["recall"] is None or found["recall"] >= 0.97
 
 
+@pytest.mark.turns(2)
 @pytest.mark.deep
 @pytest.mark.parametrize("name", NAMES)
 def test_no_wrong_answer_of_a_whole_set_is_accepted(

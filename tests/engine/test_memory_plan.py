@@ -258,6 +258,7 @@ def test_the_plan_is_what_adapters_take(native: bool) -> None:
     held_by_the_plan({**CASES["words"], **settings})
 
 
+@pytest.mark.turns(2)
 @pytest.mark.slow
 @pytest.mark.core
 @pytest.mark.parametrize("lora", [0, 16], ids=["all weights", "adapters"])

@@ -127,6 +127,7 @@ def tried(package: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", ["", *FAULTS])
 def test_a_sign_that_is_flipped_between_a_bank_and_a_word_is_noticed(package: Path, fault: str) -> None:

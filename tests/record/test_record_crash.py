@@ -248,6 +248,7 @@ KILLED = [name for name in OF_RUNS if name.startswith(("checkpoint.after", "rete
 REFUSED = [name for name in STORE if ".before_" in name and not name.startswith(("run.", "best."))]
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", KILLED)
 def test_kill_in_a_new_run(server: Server, place: Path, name: str) -> None:
@@ -290,6 +291,7 @@ ALL = [f"{name}:{action}" for name in STORE for action in ("kill:1", "kill:3", "
 ALL += [f"{name}:short:{nth}" for name in STORE if name.endswith("before_write") for nth in (1, 2, 3)]
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("spec", ALL)
 def test_every_place_in_a_new_and_in_a_resumed_run(server: Server, interrupted: Path, place: Path, spec: str) -> None:

@@ -23,7 +23,7 @@ from assay.record.folder import RunFolder
 from assay.rng import Key
 from assay.types import Request
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.turns(2)]
 FP32 = ("--machine.precision", "fp32", "--machine.deadline", "60")
 
 
