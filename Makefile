@@ -84,6 +84,9 @@ check: $(STAMP)  ## lint, format, spelling, types
 docs: $(STAMP)  ## print the tables of recipes and papers in docs/ anew from the records
 	$(PY) -m assay.lab.pages docs/*.md
 
+method: $(STAMP)  ## record and print what follows from a method, and say what it still lacks (NAME=soft-gate)
+	$(PY) tests/made.py $(NAME)
+
 bench: $(STAMP)  ## measure speed side by side with other systems
 	$(PY) -m bench.run --all
 

@@ -8,13 +8,13 @@ from typing import Any
 
 from assay.cli.arguments import Argument, one_of
 from assay.host import terminal
-from assay.known import GROUPS
+from assay.known import GROUPS, SLOTS
 
 
 def run_new(arguments: argparse.Namespace) -> Any:
     from assay.lab.new import new
 
-    made = new(arguments.kind, arguments.name, arguments.dir, group=arguments.group)
+    made = new(arguments.kind, arguments.name, arguments.dir, group=arguments.group, slot=arguments.slot)
     if not arguments.json:
         lines = [f"wrote {path}" for path in made.files]
         lines += [f"added {line} to {path}" for path, line in made.changed.items()]
@@ -42,6 +42,10 @@ ARGUMENTS: list[Argument] = [
             "default": Path(),
             "help": "the folder to write into; default . (here). In a checkout of Assay a method goes to assay/methods",
         },
+    ),
+    (
+        ("--slot",),
+        {"help": f"of a method: which part of a recipe it brings, of {', '.join(SLOTS)}; default gate"},
     ),
     (
         ("--group",),

@@ -22,7 +22,40 @@ from assay.known import GROUPS, METHOD_OF, SLOTS, spelt
 from assay.tasks import TASKS
 
 TEMPLATES = Path(__file__).with_name("templates")
+TEMPLATE_OF_METHODS = "assay.lab.templates.method"
 METHODS = Path("assay/methods")  # of a checkout: a folder for each group
+PLACES = {  # slot -> what the recipe changes, and what it imports for that
+    **{slot: (f'"mechanism.{slot}": MyMethod()', "") for slot in ("source", "credit")},
+    **{slot: (f'"mechanism.{slot}": (MyMethod(),)', "")
+       for slot in ("ask", "expand", "collect", "curate", "forwards", "shape", "remember")},
+    **{slot: (f'"mechanism.objective.{slot}": MyMethod()', "") for slot in ("ratio", "gate", "aggregate")},
+    **{slot: (f'"mechanism.objective.{slot}": (MyMethod(),)', "")
+       for slot in ("keep", "correct", "regularise", "extra")},
+    "reward": ('"mechanism.reward": (Outcome(), MyMethod())', "from assay.reward import Outcome\n"),
+    "over": (
+        '"mechanism.objective.regularise": (Entropy(weight=0.001, over=MyMethod()),)',
+        "from assay.objective import Entropy\n",
+    ),
+    "when": (
+        """
+        "stages": (
+            Stage("first", share=0.5),
+            Stage("then", share=0.5, when=MyMethod()),
+        ),
+    """,
+        "from assay.recipe import Like, Stage\n",
+    ),
+    "whole": (
+        """
+        "mechanism.objective.whole": MyMethod(),
+        "mechanism.objective.ratio": NoRatio(),
+        "mechanism.objective.gate": Open(),
+        "mechanism.objective.regularise": (),
+    """,
+        "from assay.objective import NoRatio, Open\n",
+    ),
+}  # fmt: skip
+DEFAULT_SLOT = "gate"
 NAME = re.compile(r"[a-z][a-z0-9]*([-_][a-z0-9]+)*")
 
 
@@ -38,12 +71,13 @@ class Made:
     next: tuple[str, ...]
 
 
-def new(kind: str, name: str, folder: Path, *, group: str | None = None) -> Made:
-    """Writes a method, a task or a reward of this name into `folder`. If `folder` is a checkout of Assay, a method
-    becomes one of its methods, listed in `group`. Everywhere else a method is a package of its own. A task always is.
+def new(kind: str, name: str, folder: Path, *, group: str | None = None, slot: str | None = None) -> Made:
+    """Writes a method, a task or a reward of this name into `folder`. A method has a part of its own for `slot`. If
+    `folder` is a checkout of Assay, the method becomes one of its methods, listed in `group`, with an oracle beside its
+    tests. Everywhere else a method is a package of its own. A task always is.
 
-        new("method", "soft-gate", Path("."))
-        assay new method soft-gate
+        new("method", "soft-gate", Path("."), slot="gate")
+        assay new method soft-gate --slot gate
     """
     if not NAME.fullmatch(name) or keyword.iskeyword(name):
         raise UsageError(
@@ -54,20 +88,25 @@ def new(kind: str, name: str, folder: Path, *, group: str | None = None) -> Made
     inside = kind == "method" and (folder / METHODS).is_dir()
     if group is not None and not inside:
         raise UsageError(f"--group is for a method in a checkout of Assay, and {folder} is none. Leave --group out.")
-    if taken := _taken(kind, name, inside):
+    if slot is not None and kind != "method":
+        raise UsageError(f"--slot is for a method: it says what the method's own part is. A {kind} has none.")
+    slot = slot or DEFAULT_SLOT
+    if slot not in PLACES:
+        raise unknown("slot", slot, PLACES, "assay list parts")
+    if taken := _taken(kind, name, inside, slot):
         raise ConfigError(f"the name '{name}' is taken: {taken}. Choose another.")
     if inside:
-        return _method_here(name, folder, group)
-    return _reward(name, folder) if kind == "reward" else _package(kind, name, folder)
+        return _method_here(name, folder, group, slot)
+    return _reward(name, folder) if kind == "reward" else _package(kind, name, folder, slot)
 
 
-def _taken(kind: str, name: str, inside: bool) -> str:
+def _taken(kind: str, name: str, inside: bool, slot: str) -> str:
     """What has the name already; '' if the name is free."""
     module = _module(name)
     if kind == "method" and (known := spelt(name)) is not None:
         return f"'{known}' is a recipe of {METHOD_OF[known]}"
-    if kind == "method" and name in SLOTS["gate"]:
-        return f"'gate:{name}' is a part of {SLOTS['gate'][name].__module__}"
+    if kind == "method" and name in SLOTS[slot]:
+        return f"'{slot}:{name}' is a part of {SLOTS[slot][name].__module__}"
     if kind == "task" and name in TASKS:
         return f"'{name}' is a task of {TASKS[name].check.__module__}"
     found = None if inside else importlib.util.find_spec(module)
@@ -77,7 +116,7 @@ def _taken(kind: str, name: str, inside: bool) -> str:
     return ""
 
 
-def _method_here(name: str, root: Path, group: str | None) -> Made:
+def _method_here(name: str, root: Path, group: str | None, slot: str) -> Made:
     module, group = _module(name), group or next(iter(GROUPS))
     if group not in GROUPS:
         raise unknown("group", group, GROUPS, "assay new --help")
@@ -86,12 +125,12 @@ def _method_here(name: str, root: Path, group: str | None) -> Made:
     place, tests = listing.parent / module, root / "tests/methods" / group / module
     source = TEMPLATES / "method"
     files = {
-        place / "__init__.py": source / "my_method/__init__.py",
-        place / "gate.py": source / "my_method/gate.py",
-        tests / f"test_{module}.py": source / "tests/test_my_method.py",
+        **_code(place, slot),
+        tests / "oracle.py": source / f"oracles/{slot}.py",
+        **_tests(tests, module, slot),
     }
     _refuse_existing((place, place.with_suffix(".py"), tests))
-    _write("method", name, files, f"assay.methods.{group}.{module}", first_party="assay")
+    _write("method", name, files, f"assay.methods.{group}.{module}", first_party="assay", slot=slot)
     listing.write_text(text)
     return Made(
         "method",
@@ -100,10 +139,9 @@ def _method_here(name: str, root: Path, group: str | None) -> Made:
         {listing: line},
         tuple(files),
         (
-            shlex.join(["python", "-m", "pytest", str(tests)]),
-            f"ASSAY_WRITE_GOLDEN=1 python -m pytest tests/test_configure.py -k {name}",
+            f"make method NAME={name}",
             f"assay explain {name}",
-            f"assay show gate:{name}",
+            f"assay show {slot}:{name}",
             f"assay train {name} --task countdown:3",
         ),
     )
@@ -122,20 +160,35 @@ def _with_line(text: str, module: str) -> tuple[str, str]:
     return "".join(lines), line.strip()
 
 
-def _package(kind: str, name: str, folder: Path) -> Made:
-    module, root, source = _module(name), folder / name, TEMPLATES / kind
-    files = {
-        root / "pyproject.toml": source / "project.toml",
-        root / "README.md": source / "README.md",
-        root / module / "__init__.py": source / f"my_{kind}/__init__.py",
-        root / "tests" / f"test_{module}.py": source / f"tests/test_my_{kind}.py",
+def _code(place: Path, slot: str) -> dict[Path, Path]:
+    """The files of a method in its folder, and the templates that they are made from."""
+    source = TEMPLATES / "method"
+    return {
+        place / "__init__.py": source / "my_method/__init__.py",
+        place / f"{slot}.py": source / f"parts/{slot}.py",
     }
+
+
+def _tests(place: Path, module: str, slot: str) -> dict[Path, Path]:
+    source = TEMPLATES / "method/tests"
+    return {
+        place / f"test_{module}.py": source / "test_my_method.py",
+        place / f"test_{module}_{slot}.py": source / f"formulas/test_{slot}.py",
+    }
+
+
+def _package(kind: str, name: str, folder: Path, slot: str) -> Made:
+    module, root, source = _module(name), folder / name, TEMPLATES / kind
+    files = {root / "pyproject.toml": source / "project.toml", root / "README.md": source / "README.md"}
     if kind == "method":
-        files[root / module / "gate.py"] = source / "my_method/gate.py"
+        files |= _code(root / module, slot) | _tests(root / "tests", module, slot)
+    else:
+        files[root / module / "__init__.py"] = source / f"my_{kind}/__init__.py"
+        files[root / "tests" / f"test_{module}.py"] = source / f"tests/test_my_{kind}.py"
     _refuse_existing((root,))
-    _write(kind, name, files, module, first_party=module)
+    _write(kind, name, files, module, first_party=module, slot=slot)
     asks = {
-        "method": (f"assay explain {name}", f"assay show gate:{name}", f"assay train {name} --task countdown:3"),
+        "method": (f"assay explain {name}", f"assay show {slot}:{name}", f"assay train {name} --task countdown:3"),
         "task": (f"assay show {name}", f"assay train grpo --task {name}:4 --model MODEL"),
     }
     steps = (
@@ -167,16 +220,28 @@ def _refuse_existing(paths: Iterable[Path]) -> None:
             raise StorageError(f"{path} is there already, and is not written over. Choose another name or --dir.")
 
 
-def _write(kind: str, name: str, files: Mapping[Path, Path], module: str, *, first_party: str) -> None:
+def _write(
+    kind: str, name: str, files: Mapping[Path, Path], module: str, *, first_party: str, slot: str = DEFAULT_SLOT
+) -> None:
     for target, source in files.items():
         target.parent.mkdir(parents=True, exist_ok=True)
-        text = _filled(source.read_text(), kind, name, module)
+        text = _filled(source.read_text(), kind, name, module, slot)
         target.write_text(_sorted(text, first_party) if target.suffix == ".py" else text)
 
 
-def _filled(text: str, kind: str, name: str, module: str) -> str:
-    """The text of a template with this name in place of the template's."""
+def _filled(text: str, kind: str, name: str, module: str, slot: str) -> str:
+    """The text of a template with this name and slot in place of the template's."""
+    change, more = PLACES[slot]
+    template = f"{TEMPLATE_OF_METHODS}.parts"
+    if more and "from assay.recipe import Like\n" in text:
+        kept = "" if "assay.recipe" in more else "from assay.recipe import Like\n"
+        text = text.replace("from assay.recipe import Like\n", more + kept)
     spellings = {
+        PLACES[DEFAULT_SLOT][0]: change,
+        f"{template}.{DEFAULT_SLOT}": f"{template}.{slot}",
+        f"{template}.": f"{module}.",
+        f"my_method/{DEFAULT_SLOT}.py": f"my_method/{slot}.py",
+        f"{DEFAULT_SLOT}:my-method": f"{slot}:my-method",
         f"assay.lab.templates.{kind}.my_{kind}": module,
         f"my-{kind}": name,
         f"my_{kind}": _module(name),
@@ -189,9 +254,16 @@ def _filled(text: str, kind: str, name: str, module: str) -> str:
 
 
 def _sorted(text: str, first_party: str) -> str:
-    """The text with its imports in the order that the linter wants: imports of the own package last."""
-    lines = text.splitlines(keepends=True)
-    where = [i for i, line in enumerate(lines) if line.startswith(("import ", "from ")) and "__future__" not in line]
+    """The text with its imports, and those for the type checker, in the order that the linter wants."""
+    for indent in ("", "    "):
+        text = _sorted_at(text, first_party, indent)
+    return text
+
+
+def _sorted_at(text: str, first_party: str, indent: str) -> str:
+    """The imports at this indent in sections, those of the own package last."""
+    lines, begins = text.splitlines(keepends=True), (f"{indent}import ", f"{indent}from ")
+    where = [i for i, line in enumerate(lines) if line.startswith(begins) and "__future__" not in line]
     sections: dict[int, list[str]] = {}
     for line in (lines[i] for i in where):
         module = line.split()[1]
@@ -199,7 +271,7 @@ def _sorted(text: str, first_party: str) -> str:
         section = 3 if not root else 2 if root == first_party else 0 if root in sys.stdlib_module_names else 1
         sections.setdefault(section, []).append(line)
     blocks = [
-        "".join(sorted(found, key=lambda line: (line.startswith("from "), line.split()[1])))
+        "".join(sorted(found, key=lambda line: (line.startswith(begins[1]), line.split()[1])))
         for _, found in sorted(sections.items())
     ]
     return "".join([*lines[: where[0]], "\n".join(blocks), *lines[where[-1] + 1 :]]) if where else text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sysconfig
 from pathlib import Path
 from typing import Any
@@ -11,13 +12,17 @@ import pytest
 from copies import contents, copy_of_the_repository, lint, python, touched
 from small_runs import ROOT, Shell
 
+from assay.known import SLOTS
 from assay.lab import new
 from assay.methods import METHODS
 
 NAME = "soft-edge"
 KINDS = ("method", "task", "reward")
 FILES = {
-    "method": ("pyproject.toml", "README.md", "soft_edge/__init__.py", "soft_edge/gate.py", "tests/test_soft_edge.py"),
+    "method": (
+        *("pyproject.toml", "README.md", "soft_edge/__init__.py", "soft_edge/gate.py"),
+        *("tests/test_soft_edge.py", "tests/test_soft_edge_gate.py"),
+    ),
     "task": ("pyproject.toml", "README.md", "soft_edge/__init__.py", "tests/test_soft_edge.py"),
     "reward": ("soft_edge.py", "test_soft_edge.py"),
 }
@@ -81,7 +86,7 @@ def test_a_reward_is_linted_tested_and_trained_with_as_it_is(shell: Shell, tmp_p
 
 @pytest.mark.slow
 def test_in_a_checkout_a_method_is_two_folders_and_one_line(tmp_path: Path) -> None:
-    """And it passes its own tests, those of the rooms, and after its values were recorded those of the recipes."""
+    """And `make method` records its values, finds its tests green, and asks for what only a person can write."""
     copy = copy_of_the_repository(tmp_path)
     before = contents(copy)
     group = list(METHODS)[-1]
@@ -95,12 +100,42 @@ def test_in_a_checkout_a_method_is_two_folders_and_one_line(tmp_path: Path) -> N
     assert touched(before, after) == {listing: ['+     "soft_edge",']}
 
     lint(copy, *found["files"], str(listing))
-    tests = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not deep"]
-    recorded = ["tests/test_configure.py", "-k", NAME]
-    python(*tests, *recorded, place=copy, path=copy, must=False, ASSAY_WRITE_GOLDEN="1")
+    shutil.copy(ROOT / "CHANGELOG.md", copy)
+    told = python("tests/made.py", NAME, place=copy, path=copy, must=False)
     assert (copy / f"tests/methods/{group}/soft_edge/{NAME}.txt").is_file()
-    for wanted in ([f"tests/methods/{group}/soft_edge", "tests/test_rooms.py"], recorded):
-        assert "passed" in python(*tests, *wanted, place=copy, path=copy)
+    lacks = told.partition("missing, ")[2].splitlines()[1:]
+    wanted = [f"{path}: " for path in found["fill_in"] if "fill in" in (copy / path).read_text().lower()]
+    assert [line.strip().split(": ")[0] + ": " for line in lacks] == [*wanted, "CHANGELOG.md: "], told
+
+
+@pytest.mark.deep
+def test_a_method_for_every_slot_passes_its_tests_and_those_of_all_recipes(tmp_path: Path) -> None:
+    copy = copy_of_the_repository(tmp_path)
+    names = {slot: f"soft-{slot}" for slot in SLOTS}
+    for slot, name in names.items():
+        python("-m", "assay", "new", "method", name, "--slot", slot, place=copy, path=copy)
+    lint(copy, "assay/methods", "tests/methods")
+    named = " or ".join(f"[{name}]" for name in names.values())
+    tests = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "--all-recipes", "-k", named]
+    recorded = [*tests, "tests/test_configure.py"]
+    python(*recorded, place=copy, path=copy, must=False, ASSAY_WRITE_GOLDEN="1")
+    for wanted in (recorded, [*tests, "tests/objective"], [*tests[:-2], *own_tests(copy)]):
+        assert "passed" in python(*wanted, place=copy, path=copy)
+
+
+def own_tests(copy: Path) -> list[str]:
+    return sorted(str(path.relative_to(copy)) for path in copy.glob("tests/methods/*/soft_*"))
+
+
+def test_a_slot_is_one_of_a_recipe_and_of_a_method_alone(shell: Shell, tmp_path: Path) -> None:
+    assert set(new.PLACES) == set(SLOTS)
+    reply = shell("new", "method", NAME, "--slot", "gait", "--dir", tmp_path, "--json")
+    assert (
+        reply.code == 2 and "no slot named 'gait'" in reply.document["message"] and "gate" in reply.document["message"]
+    )
+    reply = shell("new", "task", NAME, "--slot", "gate", "--dir", tmp_path, "--json")
+    assert reply.code == 2 and "--slot is for a method" in reply.document["message"]
+    assert not list(tmp_path.iterdir())
 
 
 TAKEN = {

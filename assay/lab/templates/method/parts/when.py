@@ -1,0 +1,24 @@
+"""When a stage begins."""
+
+from __future__ import annotations
+
+from assay.part import Condition, Proportion
+from assay.stages import Seen
+
+
+def often_right(seen: Seen, *, metric: str, least: float) -> bool:
+    """The last value of the metric is `least` or more."""
+    values = seen.get(metric, ())
+    return bool(values) and values[-1] >= least
+
+
+class MyMethod(Condition):
+    """Fill in: what the stage waits for (and the arXiv id). Here for a share of right answers."""
+
+    metric: str = "accuracy"
+    least: Proportion = 0.5
+    does = often_right
+
+    @property
+    def watches(self) -> str:
+        return self.metric
