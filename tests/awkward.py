@@ -1,7 +1,7 @@
 """A batch of awkward rows for every recipe.
 
 Ragged rows, shared contexts, several temperatures, tokens of an environment, rows with no token to train, rows out of
-the loss or of the denominator, an empty answer, and ratios on both sides of every clip, none near it. What a recipe
+the loss or of the denominator, an empty answer, no token that two answers share, and ratios on both sides of every clip, none near it. What a recipe
 needs beside them, its method's `oracle.py` adds:
 
     ROWS = {"remax": with_greedy}      the rows -> those that its advantages are made of
@@ -56,7 +56,10 @@ def planned(name: str, random: np.random.Generator, *, eight: bool = False) -> l
         """`parts` spells who wrote the answer, a letter a token: policy, environment or somebody injected."""
         origins = {"p": written, "e": Origin.ENV, "i": Origin.INJECTED}
         runs = [(origins[who], len(list(run))) for who, run in itertools.groupby(parts)]
-        segments = [segment(random.integers(0, 5, count), origin=who, version=-1) for who, count in runs]
+        segments = [
+            segment(random.integers(0, 5, count), origin=who, version=-1, node=f"{group}/{sample}/{place}")
+            for place, (who, count) in enumerate(runs)
+        ]
         asked = {"group": group, "sample": sample, "reward": reward, "prompt": prompt, "temperature": temperature}
         return Row(episode(segments, **asked), **marks)
 

@@ -56,8 +56,8 @@ def missing(name: str) -> Iterator[str]:
             yield str(error)
     if not list(tests.glob("test_*.py")):
         yield f"{tests.relative_to(ROOT)}: no test of the method: a formula by hand, a property, a run of three steps"
-    if name not in (ROOT / "CHANGELOG.md").read_text():
-        yield f"CHANGELOG.md: no line names {name}"
+    if f"`{name}`" not in (ROOT / "CHANGELOG.md").read_text():
+        yield f"CHANGELOG.md: no line names `{name}`"
 
 
 def run(*line: str, **environment: str) -> subprocess.CompletedProcess[str]:
