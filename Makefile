@@ -79,7 +79,7 @@ check: $(STAMP)  ## lint, format, spelling, types
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m codespell_lib
-	$(PY) -m pyright
+	NODE_OPTIONS=--max-old-space-size=8192 $(PY) -m pyright  # with node's own limit it forgets what it knows some thirty times
 
 docs: $(STAMP)  ## print the tables of recipes and papers in docs/ anew from the records
 	$(PY) -m assay.lab.pages docs/*.md
