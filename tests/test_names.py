@@ -1,0 +1,70 @@
+"""The house knows types, not names: package and shared tests name no recipe and no part that a method owns.
+
+A method can then be written or deleted by its own folders and its line. What a shared test must know of one method,
+the method says beside its own tests (`tests/of_methods.py`).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from drawn import BEST_KNOWN
+from small_runs import ROOT
+from sweeps import over
+
+from assay.known import METHOD_OF, SLOTS
+
+OWN = ("assay/methods/", "tests/methods/")
+METHODS = "assay.methods."
+WORDS = {  # strings that are no names where they stand: other systems' words, names of things, variables
+    "assay/known.py": {"rfpp", "rfpp-baseline"},  # what other people call them
+    "tests/cli/test_trl_names.py": {"gspo-token", "kimi-k1.5", "rfpp"},
+    "assay/cli/looking.py": {"guide"},
+    "assay/lab/searched.py": {"guide"},
+    "assay/verifiers/mathematics/arithmetic.py": {"prime"},
+    "assay/verifiers/mathematics/expressions.py": {"prime"},
+    "tests/lab/test_data_curate.py": {"prime"},
+    "tests/verifiers/test_optimisation.py": {"x1"},
+}
+
+
+def owned() -> frozenset[str]:
+    """Recipes but for the best known, and the parts of methods: `slot:name`, and names that are no single word."""
+    parts = [
+        (slot, name)
+        for slot, registry in SLOTS.items()
+        for name, part in registry.items()
+        if part.__module__.startswith(METHODS)
+    ]
+    dashed = {name for _, name in parts if "-" in name}
+    return frozenset({*METHOD_OF, *(f"{slot}:{name}" for slot, name in parts), *dashed} - {*BEST_KNOWN})
+
+
+def shared() -> Iterator[Path]:
+    for path in sorted([*(ROOT / "assay").rglob("*.py"), *(ROOT / "tests").rglob("*.py")]):
+        if not path.relative_to(ROOT).as_posix().startswith(OWN):
+            yield path
+
+
+OWNED = owned()
+
+
+@over(shared())
+def test_no_string_is_the_name_of_what_a_method_owns(path: Path) -> None:
+    names = OWNED - WORDS.get(path.relative_to(ROOT).as_posix(), set())
+    tree = ast.parse(path.read_text())
+    said = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    found = [f"{path.relative_to(ROOT)}:{node.lineno} says '{node.value}'" for node in said if node.value in names]
+    assert not found, f"{'; '.join(found)}. Take what parts declare, or a table beside the method's tests"
+
+
+def test_the_best_known_are_at_most_ten() -> None:
+    assert len(BEST_KNOWN) <= 10 and set(BEST_KNOWN) <= set(METHOD_OF)
+
+
+def test_words_that_are_let_pass_stand_where_they_are_let_pass() -> None:
+    for path, words in WORDS.items():
+        tree = ast.parse((ROOT / path).read_text())
+        assert words <= {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}, path
