@@ -23,7 +23,7 @@ from assay.memory.columns import to_columns
 from assay.memory.leftovers import STORE as LEFT_OVER
 from assay.memory.places import OURS, keepers
 from assay.models import Models
-from assay.part import Curator, Part, Remembering, bind, name_of
+from assay.part import Curator, Part, Remembering, bind, kind_of, name_of
 from assay.recipe import Mechanism, Recipe
 from assay.reward import Outcome
 from assay.rng import Key, uniforms
@@ -31,7 +31,7 @@ from assay.tasks import TASKS
 from assay.types import Batch, Episode, Request, Row, Segment, Stats
 
 PROMPTS, GROUP, STEPS, MAX_NEW = 3, 4, 3, 4
-ROLES = ("policy", "abstraction", "student", "proposer", "rewriter", "hinter", "verifier", "judge", "meta", "evolver")
+ROLES = sorted({role for recipe in known.RECIPES.values() for role in recipe.roles})
 SLOTS = {
     name: known.SLOTS[name]
     for name in ("source", "ask", "expand", "curate", "forwards", "reward", "credit", "shape", "remember")
@@ -40,15 +40,16 @@ SMALL: dict[str, dict[str, Any]] = {
     "source:epochs": {"size": 1},
     "source:examine": {"size": 1},
     "source:unsolved": {"size": 1},
+    "curate:train-at": {"temperature": 0.5},  # another one than that of the answers
     "remember:hold-tagged": {"tag": "harvest"},  # what `rehearse` would read, were it not called so by another
     **said("SMALL"),
 }
 ALONG: dict[str, tuple[str, ...]] = {  # without these in their slots a part has nothing to work on
     "expand:step-search": ("ask:first-steps",),
-    "remember:hold-tagged": ("ask:abstract", "expand:solve-with", "curate:helpful"),
     **said("ALONG"),
 }
-STEPWISE = ("first-steps", "first-branches", "first-split")
+LAST = {"ask:first-steps": "leaves alone what is answered already", **said("LAST")}
+OWN_MODELS = said("OWN_MODELS")
 Place = tuple[str, str]  # slot, name
 
 
@@ -104,6 +105,11 @@ class Dice:
 # Mechanisms
 
 
+def place_of(part: Part) -> str:
+    """`slot:name` of a part, as the tables over all parts have it."""
+    return f"{kind_of(part).slots[0]}:{name_of(part)}"
+
+
 def part_of(slot: str, name: str) -> Any:
     return make(f"{slot}:{name}", **SMALL.get(f"{slot}:{name}", {}))
 
@@ -121,7 +127,7 @@ def mechanism_of(*places: Place) -> Mechanism:
         chosen[slot].append(part_of(slot, name))
     if chosen["expand"]:  # whoever asks in rounds of its own goes before the refill
         chosen["expand"].sort(key=lambda part: isinstance(part, Refill))
-    chosen["ask"].sort(key=lambda part: name_of(part) in STEPWISE)  # they leave alone what is answered already
+    chosen["ask"].sort(key=lambda part: place_of(part) in LAST)
     aside = [part for part in chosen["curate"] if part.sets_aside]
     for part in [one for parts in chosen.values() for one in parts if one.reads]:
         if not any(type(kept) in part.reads and kept.keeps_for(part) for kept in chosen["remember"]):
@@ -294,7 +300,7 @@ def groups_of(rows: Sequence[Row], *, batch: str | None = None) -> list[str]:
 
 def wanted_groups(*extra: Curator) -> Mechanism:
     """Groups that are mixed, drawn until there are enough, with these parts behind the choice of them."""
-    first: tuple[Curator, ...] = () if "take-turns" in map(name_of, extra) else (FirstGroups(),)
+    first: tuple[Curator, ...] = () if any(part.returns_first for part in extra) else (FirstGroups(),)
     aside = [part for part in extra if part.sets_aside]
     kept = tuple(_keeper(part, several=len(aside) > 1) for part in aside)
     return Mechanism(expand=(Refill(max_rounds=50),), curate=(MixedGroups(), *first, *extra), remember=kept)
@@ -313,9 +319,7 @@ ACTIVE = [
 ]
 """What remembers, marks rows or draws further, without parameter sets of its own."""
 OTHERS = [
-    place
-    for place, kind in names()
-    if place not in ACTIVE and not kind().heads and place[1] not in ("implicit-process",)
+    place for place, kind in names() if place not in ACTIVE and not kind().heads and ":".join(place) not in OWN_MODELS
 ]
 """All else, but what needs parameter sets of its own in the recipe."""
 

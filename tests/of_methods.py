@@ -4,6 +4,12 @@
     ALONG = {"expand:search": ("ask:first-steps",)}           what a part has nothing to work on without
     IDLE = {"ask:probe": {"num": 0}}                    values at which it changes nothing, in groups of four
     BUSY = ("curate:no-training",)                          it has no such values: it is what the method is
+    LAST = {"ask:first-steps": "why"}                       it is asked behind all other parts of its slot
+    OWN_MODELS = {"forwards:critic": "which"}               the recipe must have models for it
+    KEEPS = {"remember:harvest": "harvest"}                 its store, as checkpoints of earlier versions name it
+    FEWER = {"curate:no-training": "why"}                   behind the choice of groups other groups train than these
+    GOES_ON = {"expand:study": "why"}                       it needs solutions, and runs where posed problems have none
+    LATE = {"credit:score": (2, "the words")}               so many parts may make rewards that it refuses in these words
 
 A part without a line is as it is by default, alone, and no hook. `oracle.py` there says what its paper says of a step
 (tests/oracles.py).

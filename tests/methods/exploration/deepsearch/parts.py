@@ -10,3 +10,4 @@ ALONG = {
 IDLE = {"ask:recall": {}, "remember:hold-solved": {}}
 
 BUSY = ("ask:first-steps", "expand:search", "curate:backed-up")
+KEEPS = {"remember:hold-solved": "solved"}

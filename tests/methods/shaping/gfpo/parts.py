@@ -10,3 +10,4 @@ IDLE = {
     "curate:filtered-by-difficulty": {"hard": 4, "medium": 4},
     "remember:track-difficulty": {},
 }
+KEEPS = {"remember:track-difficulty": "difficulty"}
