@@ -14,6 +14,7 @@ from of_methods import make, said
 from tiny import POOL, Letters, Notes, policy, recipe_of, run, stages_of
 
 from assay import known
+from assay.ask import Sampling, first_requests
 from assay.collect import Refill
 from assay.curate import FirstGroups, MixedGroups
 from assay.engine.interface import Done, Generation, Scores, Span
@@ -100,6 +101,12 @@ class Dice:
         self.version = other.version if rate == 1 else self.version
 
     def forget(self) -> None: ...
+
+
+def asked(count: int = 40) -> list[Request]:
+    """Requests for problems whose solutions have steps, four for each."""
+    problems = [worked.POOL.problem(Key(i)) for i in range(count)]
+    return first_requests(problems, Memory(0), first=0, samples=4, sampling=Sampling(4), codec=Signs())
 
 
 # Mechanisms
@@ -219,8 +226,6 @@ def _bits(kept: Any) -> Any:
 
 
 def constants(made: Recipe, world: Mapping[str, Any]) -> dict[str, Any]:
-    from assay.ask import Sampling
-
     scale = made.scale
     return {
         "pool": world.get("pool", POOL),

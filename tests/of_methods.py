@@ -9,7 +9,15 @@
     KEEPS = {"remember:harvest": "harvest"}                 its store, as checkpoints of earlier versions name it
     FEWER = {"curate:no-training": "why"}                   behind the choice of groups other groups train than these
     GOES_ON = {"expand:study": "why"}                       it needs solutions, and runs where posed problems have none
-    LATE = {"credit:score": (2, "the words")}               so many parts may make rewards that it refuses in these words
+    LATE = {"credit:score": (2, "the words")}               so many parts make rewards that it may refuse in these words
+    HELPED = {"ask:hinted": True}                           it changes questions, and whether that helps
+    BARE = {"remember:examined": {}}                        values at which it keeps something of answers without a hint
+    SMALLER = {"rlad": "why"}                               not every group has as many answers as a group has
+    CHOOSES = {"dapo": "groups"}                            it leaves out such groups of four, or rows of groups
+    FOUR = {"psr": [1.0, None, 0.0, 0.0]}                   rewards of four answers of which the first trains
+    ROUNDS = {"cure": {"group_size": 8}}                    later rounds of a step go on from answers of the first
+    ANEW = {"guide": "why"}                                 later rounds do not
+    FINE = {"gspo": "why"}                                  which tokens have a gradient is decided by rounding
 
 A part without a line is as it is by default, alone, and no hook. `oracle.py` there says what its paper says of a step
 (tests/oracles.py).

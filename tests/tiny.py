@@ -23,6 +23,7 @@ import assay.tasks
 from assay.ask import Codec
 from assay.assemble import Phases, assemble
 from assay.collect import Refill
+from assay.collect.trees import Fork
 from assay.credit import pack
 from assay.engine.choose import critic_of
 from assay.engine.cutting import tensors_of
@@ -332,6 +333,13 @@ def recipe_of(name: str, *, max_new: int = 8, **scale: Any) -> Recipe:
     )
     scaled = dataclasses.replace(recipe.scale, **fixed | scale)
     return dataclasses.replace(recipe, mechanism=_of_one(recipe.mechanism), scale=scaled, stages=stages)
+
+
+def with_forks(name: str, **scale: Any) -> Recipe:
+    """The recipe at a small scale, with a second round that goes on from tokens of the answers of the first."""
+    recipe = recipe_of(name, **scale)
+    expand = (Fork(places=2, branches=2), *recipe.mechanism.expand)
+    return dataclasses.replace(recipe, mechanism=dataclasses.replace(recipe.mechanism, expand=expand))
 
 
 def _of_one(mechanism: Mechanism) -> Mechanism:

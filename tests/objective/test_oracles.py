@@ -110,8 +110,8 @@ def gradient_of(tensor: Tensor | None) -> np.ndarray:
 
 @every_oracle
 def test_rows_that_the_oracle_does_not_push_are_left_out(name: str) -> None:
-    """A row that is left out has no gradient at all; without terms beside the policy's loss, one without an advantage is
-    left out.
+    """A row that is left out has no gradient at all; without terms beside the policy's loss, one without an advantage
+    is left out.
     """
     known, oracle, goal = tabled(name), oracle_of(name), recipe(name).mechanism.objective
     step, one = of_table(name, known), batch_of(recipe(name), known.rows)

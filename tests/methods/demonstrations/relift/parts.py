@@ -5,3 +5,4 @@ SMALL = {"expand:study": {"size": 1}}
 IDLE = {"expand:study": {}, "remember:hold-unsolved": {}}
 GOES_ON = {"expand:study": "a problem that the policy posed is not stored"}
 KEEPS = {"remember:hold-unsolved": "unsolved"}
+BARE = {"remember:hold-unsolved": {}}

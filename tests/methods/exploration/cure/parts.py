@@ -3,3 +3,4 @@
 ALONG = {"curate:own-tokens": ("expand:fork",)}
 
 IDLE = {"curate:own-tokens": {}}
+ROUNDS = {"cure": {}}

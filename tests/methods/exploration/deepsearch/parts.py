@@ -11,3 +11,6 @@ IDLE = {"ask:recall": {}, "remember:hold-solved": {}}
 
 BUSY = ("ask:first-steps", "expand:search", "curate:backed-up")
 KEEPS = {"remember:hold-solved": "solved"}
+BARE = {"remember:hold-solved": {"most": 1.0}}
+SMALLER = {"deepsearch": "an examination asks a number of its own"}
+ROUNDS = {"deepsearch": {"group_size": 4, "values": {"ask:first-steps": {"width": 4, "depth": 3}}}}

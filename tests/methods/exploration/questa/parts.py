@@ -7,3 +7,4 @@ IDLE = {
     "ask:partial-solution": {"percent": 0.0},
     "curate:band": {"low": -1.0, "high": 2.0},
 }
+HELPED = {"ask:cut-anywhere": True, "ask:partial-solution": True}

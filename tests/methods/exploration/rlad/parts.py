@@ -22,3 +22,4 @@ FEWER = {
     "curate:helpful": "abstractions are drawn in groups, of which those train that helped",
     "remember:hold-tagged": "stands with helpful",
 }
+HELPED = {"ask:write-then-solve": False, "ask:abstract": False, "ask:teach-abstractions": False}

@@ -11,3 +11,4 @@ IDLE = {
     "remember:track-difficulty": {},
 }
 KEEPS = {"remember:track-difficulty": "difficulty"}
+CHOOSES = {"gfpo": "rows", "gfpo-efficiency": "rows", "gfpo-adaptive": "rows"}

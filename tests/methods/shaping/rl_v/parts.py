@@ -2,3 +2,4 @@
 
 BUSY = ("curate:own-verdicts",)
 FEWER = {"curate:own-verdicts": "answers of all groups are asked about, also of those that were left out"}
+CHOOSES = {"rl-v": "rows"}

@@ -2,3 +2,4 @@
 
 IDLE = {"ask:replay": {"num": 0}, "remember:keep-successes": {}}
 KEEPS = {"remember:keep-successes": "successes"}
+BARE = {"remember:keep-successes": {}}

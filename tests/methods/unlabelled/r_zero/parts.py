@@ -3,3 +3,4 @@
 ALONG = {"expand:answer-posed": ("source:pose",)}
 
 BUSY = ("expand:answer-posed",)
+CHOOSES = {"r-zero": "groups"}

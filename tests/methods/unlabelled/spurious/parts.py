@@ -2,3 +2,4 @@
 
 BUSY = ("curate:wrong-labels",)
 FEWER = {"curate:wrong-labels": "a group that elects a right answer does not train"}
+CHOOSES = {"spurious-incorrect": "groups"}
