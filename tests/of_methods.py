@@ -17,6 +17,11 @@
     FOUR = {"psr": [1.0, None, 0.0, 0.0]}                   rewards of four answers of which the first trains
     ROUNDS = {"cure": {"group_size": 8}}                    later rounds of a step go on from answers of the first
     ANEW = {"guide": "why"}                                 later rounds do not
+    FREE = {"role": "what it names"}                        a field whose text is a name of something, not one of a list
+    OF_ITS_OWN = {"reward:score": "what it reads"}          it reads of other episodes no judgement that a role wrote
+    JUDGED = {"reward:x": ("answers", "judge", "2")}        such pairs are compared, by this role; the worst text
+    ENDPOINTS = {"reward:judge-single": {}}                 it asks a judge behind an endpoint, with these values
+    COLUMNS = {"rules": ["It is a tree."]}                  of a row of data that such a reward reads
     FINE = {"gspo": "why"}                                  which tokens have a gradient is decided by rounding
 
 A part without a line is as it is by default, alone, and no hook. `oracle.py` there says what its paper says of a step

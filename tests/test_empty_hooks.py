@@ -57,9 +57,9 @@ IDLE: list[tuple[str, Part]] = [
 ]
 HOOKS = ("ask", "expand", "curate", "remember")
 BUSY = busy() | {
-    *("ask:demonstrate", "ask:in-halves", "ask:rehearse", "ask:trunks", "expand:ask-judge", "expand:ask-pairs"),
+    *("ask:demonstrate", "ask:rehearse", "ask:trunks", "expand:ask-judge", "expand:ask-pairs"),
     *("curate:mixed-groups", "curate:no-training", "curate:pairs", "curate:ranked-pairs", "curate:train-at"),
-    *("remember:count-classes", "remember:follow"),
+    "remember:follow",
 }
 """Parts that have no value at which they do nothing: they are what a method is."""
 

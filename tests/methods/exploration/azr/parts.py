@@ -7,3 +7,4 @@ ALONG = {"expand:solve-posed": ("source:pose",), "remember:admit-posed": ("sourc
 IDLE = {"remember:admit-posed": {}}
 
 BUSY = ("ask:as-role", "expand:solve-posed")
+OF_ITS_OWN = {"reward:learnability": "verdicts of probes; `lost` says how one without a verdict counts"}

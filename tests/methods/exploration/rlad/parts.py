@@ -23,3 +23,4 @@ FEWER = {
     "remember:hold-tagged": "stands with helpful",
 }
 HELPED = {"ask:write-then-solve": False, "ask:abstract": False, "ask:teach-abstractions": False}
+OF_ITS_OWN = {"reward:usefulness": "rewards of answers; those without one are left out"}

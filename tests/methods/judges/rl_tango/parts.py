@@ -2,3 +2,4 @@
 
 ALONG = {"shape:by-class": ("expand:ask-judge",), "remember:count-classes": ("expand:ask-judge",)}
 KEEPS = {"remember:count-classes": "classes"}
+BUSY = ("remember:count-classes",)

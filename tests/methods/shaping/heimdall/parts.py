@@ -2,3 +2,5 @@
 
 BUSY = ("expand:ask-verdicts", "expand:show-verdicts")
 CHOOSES = {"heimdall": "groups"}
+OF_ITS_OWN = {"reward:verdict-agrees": "the verdict of the task, beside the judge's own text"}
+FREE = {"verifier": "of the recipe's role table"}
