@@ -319,7 +319,6 @@ def refusal(**slots: Any) -> str:
 
 @pytest.mark.parametrize("place", [place for place in ACTIVE if SLOTS[place[0]][place[1]].reads], ids=":".join)
 def test_a_reader_of_two_stores_is_refused_with_what_to_do(place: Place) -> None:
-    """Filtering by difficulty beside two records of difficulty, for example."""
     alone = mechanism_of(place)
     keeper = next(part for part in alone.remember if type(part) in SLOTS[place[0]][place[1]].reads)
     twice = dataclasses.replace(alone, remember=(*alone.remember, keeper))

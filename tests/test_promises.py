@@ -63,14 +63,14 @@ def test_exams_of_a_file_are_rows_that_are_never_trained_on(tmp_path: Path) -> N
 # The schedule
 
 
-def in_halves(rows: Sequence[Row]) -> list[Row]:
+def two_batches(rows: Sequence[Row]) -> list[Row]:
     return [row.mark(batch="first" if i % 2 else "second") for i, row in enumerate(rows)]
 
 
-class InHalves(Curator):
+class TwoBatches(Curator):
     """Half of the answers of each group are a batch of their own."""
 
-    does = in_halves
+    does = two_batches
     writes = True
 
 
@@ -80,7 +80,7 @@ def rate_at(update: int, scale: Scale) -> float:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("parts", "minibatches"), [((InHalves(),), 1), ((), 2)])
+@pytest.mark.parametrize(("parts", "minibatches"), [((TwoBatches(),), 1), ((), 2)])
 def test_the_learning_rate_follows_the_steps_of_the_run_not_those_of_the_engine(
     monkeypatch: pytest.MonkeyPatch, parts: tuple[Curator, ...], minibatches: int
 ) -> None:

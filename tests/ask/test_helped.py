@@ -48,7 +48,7 @@ def test_a_part_that_changes_the_question_says_whether_it_helps() -> None:
 
 @pytest.mark.slow
 def test_hints_in_the_question_fill_no_store() -> None:
-    """QuestA's way: every answer has a part of the solution before it."""
+    """Every answer has a part of the solution before it."""
     remember = tuple(part for _, part in made({"remember:keep-examined": {}, **said("BARE")}))
     bare = recipe(Mechanism(remember=remember), num_prompts=8)
     hinted = dataclasses.replace(bare, mechanism=Mechanism(ask=(make("ask:hinted", share=1.0),), remember=remember))
