@@ -40,13 +40,17 @@ SLOTS = {
 SMALL: dict[str, dict[str, Any]] = {
     "source:epochs": {"size": 1},
     "source:examine": {"size": 1},
+    "source:pose-seeds": {"size": 1},
     "source:unsolved": {"size": 1},
+    "ask:first-steps": {"width": 2, "depth": 2},
     "curate:train-at": {"temperature": 0.5},  # another one than that of the answers
     "remember:hold-tagged": {"tag": "harvest"},  # what `rehearse` would read, were it not called so by another
     **said("SMALL"),
 }
 ALONG: dict[str, tuple[str, ...]] = {  # without these in their slots a part has nothing to work on
     "expand:step-search": ("ask:first-steps",),
+    "curate:own-tokens": ("expand:fork",),
+    "remember:admit-posed": ("source:pose",),
     **said("ALONG"),
 }
 LAST = {"ask:first-steps": "leaves alone what is answered already", **said("LAST")}
