@@ -14,6 +14,7 @@ from of_methods import make, said
 from tiny import POOL, Letters, Notes, policy, recipe_of, run, stages_of
 
 from assay import known
+from assay.ask import Sampling, first_requests
 from assay.collect import Refill
 from assay.curate import FirstGroups, MixedGroups
 from assay.engine.interface import Done, Generation, Scores, Span
@@ -23,7 +24,7 @@ from assay.memory.columns import to_columns
 from assay.memory.leftovers import STORE as LEFT_OVER
 from assay.memory.places import OURS, keepers
 from assay.models import Models
-from assay.part import Curator, Part, Remembering, bind, name_of
+from assay.part import Curator, Part, Remembering, bind, kind_of, name_of
 from assay.recipe import Mechanism, Recipe
 from assay.reward import Outcome
 from assay.rng import Key, uniforms
@@ -31,7 +32,7 @@ from assay.tasks import TASKS
 from assay.types import Batch, Episode, Request, Row, Segment, Stats
 
 PROMPTS, GROUP, STEPS, MAX_NEW = 3, 4, 3, 4
-ROLES = ("policy", "abstraction", "student", "proposer", "rewriter", "hinter", "verifier", "judge", "meta", "evolver")
+ROLES = sorted({role for recipe in known.RECIPES.values() for role in recipe.roles})
 SLOTS = {
     name: known.SLOTS[name]
     for name in ("source", "ask", "expand", "curate", "forwards", "reward", "credit", "shape", "remember")
@@ -39,16 +40,21 @@ SLOTS = {
 SMALL: dict[str, dict[str, Any]] = {
     "source:epochs": {"size": 1},
     "source:examine": {"size": 1},
+    "source:pose-seeds": {"size": 1},
     "source:unsolved": {"size": 1},
+    "ask:first-steps": {"width": 2, "depth": 2},
+    "curate:train-at": {"temperature": 0.5},  # another one than that of the answers
     "remember:hold-tagged": {"tag": "harvest"},  # what `rehearse` would read, were it not called so by another
     **said("SMALL"),
 }
 ALONG: dict[str, tuple[str, ...]] = {  # without these in their slots a part has nothing to work on
     "expand:step-search": ("ask:first-steps",),
-    "remember:hold-tagged": ("ask:abstract", "expand:solve-with", "curate:helpful"),
+    "curate:own-tokens": ("expand:fork",),
+    "remember:admit-posed": ("source:pose",),
     **said("ALONG"),
 }
-STEPWISE = ("first-steps", "first-branches", "first-split")
+LAST = {"ask:first-steps": "leaves alone what is answered already", **said("LAST")}
+OWN_MODELS = said("OWN_MODELS")
 Place = tuple[str, str]  # slot, name
 
 
@@ -101,7 +107,18 @@ class Dice:
     def forget(self) -> None: ...
 
 
+def asked(count: int = 40) -> list[Request]:
+    """Requests for problems whose solutions have steps, four for each."""
+    problems = [worked.POOL.problem(Key(i)) for i in range(count)]
+    return first_requests(problems, Memory(0), first=0, samples=4, sampling=Sampling(4), codec=Signs())
+
+
 # Mechanisms
+
+
+def place_of(part: Part) -> str:
+    """`slot:name` of a part, as the tables over all parts have it."""
+    return f"{kind_of(part).slots[0]}:{name_of(part)}"
 
 
 def part_of(slot: str, name: str) -> Any:
@@ -121,7 +138,7 @@ def mechanism_of(*places: Place) -> Mechanism:
         chosen[slot].append(part_of(slot, name))
     if chosen["expand"]:  # whoever asks in rounds of its own goes before the refill
         chosen["expand"].sort(key=lambda part: isinstance(part, Refill))
-    chosen["ask"].sort(key=lambda part: name_of(part) in STEPWISE)  # they leave alone what is answered already
+    chosen["ask"].sort(key=lambda part: place_of(part) in LAST)
     aside = [part for part in chosen["curate"] if part.sets_aside]
     for part in [one for parts in chosen.values() for one in parts if one.reads]:
         if not any(type(kept) in part.reads and kept.keeps_for(part) for kept in chosen["remember"]):
@@ -213,8 +230,6 @@ def _bits(kept: Any) -> Any:
 
 
 def constants(made: Recipe, world: Mapping[str, Any]) -> dict[str, Any]:
-    from assay.ask import Sampling
-
     scale = made.scale
     return {
         "pool": world.get("pool", POOL),
@@ -294,7 +309,7 @@ def groups_of(rows: Sequence[Row], *, batch: str | None = None) -> list[str]:
 
 def wanted_groups(*extra: Curator) -> Mechanism:
     """Groups that are mixed, drawn until there are enough, with these parts behind the choice of them."""
-    first: tuple[Curator, ...] = () if "take-turns" in map(name_of, extra) else (FirstGroups(),)
+    first: tuple[Curator, ...] = () if any(part.returns_first for part in extra) else (FirstGroups(),)
     aside = [part for part in extra if part.sets_aside]
     kept = tuple(_keeper(part, several=len(aside) > 1) for part in aside)
     return Mechanism(expand=(Refill(max_rounds=50),), curate=(MixedGroups(), *first, *extra), remember=kept)
@@ -313,9 +328,7 @@ ACTIVE = [
 ]
 """What remembers, marks rows or draws further, without parameter sets of its own."""
 OTHERS = [
-    place
-    for place, kind in names()
-    if place not in ACTIVE and not kind().heads and place[1] not in ("implicit-process",)
+    place for place, kind in names() if place not in ACTIVE and not kind().heads and ":".join(place) not in OWN_MODELS
 ]
 """All else, but what needs parameter sets of its own in the recipe."""
 

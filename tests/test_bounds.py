@@ -16,7 +16,7 @@ from assay.lab.part_card import part_card
 from assay.objective import KL
 from assay.part import Condition, Count, Part, Positive, PositiveProportion, Proportion, Within
 from assay.part_checks import bounds_of, check_parts
-from assay.recipe import Stage, check
+from assay.recipe import Rule, Stage, check
 from assay.run.configure import override
 from assay.stages import Plateau, Threshold
 
@@ -82,19 +82,21 @@ def test_a_condition_of_a_stage_is_asked_too(condition: Condition) -> None:
     ("name", "path", "said"),
     [
         ("dapo", "mechanism.reward.1.buffer", "1 or more"),
-        ("kl-reset", "stages.1.when.window", "1 or more"),
-        ("synthrl", "stages.0.mechanism.expand.0.longest", "1 or more"),
-        ("vapo", "mechanism.credit.gamma", "from 0 to 1"),
+        ("dapo", "stages.1.when.window", "1 or more"),
+        ("dapo", "stages.0.mechanism.expand.0.max_rounds", "1 or more"),
+        ("ppo", "mechanism.credit.gamma", "from 0 to 1"),
     ],
 )
 def test_the_message_has_the_path_that_the_command_line_takes(name: str, path: str, said: str) -> None:
+    recipe = RECIPES[name]
+    stages = (Stage("first", 0.5, mechanism=recipe.mechanism), Stage("second", 0.5, when=Plateau()))
     with pytest.raises(ConfigError, match=rf"^{re.escape(path)} must be {said}, not -1\.$"):
-        check(override(RECIPES[name], path, "-1"))
+        check(override(dataclasses.replace(recipe, stages=stages), path, "-1"))
 
 
 def test_rules_and_objectives_are_asked_too() -> None:
-    recipe = RECIPES["nurl"]
-    (rule,) = recipe.mechanism.rules
+    recipe = RECIPES["grpo"]
+    rule = Rule(role="second", credit=GroupRelative(), objective=recipe.mechanism.objective)
     goal = dataclasses.replace(rule.objective, regularise=(KL(estimator="k4"),))  # type: ignore[arg-type]
     for place, wrong in (
         ("credit.ddof", dataclasses.replace(rule, credit=GroupRelative(ddof=2))),  # type: ignore[arg-type]
@@ -106,5 +108,9 @@ def test_rules_and_objectives_are_asked_too() -> None:
 
 
 def test_the_card_of_a_part_says_the_bounds() -> None:
-    types = {item["name"]: item["type"] for item in part_card("ask", "continue-text")["fields"]}
-    assert types == {"share": "float, above 0 up to 1", "length": "int, 1 or more"}
+    asking, refilling = (
+        {item["name"]: item["type"] for item in part_card(*place)["fields"]}
+        for place in (("ask", "fewer"), ("expand", "refill"))
+    )
+    assert asking == {"share": "float, above 0 up to 1"}
+    assert (refilling["max_rounds"], refilling["share"]) == ("int, 1 or more", "float, from 0 to 1")

@@ -6,6 +6,7 @@ import dataclasses
 from typing import Any, get_args, get_type_hints
 
 import pytest
+from of_methods import said
 
 from assay.errors import ConfigError
 from assay.known import PARTS, RECIPES
@@ -23,23 +24,19 @@ FREE = {  # what a text may be that has no list of choices, by field
     "roles": "of the recipe's role table",
     "extremes": "of the recipe's role table",
     "voters": "of the recipe's role table",
-    "verifier": "of the recipe's role table",
     "critic": "of the recipe's role table",
     "model": "of the recipe's models",
-    "reference": "of the recipe's models",
-    "student": "of the recipe's models",
     "names": "of the recipe's models",
     "score": "a column of the data",
     "metric": "of the metrics of a step",
     "until": "texts that an answer may hold",
-    "compact": "a template for prompts of small models",
-    "natural": "a template for prompts of language models",
     "criteria": "of a rubric, for a judge to read",
     "guards": "of a rubric, for a judge to read",
     "texts": "that an answer may hold",
     "marks": "the characters that end a step",
     "tasks": "of the pool",
     "but": "tasks of the pool",
+    **said("FREE"),
 }
 
 
@@ -73,8 +70,8 @@ def test_a_misspelt_word_is_refused_with_the_choices(place: str, name: str) -> N
 
 
 def test_the_choices_were_found() -> None:
-    assert ("credit:pass-k", "kind") in WITH_CHOICES and ("shape:whiten", "by") in WITH_CHOICES
-    assert ("ask:conditioned", "label") in WITH_CHOICES
+    assert ("credit:group-relative", "scale") in WITH_CHOICES and ("shape:whiten", "by") in WITH_CHOICES
+    assert ("expand:fork", "by") in WITH_CHOICES
 
 
 @pytest.mark.parametrize(

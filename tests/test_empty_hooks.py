@@ -13,11 +13,12 @@ from tiny import policy, recipe_of, register, run
 from torch import Tensor
 
 from assay.ask import AnnealTemperature, Expert, Fewer, Shorter, Templated
+from assay.ask.also import AlsoAsk
 from assay.ask.hints import Hinted
 from assay.collect import ContinueSteps, Refill, StepSearch
 from assay.collect.teachers import AskTeachers
 from assay.collect.trees import Fork
-from assay.curate import Agreed, BandFirst, MostAgreed, StatisticsOnly
+from assay.curate import Agreed, Band, BandFirst, MostAgreed, OwnTokens, StatisticsOnly
 from assay.curate.parts import FirstGroups
 from assay.curate.players import Untrained
 from assay.curate.tags import WithoutTag
@@ -26,11 +27,13 @@ from assay.memory.examined import KeepExamined
 from assay.memory.harvest import Harvest
 from assay.memory.helpful import HoldTagged
 from assay.memory.leftovers import KeepLeftovers
+from assay.memory.posed import AdmitPosed
 from assay.part import Part
 from assay.recipe import Mechanism
 
 GROUP = 4
 IDLE: list[tuple[str, Part]] = [
+    ("ask", AlsoAsk()),
     ("ask", AnnealTemperature(first=1.0, last=1.0)),
     ("ask", Expert(count=0)),
     ("ask", Fewer()),
@@ -43,12 +46,15 @@ IDLE: list[tuple[str, Part]] = [
     ("expand", Refill(max_rounds=1)),
     ("expand", StepSearch()),  # where nobody asked for a first step
     ("curate", StatisticsOnly()),
+    ("curate", Band(low=-1.0, high=2.0)),
+    ("curate", OwnTokens()),
     ("curate", BandFirst(low=-1.0, high=2.0)),
     ("curate", Agreed()),
     ("curate", MostAgreed()),
     ("curate", FirstGroups()),
     ("curate", Untrained()),
     ("curate", WithoutTag()),
+    ("remember", AdmitPosed()),
     ("remember", Harvest()),
     ("remember", HoldTagged()),
     ("remember", KeepExamined()),
@@ -57,9 +63,9 @@ IDLE: list[tuple[str, Part]] = [
 ]
 HOOKS = ("ask", "expand", "curate", "remember")
 BUSY = busy() | {
-    *("ask:demonstrate", "ask:in-halves", "ask:rehearse", "ask:trunks", "expand:ask-judge", "expand:ask-pairs"),
-    *("curate:mixed-groups", "curate:no-training", "curate:pairs", "curate:ranked-pairs", "curate:train-at"),
-    *("remember:count-classes", "remember:follow"),
+    *("ask:as-role", "ask:demonstrate", "ask:first-steps", "ask:paraphrased", "ask:rehearse", "ask:trunks"),
+    *("expand:ask-judge", "expand:ask-pairs", "curate:mixed-groups", "curate:no-training", "curate:pairs"),
+    *("curate:ranked-pairs", "curate:train-at", "curate:unsure-tokens", "curate:whole-answers", "remember:follow"),
 }
 """Parts that have no value at which they do nothing: they are what a method is."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,6 @@ import worked
 from composed import Signs, recipe, wanted_groups
 from data_files import jsonl, sums
 from fresh_draws import require_fresh_draws
-from of_methods import make
 from tiny import episode, group_of, run
 from worked import beginner
 
@@ -19,6 +19,7 @@ from assay.ask import Sampling, first_requests
 from assay.collect.teachers import ask_teachers
 from assay.curate.pairs import pairs
 from assay.memory import Memory
+from assay.part import Curator
 from assay.rng import Key
 from assay.run.experiment import Evaluation, Experiment
 from assay.run.recorder import exams
@@ -26,6 +27,7 @@ from assay.scale import Scale
 from assay.source import Pool, Share
 from assay.tasks import task
 from assay.tasks.data.task import data
+from assay.types import Row
 
 # Exams
 
@@ -61,24 +63,34 @@ def test_exams_of_a_file_are_rows_that_are_never_trained_on(tmp_path: Path) -> N
 # The schedule
 
 
+def two_batches(rows: Sequence[Row]) -> list[Row]:
+    return [row.mark(batch="first" if i % 2 else "second") for i, row in enumerate(rows)]
+
+
+class TwoBatches(Curator):
+    """Half of the answers of each group are a batch of their own."""
+
+    does = two_batches
+    writes = True
+
+
 def rate_at(update: int, scale: Scale) -> float:
     """Linear to zero over all optimiser steps that were planned, a full share for every step of the run."""
     return scale.learning_rate * (1 - update / (scale.num_steps * scale.num_minibatches))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("parts", "minibatches"), [(("recompose",), 1), ((), 2)])
+@pytest.mark.parametrize(("parts", "minibatches"), [((TwoBatches(),), 1), ((), 2)])
 def test_the_learning_rate_follows_the_steps_of_the_run_not_those_of_the_engine(
-    monkeypatch: pytest.MonkeyPatch, parts: tuple[str, ...], minibatches: int
+    monkeypatch: pytest.MonkeyPatch, parts: tuple[Curator, ...], minibatches: int
 ) -> None:
-    """Two batches in a step of RoRecomp are two updates at one place of the schedule; a step without a group that
-    differs is no update, and its place is passed all the same.
+    """Two batches in a step are two updates at one place of the schedule; a step without a group that differs is no
+    update, and its place is passed all the same.
     """
     worked.register(monkeypatch)
-    extra = [make(f"curate:{name}", often=1.0, seldom=1.0) for name in parts]
-    mechanism = wanted_groups(*extra)
+    mechanism = wanted_groups(*parts)
     sizes = {"num_steps": 6, "group_size": 8, "num_minibatches": minibatches, "schedule": "linear", "warmup_steps": 0}
-    made = recipe(dataclasses.replace(mechanism, expand=mechanism.expand if extra else ()), **sizes)
+    made = recipe(dataclasses.replace(mechanism, expand=mechanism.expand if parts else ()), **sizes)
     engine = beginner()
     notes, _ = run(made, engine, pool=worked.POOL, codec=worked.Signs())
     updates = [stats.get("update/steps", 0.0) for stats in notes.stats]

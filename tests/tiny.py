@@ -23,12 +23,14 @@ import assay.tasks
 from assay.ask import Codec
 from assay.assemble import Phases, assemble
 from assay.collect import Refill
+from assay.collect.trees import Fork
 from assay.credit import pack
 from assay.engine.choose import critic_of
 from assay.engine.cutting import tensors_of
 from assay.engine.interface import Chunk, Engine, Outputs, Want
 from assay.engine.local import LocalEngine
 from assay.engine.optimiser import AdamW
+from assay.forwards import RewardModel
 from assay.host.tensors import encode
 from assay.known import PARTS, RECIPES
 from assay.loop import train
@@ -40,8 +42,9 @@ from assay.objective.survey import survey
 from assay.part import Credit, Part, bind, name_of
 from assay.recipe import Mechanism, Recipe, Stage, at_profile
 from assay.record.measure import step_stats
+from assay.reward import LearntScore, Outcome
 from assay.rng import Key
-from assay.scale import Scale
+from assay.scale import Model, Scale
 from assay.source import Pool, Share
 from assay.source.epochs import problem_set
 from assay.tasks.pose import Posing
@@ -332,6 +335,25 @@ def recipe_of(name: str, *, max_new: int = 8, **scale: Any) -> Recipe:
     )
     scaled = dataclasses.replace(recipe.scale, **fixed | scale)
     return dataclasses.replace(recipe, mechanism=_of_one(recipe.mechanism), scale=scaled, stages=stages)
+
+
+def with_forks(name: str, **scale: Any) -> Recipe:
+    """The recipe at a small scale, with a second round that goes on from tokens of the answers of the first."""
+    recipe = recipe_of(name, **scale)
+    expand = (Fork(places=2, branches=2), *recipe.mechanism.expand)
+    return dataclasses.replace(recipe, mechanism=dataclasses.replace(recipe.mechanism, expand=expand))
+
+
+def with_reward_model(name: str, **scale: Any) -> Recipe:
+    """The recipe at a small scale, with a reward model that learns while the policy trains."""
+    recipe = recipe_of(name, **scale)
+    mechanism = dataclasses.replace(
+        recipe.mechanism,
+        reward=(Outcome(right=1.0, wrong=0.0), LearntScore(model="reward-model")),
+        forwards=(RewardModel(model="reward-model", of=Outcome(), loss="pairs", rate=5.0),),
+    )
+    models = {"policy": Model(), "reward-model": Model(output="value")}
+    return dataclasses.replace(recipe, mechanism=mechanism, models=models)
 
 
 def _of_one(mechanism: Mechanism) -> Mechanism:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from drawn import BEST_KNOWN
+
 VERBS = (
     *("train", "resume", "sample", "eval", "data", "compare", "sweep", "list", "show", "base", "get", "export"),
     *("report", "verify", "doctor", "demo", "explain", "new", "claims", "bank", "plan", "extrapolate", "transfer"),
@@ -15,10 +17,8 @@ LINES = [
     *(f"{verb} --help" for verb in VERBS),
     *(f"list {what}" for what in ("recipes", "tasks", "bases", "parts", "gym", "papers", "papers GRPO")),
     *(f"show {name}" for name in ("dapo", "countdown", "smollm2", "gate:clip", "paper:dapo")),
-    *(
-        f"train {recipe} --dry-run"
-        for recipe in ("reinforce", "rloo", "grpo", "dr-grpo", "dapo", "sft", "cure", "treerl")
-    ),
+    *(f"train {recipe} --dry-run" for recipe in BEST_KNOWN),
+    "train grpo --mechanism.expand fork --dry-run",
     "verify explain 1/2 0.5",
     "plan grpo --model Qwen/Qwen2.5-0.5B --gpus 2 --scale.num-prompts 4 --scale.max-new 64 --json",
     f"data check {EXAMPLE}",

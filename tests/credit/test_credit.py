@@ -22,7 +22,7 @@ from assay.credit.advantage import constant, group_relative, leave_one_out, scor
 from assay.errors import ConfigError
 from assay.known import RECIPES
 from assay.memory import Memory
-from assay.part import bind
+from assay.part import Part, bind
 from assay.recipe import check
 from assay.types import Origin, Row
 
@@ -157,15 +157,19 @@ def test_only_rows_of_their_group_with_a_reward_are_compared() -> None:
     assert first == [[0.75] * 2, [-0.75] * 2, None, None, [0.0] * 2, [-2.0] * 2, [2.0] * 2]
 
 
+def _shared(part: Part) -> bool:
+    """Whether the part belongs to no method."""
+    return type(part).__module__.startswith("assay.credit.")
+
+
 def test_a_group_that_shrank_to_one_trains_on_nothing() -> None:
     rows = group_of([1.0, None, None])
     rows = [
         row if row.reward is not None else row.mark(in_loss=False, in_group=False, in_denominator=False) for row in rows
     ]
-    for name in CREDITS:
-        credit = RECIPES[name].mechanism.credit
-        if not credit.compares or not type(credit).__module__.startswith("assay.credit."):
-            continue
+    credits = {name: recipe.mechanism.credit for name, recipe in RECIPES.items()}
+    comparing = {repr(one): name for name, one in credits.items() if one.compares and _shared(one)}
+    for name in comparing.values():
         batch = batch_of(recipe_of(name), rows)
         assert len(batch) == 1 and batch.advantage.tolist() == [0.0, 0.0]
 

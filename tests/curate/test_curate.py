@@ -6,6 +6,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from of_methods import said
 from tiny import POOL, episode, group_of, models_of, phases_of, recipe_of, register
 
 from assay.collect.expand import refill
@@ -132,20 +133,18 @@ def test_dapo_curates_to_the_first_mixed_groups() -> None:
     assert batch.group == ("b", "b", "c", "c") and batch.counted_rows.all()
 
 
-SAID = ("r-zero", "serl", "spurious-incorrect", "heimdall")  # groups by what their answers say, which is nothing here
-SELECT = ("rl-v", "psr", "nsr", "gfpo", "gfpo-efficiency", "gfpo-adaptive")  # rows within a group, for their own sake
+CHOOSES = said("CHOOSES")
+"""Recipe -> what it chooses: groups by what their answers say, which is nothing here, or rows of a group."""
 
 
 def test_an_episode_without_verdict_is_masked_in_every_recipe() -> None:
     for name in RECIPES:
-        episodes = [row.episode for row in group_of([1.0, None, 0.0, 0.0])]
-        if name == "nsr":
-            episodes = [row.episode for row in group_of([0.0, None, 1.0, 0.0])]
+        episodes = [row.episode for row in group_of(said("FOUR").get(name, [1.0, None, 0.0, 0.0]))]
         rows = phases_of(recipe_of(name), stage=-1).curate(models_of(None), episodes, Memory(0))
         marks = [(row.in_loss, row.in_group, row.in_denominator) for row in rows]
         assert marks[1] == (False,) * 3
-        assert name in SAID or marks[0] == (True,) * 3
-        if name not in (*SELECT, *SAID):
+        assert CHOOSES.get(name) == "groups" or marks[0] == (True,) * 3
+        if name not in CHOOSES:
             assert all(in_group and in_loss == counts for in_loss, in_group, counts in marks[2:])  # some may wait
 
 

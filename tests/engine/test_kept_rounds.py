@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
 
 import pytest
 import torch
-from of_methods import make
+from of_methods import make, said
 from talking import TALKING
-from tiny import Letters, models_of, phases_of, policy, recipe_of, register
+from tiny import Letters, models_of, phases_of, policy, recipe_of, register, with_forks
 
 from assay.collect import Collector
 from assay.engine import footprint
@@ -66,15 +66,29 @@ def collected(recipe: Any, engine: LocalEngine) -> list[Any]:
     return list(episodes)
 
 
+@dataclasses.dataclass(frozen=True)
+class Rounds:
+    """What rounds are of, and how large."""
+
+    recipe: str
+    group_size: int = 8
+    talks: bool = False  # the environment replies
+    hints: bool = False  # a round hands over longer and shorter hints, not answers
+    values: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)  # of parts that ask
+
+
+ROUNDS = {
+    "turns": Rounds("grpo", talks=True),
+    **{name: Rounds(name, **values) for name, values in said("ROUNDS").items()},
+}
+
+
 def recipe_for(method: str) -> Any:
-    sizes = {"num_prompts": 4, "group_size": 4 if method in ("deepsearch", "arpo") else 8}
-    recipe = recipe_of("grpo" if method == "turns" else method, max_new=9, **sizes)
-    if method != "deepsearch":
-        return recipe
-    others = (part for part in recipe.mechanism.ask if name_of(part) != "first-steps")
-    ask = (*others, make("ask:first-steps", width=4, depth=3))
-    searching = dataclasses.replace(recipe.mechanism, ask=ask)
-    return dataclasses.replace(recipe, mechanism=searching, stages=(Stage(),))
+    rounds = ROUNDS[method]
+    recipe = recipe_of(rounds.recipe, max_new=9, num_prompts=4, group_size=rounds.group_size)
+    named = ((f"ask:{name_of(part)}", part) for part in recipe.mechanism.ask)
+    ask = tuple(make(place, **rounds.values[place]) if place in rounds.values else part for place, part in named)
+    return dataclasses.replace(recipe, mechanism=dataclasses.replace(recipe.mechanism, ask=ask), stages=(Stage(),))
 
 
 @pytest.fixture
@@ -89,11 +103,11 @@ def one_thread() -> Iterator[None]:
 @pytest.mark.slow
 @pytest.mark.usefixtures("one_thread")
 @both
-@pytest.mark.parametrize("method", ["cure", "treerl", "deepsearch", "arpo", "turns", "seele"])
+@pytest.mark.parametrize("method", ROUNDS)
 def test_no_round_of_a_step_runs_what_an_earlier_one_has_run(
     kind: str, method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    turns = method in ("arpo", "turns")
+    turns = ROUNDS[method].talks
     register(monkeypatch, TALKING) if turns else register(monkeypatch)
     monkeypatch.setattr(footprint, "NATIVE_SLOTS", 64)  # a prompt whose rows enter in two waves is run twice
     engine, plain = (policy("fp32", decode=Letters().decode) for _ in range(2))
@@ -106,7 +120,7 @@ def test_no_round_of_a_step_runs_what_an_earlier_one_has_run(
         assert [e.stream("old").tobytes() for e in with_it] == [e.stream("old").tobytes() for e in alone]
     assert len(calls.ran) >= 2 and calls.ran == calls.needed(keeping=True)
     assert without.ran == without.needed(keeping=False)
-    if method != "seele":  # its rounds hand over longer and shorter hints, not answers
+    if not ROUNDS[method].hints:
         later = [len({sampler.prompt_of(r).tobytes() for r in asked}) for asked, _ in calls.asked[1:]]
         replies = 2 if turns else 0
         assert all(count <= places * (1 + replies) for count, places in zip(calls.ran[1:], later))
@@ -119,7 +133,7 @@ def test_where_no_round_goes_on_from_another_nothing_is_kept(kind: str, monkeypa
     register(monkeypatch)
     engine = policy("fp32")
     monkeypatch.setattr(engine, "keeping", lambda: pytest.fail("there is nobody to keep anything for"))
-    for method in ("grpo", "dapo", "guide"):
+    for method in ("grpo", "dapo", *said("ANEW")):
         assert collected(recipe_of(method, max_new=6, num_prompts=4, group_size=4), engine)
 
 
@@ -128,5 +142,5 @@ def test_an_error_ends_the_keeping(monkeypatch: pytest.MonkeyPatch) -> None:
     engine = policy("fp32")
     monkeypatch.setattr(Collector, "_reward", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        collected(recipe_for("cure"), engine)
+        collected(with_forks("grpo", num_prompts=4, group_size=8), engine)
     assert engine.kept.most == 0

@@ -14,6 +14,7 @@ from engine_cases import FAMILIES, SMALL, engine_of, model_of
 from hypothesis import given
 from hypothesis import strategies as st
 from small_runs import ROOT, Shell, make_model, program, train_line
+from tiny import with_forks
 from typed import as_torch
 
 from assay.engine import footprint
@@ -187,16 +188,15 @@ def test_what_is_kept_for_branches_is_planned_where_answers_branch_or_have_turns
     assert held(players=2, answers=8) == 2 * 8 * 200 * token
     assert held(players=1, answers=8, compute=2) == 8 * 200 * token // 2
     players = {}
-    for recipe, task in (
-        ("grpo", "countdown"),
-        ("grpo", "calculator"),
-        ("cure", "countdown"),
-        ("deepsearch", "countdown"),
+    for name, recipe, task in (
+        ("plain", RECIPES["grpo"], "countdown"),
+        ("replies", RECIPES["grpo"], "calculator"),
+        ("forks", with_forks("grpo"), "countdown"),
     ):
         pool = Pool((Share(task, (3,)),), wording="natural")
-        experiment, _ = session.plan(RECIPES[recipe], model="x/y", pool=pool, profile="one-gpu")
-        players[recipe, task] = plan_memory(experiment, c, device="cpu", room=Room(GIB, "here")).work.players
-    assert list(players.values()) == [0, 1, 1, 1]
+        experiment, _ = session.plan(recipe, model="x/y", pool=pool, profile="one-gpu")
+        players[name] = plan_memory(experiment, c, device="cpu", room=Room(GIB, "here")).work.players
+    assert players == {"plain": 0, "replies": 1, "forks": 1}
 
 
 def test_bf16_computes_with_copies_of_two_bytes() -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from missing_core import variants
+from of_methods import said
 from rounding import distance, jostled
 from tiny import loss_and_gradient, recipe_of
 from torch import Tensor
@@ -49,7 +50,7 @@ SHAPES = {
     "qwen2": SMALL,
     "qwen3": dataclasses.replace(SMALL, family="qwen3", attention_bias=False, kv_heads=1, head_dim=32, qk_norm=True),
 }
-FINE = ("gspo", "kl-cov")  # a clip of 3e-4, a share of two in a thousand: which tokens it is, rounding decides
+FINE = {"gspo": "a clip of 3e-4", **said("FINE")}  # which tokens it is, rounding decides
 pytestmark = pytest.mark.deep
 
 

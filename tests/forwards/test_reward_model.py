@@ -11,7 +11,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tiny import END, Letters, episode, models_for, policy, recipe_of, register, require_resumable
+from tiny import END, Letters, episode, models_for, policy, register, require_resumable, with_reward_model
 
 from assay.curate.continued import CONTINUATION
 from assay.errors import ConfigError
@@ -29,6 +29,7 @@ ROWS = [
     Row(episode([i % 3 + 1, 2, i % 2 + 1, END][: 2 + i % 3], group=f"g{i // 4}", sample=i, reward=float(i % 3 == 0)))
     for i in range(12)
 ]
+SHORT = {"num_prompts": 4, "group_size": 4, "num_steps": 4, "learning_rate": 0.01, "warmup_steps": 0}
 NUMBERS = st.lists(
     st.tuples(st.integers(-8, 8).map(lambda n: n / 4), st.sampled_from([0.0, 0.5, 1.0]), st.sampled_from("ab")),
     min_size=2,
@@ -113,12 +114,12 @@ def test_labels_stand_where_steps_end() -> None:
 
 
 def models(precision: str = "fp64") -> Models:
-    return models_for(recipe_of("shape-rm"), policy(precision))
+    return models_for(with_reward_model("grpo"), policy(precision))
 
 
 def taught(rows: Sequence[Row], *, micro_tokens: int = 999, steps: int = 1, **values: object) -> tuple[Models, list]:
     """The models after so many updates, and the metrics of each."""
-    found, scale = models(), dataclasses.replace(recipe_of("shape-rm").scale, learning_rate=0.02, warmup_steps=0)
+    found, scale = models(), with_reward_model("grpo", learning_rate=0.02, warmup_steps=0).scale
     given = {"models": found, "memory": Memory(0), "codec": Letters(), "scale": scale, "micro_tokens": micro_tokens}
     part = bind(RewardModel(**values), max_new=8)  # type: ignore[arg-type]
     return found, [part(rows, **given)[1] for _ in range(steps)]
@@ -169,14 +170,13 @@ def test_it_learns_which_answers_are_right(loss: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["shape-rm", "clip-delta"])
-def test_a_run_goes_on_bit_for_bit_with_its_reward_model(name: str) -> None:
-    values = {"num_prompts": 4, "group_size": 4, "num_steps": 4, "learning_rate": 0.01, "warmup_steps": 0}
-    require_resumable(recipe_of(name, max_new=4, **values), lambda: policy("fp32", init_std=0.1), after=2)
+def test_a_run_goes_on_bit_for_bit_with_its_reward_model() -> None:
+    recipe = with_reward_model("grpo", max_new=4, **SHORT)
+    require_resumable(recipe, lambda: policy("fp32", init_std=0.1), after=2)
 
 
 def test_what_cannot_be_learnt_is_refused_before_anything_is_loaded() -> None:
-    recipe = recipe_of("shape-rm")
+    recipe = with_reward_model("grpo")
     without = dataclasses.replace(recipe, models={"policy": recipe.models["policy"]})
     with pytest.raises(
         ConfigError, match="needs a model 'reward-model' with a value head, and the recipe has no such model"

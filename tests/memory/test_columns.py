@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import dataclasses
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +12,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_runs import Shell, came_to, make_model, train_line
 from tiny import episode, reopened, saved
 
 from assay.errors import StorageError
 from assay.memory import Memory
 from assay.memory.columns import FILE, of_columns, to_columns
 from assay.record.checkpoint import Store
-from assay.record.folder import RunFolder
 from assay.types import Episode, Problem, Request, Reward, Segment, Verdict
 
 TEXT = st.text(max_size=6)
@@ -177,21 +174,6 @@ def test_log_probs_that_are_not_known_are_no_reason_to_refuse_a_save(tmp_path: P
     assert checkpoint is not None
     (again,) = of_columns(checkpoint.tensors(FILE))["x"]
     assert again.segments[0].old is not None and again.segments[0].old.tobytes() == hole.old.tobytes()  # type: ignore[union-attr]
-
-
-@pytest.mark.slow
-def test_a_run_that_holds_answers_goes_on_where_it_was(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Without its last checkpoint a run comes to the same again, from what the one before it holds."""
-    shell, model = Shell(capsys), make_model(tmp_path / "model")
-    assert shell(*train_line(model, tmp_path / "run", recipe="rorecomp", scale_group_size=4)).code == 0
-    whole = came_to(tmp_path / "run")
-    shutil.rmtree(tmp_path / "run" / "ckpt" / "step-00000004")
-    before = RunFolder.read_only(tmp_path / "run").load()
-    assert before is not None and "kept" not in before.document("memory.json")
-    assert of_columns(before.tensors(FILE))["left-over"]
-    assert shell("resume", tmp_path / "run").code == 0
-    step, files, metrics, scores = came_to(tmp_path / "run")
-    assert (step, files, metrics) == whole[:3] and scores == whole[3]
 
 
 def test_columns_that_hold_something_else_are_refused_in_words() -> None:

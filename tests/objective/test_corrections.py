@@ -26,6 +26,7 @@ from tiny import (
     update,
 )
 
+from assay.collect import Lagged
 from assay.credit import pack
 from assay.engine.interface import Span
 from assay.errors import ConfigError
@@ -173,6 +174,13 @@ def test_the_statistics_of_a_correction() -> None:
 # Samplers that are behind
 
 
+def lagged(steps: int) -> Recipe:
+    """GRPO, whose answers come from the policy of so many steps ago."""
+    recipe = small("grpo")
+    mechanism = dataclasses.replace(recipe.mechanism, collect=(Lagged(model="behaviour"),), remember=(Follow(every=1),))
+    return dataclasses.replace(recipe, mechanism=mechanism, models=behind(steps))
+
+
 def small(name: str, **changes: Any) -> Recipe:
     scale = {"num_prompts": 8, "group_size": 16, "num_steps": 7, "learning_rate": 0.02, "num_minibatches": 1, **changes}
     return recipe_of(name, max_new=4, **scale)
@@ -182,8 +190,7 @@ def small(name: str, **changes: Any) -> Recipe:
 @pytest.mark.slow
 def test_a_chain_is_exactly_so_many_steps_behind(steps: int) -> None:
     """The sampler's version at step s is the policy's at the beginning of step s - k."""
-    recipe = dataclasses.replace(small("areal"), models=behind(steps))
-    notes, _ = run(recipe, policy("fp32", vocab=4))
+    notes, _ = run(lagged(steps), policy("fp32", vocab=4))
     begun = np.cumsum([0] + [int(stats["update/steps"]) for stats in notes.stats])
     assert begun[-1] > 4
     for step, episodes in enumerate(notes.episodes):
@@ -193,8 +200,7 @@ def test_a_chain_is_exactly_so_many_steps_behind(steps: int) -> None:
 
 @pytest.mark.slow
 def test_a_run_behind_a_chain_goes_on_bit_for_bit() -> None:
-    recipe = dataclasses.replace(small("areal"), models=behind(2))
-    require_resumable(recipe, lambda: policy("fp32", vocab=4), after=3)
+    require_resumable(lagged(2), lambda: policy("fp32", vocab=4), after=3)
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tiny import END, Letters, episode, models_for, policy, recipe_of
+from tiny import END, Letters, episode, models_for, policy, with_reward_model
 
 from assay.engine.interface import Span
 from assay.models import Models
@@ -59,7 +59,7 @@ def test_what_follows_the_reasoning_is_read(text: str, natural: bool, seen: str,
 
 def models() -> Models:
     """A reward model that was not trained, but has a value head of random numbers."""
-    found = models_for(recipe_of("shape-rm"), policy("fp64"))
+    found = models_for(with_reward_model("grpo"), policy("fp64"))
     head = found["reward-model"].value_head  # type: ignore[attr-defined]
     with torch.no_grad():
         head.weight.copy_(torch.linspace(-1, 1, head.weight.numel()).reshape(head.weight.shape))

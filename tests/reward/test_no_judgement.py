@@ -14,6 +14,7 @@ from typing import Any
 
 import fake_judge
 import judged
+import of_methods
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -29,14 +30,16 @@ from assay.reward.composed import combined
 from assay.tasks.judging import written
 from assay.types import Episode, Problem, Reward, Verdict
 
+
+def of_rewards(table: str) -> dict[str, Any]:
+    """What methods say of their rewards, by the name of the reward."""
+    return {place.removeprefix("reward:"): value for place, value in of_methods.said(table).items()}
+
+
 OF_ITS_OWN: dict[str, str] = {
-    "accuracy-gain": "verdicts of answers; those of ours that failed are left out",
     "collective-vote": "answers of other roles, of which those that name none have no vote",
-    "learnability": "verdicts of probes; `lost` says how one without a verdict counts",
     "learnt-score": "critiques, of which a network reads any text",
-    "split": "answers to a posed problem",
-    "usefulness": "rewards of answers; those without one are left out",
-    "verdict-agrees": "the verdict of the task, beside the judge's own text",
+    **of_rewards("OF_ITS_OWN"),
 }
 """Rewards that look at other episodes, and read there no judgement that a role wrote: what they read."""
 
@@ -78,12 +81,23 @@ def judgements() -> list[Episode]:
     return [judgement(answer("b"), text, sample=i) for i, text in enumerate(["1", "0", "+#1"])]
 
 
+def three_answers() -> list[Episode]:
+    return [answer(text, sample=i) for i, text in enumerate(["b", "a", "ab"])]
+
+
+COMPARED = {"answers": three_answers, "judgements": judgements}
+
+
+def _compared(what: str, role: str, worst: str) -> tuple[Callable[[], Judging], str]:
+    return lambda: in_pairs(COMPARED[what](), role), worst
+
+
 CASES: dict[str, tuple[Callable[[], Judging], str]] = {
     "scored-by": (lambda: alone(asked(), ["++#1", "+-#0"]), "--#0"),
     "marked-by": (lambda: alone(asked(), ["++#1", "+-#0"]), "--#0"),
     "rubric-by": (lambda: alone(asked("ab", RULED), ["++#2", "+-#1"]), "--#0"),
-    "preferred-by": (lambda: in_pairs([answer(t, sample=i) for i, t in enumerate(["b", "a", "ab"])], "judge"), "2"),
-    "rated-by": (lambda: in_pairs(judgements(), "meta"), "2"),
+    "preferred-by": _compared("answers", "judge", "2"),
+    **{name: _compared(*told) for name, told in of_rewards("JUDGED").items()},
 }
 """Reward -> (who judged what, the text of a judgement that is worth nothing, or of the worst one)."""
 
@@ -160,9 +174,9 @@ ENDPOINTS: dict[str, dict[str, Any]] = {
     "judge-pairs": {},
     "judge-reference": {},
     "judge-rubric": {"criteria": ("It is short.", "It is true.")},
-    "judged-rules": {},
+    **of_rewards("ENDPOINTS"),
 }
-PROBLEM = Problem("data", "Name it.", {"gold": "a yew", "columns": {"soft": ["It is a tree."]}}, "p", wording="natural")
+PROBLEM = Problem("data", "Name it.", {"gold": "a yew", "columns": of_methods.said("COLUMNS")}, "p", wording="natural")
 TEXTS = ["An elm \\boxed{elm}", "A yew \\boxed{yew}", "An oak tree \\boxed{oak tree}"]
 GARBAGE = ["", "Yes.", "{}", '{"rating": "many"}', "[1, 2]", '{"met": [']
 

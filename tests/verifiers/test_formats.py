@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny import episode
 
-from assay.known import RECIPES
 from assay.part import bind
 from assay.reward import WellFormed
 from assay.rng import Key
@@ -88,24 +87,3 @@ def test_the_worked_solution_of_each_task_has_the_compact_format(name: str) -> N
     problem = task(name).problem(Key(3), level=task(name).levels.start)
     (found,) = bind(WellFormed())([answer(problem.solution or "", Verdict.ok(), problem)])
     assert found.value == 1.0
-
-
-@pytest.mark.parametrize(
-    ("text", "verdict", "finish", "expected"),
-    [
-        (GOOD, Verdict.ok(), "stop", 3.0),
-        (GOOD, Verdict.fail("wrong"), "stop", -0.5),
-        (GOOD, Verdict.fail("format"), "stop", -1.0),
-        ("\\boxed{7}", Verdict.ok(), "stop", -3.0),
-        (GOOD + GOOD, Verdict.ok(), "stop", -3.0),
-        (GOOD, Verdict.fail("truncated"), "length", -3.0),
-    ],
-)
-def test_logic_rl_pays_four_numbers(text: str, verdict: Verdict, finish: str, expected: float) -> None:
-    problem = Problem("knights", "?", {}, "?", wording="natural")
-    (part,) = RECIPES["logic-rl"].mechanism.reward
-    (found,) = bind(part, max_new=8)([answer(text, verdict, problem, finish)], everyone=(), memory=None)
-    assert found.value == expected
-    (gate,) = RECIPES["vr-gate"].mechanism.reward
-    (found,) = bind(gate, max_new=8)([answer(text, verdict, problem, finish)], everyone=(), memory=None)
-    assert found.value == (-1.0 if expected == -3.0 else float(verdict.status == "ok"))

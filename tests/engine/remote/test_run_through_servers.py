@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from serving import QUICK, serving, site_of
-from tiny import Letters, policy, recipe_of, register, run
+from tiny import Letters, policy, recipe_of, register, run, with_forks
 
 import assay.engine
 import assay.host
@@ -17,6 +18,7 @@ from assay.engine.local import LocalEngine
 from assay.engine.remote.answering import Server
 from assay.engine.remote.sampler import RemoteSampler
 from assay.engine.remote.site import Expected
+from assay.recipe import Recipe
 
 
 @pytest.fixture(autouse=True)
@@ -46,9 +48,9 @@ def through(learner: LocalEngine, sampler: RemoteSampler, servers: list[Server])
     return learner
 
 
-@pytest.mark.parametrize("name", ["grpo", "treerl"])
-def test_a_run_over_two_servers_has_the_bits_of_the_run_in_one_process(name: str) -> None:
-    recipe = recipe_of(name, num_steps=3, num_prompts=4, group_size=4)
+@pytest.mark.parametrize("made", [recipe_of, with_forks], ids=lambda made: made.__name__)
+def test_a_run_over_two_servers_has_the_bits_of_the_run_in_one_process(made: Callable[..., Recipe]) -> None:
+    recipe = made("grpo", num_steps=3, num_prompts=4, group_size=4)
     local, learner = engine(), engine()
     wanted, _ = run(recipe, local)
     expected = Expected(5, local.context, local.end_ids, decode=Letters().decode)

@@ -93,6 +93,8 @@ class CutAnywhere(Asking):
     --mechanism.ask cut-anywhere --mechanism.ask.0.share 0.3
     """
 
+    solutions = "all"
+
     share: Proportion = 0.3
     does = cut_anywhere
 

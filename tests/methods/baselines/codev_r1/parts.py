@@ -9,3 +9,4 @@ IDLE = {
     "expand:adaptive-refill": {"most": 1},
     "remember:track-mixed": {},
 }
+KEEPS = {"remember:track-mixed": "mixed-share"}

@@ -6,6 +6,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from enumerated import TRUE, bare, expected_ascent
 from hypothesis import given
 from hypothesis import strategies as st
 from partners import credited, small
@@ -84,3 +85,11 @@ def test_greedy_requests_stand_behind_their_group() -> None:
         ("b", 0, 1.0, 3),
         ("b", 1, 0.0, 0),
     ]
+
+
+@pytest.mark.parametrize("worth", [0.0, 0.25, 1.0])
+def test_a_baseline_of_any_worth_is_without_bias(worth: float) -> None:
+    """Over all answers that a policy may give."""
+    baseline = Row(episode([1, 1], sample=9, reward=worth)).mark(tag="greedy", in_loss=False, in_denominator=False)
+    found = expected_ascent(bare("remax"), 1, beside=[baseline])
+    np.testing.assert_allclose(found, TRUE, rtol=1e-5, atol=1e-7)

@@ -3,5 +3,3 @@
 SMALL = {"expand:continue-cuts": {"branches": 2}}
 
 IDLE = {"expand:continue-cuts": {"branches": 0}}
-
-BUSY = ("curate:unsure-tokens",)

@@ -5,3 +5,4 @@ SMALL = {"ask:first-branches": {"levels": 2, "depth": 2, "least": 1}, "expand:gr
 ALONG = {"expand:grow-branches": ("ask:first-branches",), "ask:first-branches": ("expand:grow-branches",)}
 
 BUSY = ("ask:first-branches", "expand:grow-branches", "curate:edges")
+LAST = {"ask:first-branches": "leaves alone what is answered already"}

@@ -5,3 +5,4 @@ SMALL = {"ask:first-split": {"fewest": 2, "most": 3, "depth": 2, "least": 1}}
 ALONG = {"expand:widen": ("ask:first-split",), "ask:first-split": ("expand:widen",)}
 
 BUSY = ("ask:first-split", "expand:widen")
+LAST = {"ask:first-split": "leaves alone what is answered already"}

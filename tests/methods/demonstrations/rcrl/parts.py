@@ -5,3 +5,5 @@ ALONG = {"curate:label-steps": ("expand:complete-steps",)}
 IDLE = {"expand:complete-steps": {"num": 0}}
 
 BUSY = ("ask:conditioned", "curate:label-steps")
+FEWER = {"curate:label-steps": "completions are drawn in groups, which do not train"}
+HELPED = {"ask:conditioned": False}

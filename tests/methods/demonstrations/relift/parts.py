@@ -3,3 +3,7 @@
 SMALL = {"expand:study": {"size": 1}}
 
 IDLE = {"expand:study": {}, "remember:hold-unsolved": {}}
+GOES_ON = {"expand:study": "a problem that the policy posed is not stored"}
+KEEPS = {"remember:hold-unsolved": "unsolved"}
+BARE = {"remember:hold-unsolved": {}}
+FREE = {"student": "of the recipe's role table"}

@@ -3,3 +3,4 @@
 SMALL = {"expand:fork-at-replies": {"total": 5}}
 
 IDLE = {"expand:fork-at-replies": {"total": 4}}
+ROUNDS = {"arpo": {"group_size": 4, "talks": True}}

@@ -3,3 +3,4 @@
 SMALL = {"expand:fork-attended": {"gap": 1, "apart": 1}, "remember:adapt-batch": {"limit": 2.0}}
 
 IDLE = {"expand:fork-attended": {"places": 0}, "remember:adapt-batch": {}, "expand:draw-more": {}}
+KEEPS = {"remember:adapt-batch": "batch-size"}

@@ -1,7 +1,5 @@
 """What the tests over all parts have to know of these; `tests/of_methods.py` says what it means."""
 
-SMALL = {"ask:first-steps": {"width": 2, "depth": 2}}
-
 ALONG = {
     "expand:search": ("ask:first-steps", "curate:backed-up"),
     "curate:backed-up": ("ask:first-steps", "expand:search"),
@@ -9,4 +7,8 @@ ALONG = {
 
 IDLE = {"ask:recall": {}, "remember:hold-solved": {}}
 
-BUSY = ("ask:first-steps", "expand:search", "curate:backed-up")
+BUSY = ("expand:search", "curate:backed-up")
+KEEPS = {"remember:hold-solved": "solved"}
+BARE = {"remember:hold-solved": {"most": 1.0}}
+SMALLER = {"deepsearch": "an examination asks a number of its own"}
+ROUNDS = {"deepsearch": {"group_size": 4, "values": {"ask:first-steps": {"width": 4, "depth": 3}}}}

@@ -3,3 +3,4 @@
 SMALL = {"source:hardest": {"size": 1}}
 
 IDLE = {"remember:stage-rates": {}}
+KEEPS = {"remember:stage-rates": "stage-rates"}

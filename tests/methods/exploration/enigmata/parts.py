@@ -2,3 +2,4 @@
 
 IDLE = {"remember:level-rates": {}}
 ALONG = {"source:difficulty-mix": ("remember:level-rates",)}
+KEEPS = {"remember:level-rates": "level-rates"}

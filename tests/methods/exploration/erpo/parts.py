@@ -3,3 +3,4 @@
 IDLE = {"ask:own-temperature": {}, "remember:track-temperature": {}}
 
 BUSY = ("curate:solved-groups",)
+KEEPS = {"remember:track-temperature": "temperatures"}

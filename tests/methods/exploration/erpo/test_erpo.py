@@ -115,6 +115,14 @@ def test_it_rises_falls_and_waits() -> None:
     assert temperature(memory, "b") == 1.0 and len(memory.store(STORE)) == 1
 
 
+def test_answers_with_a_hint_move_nothing() -> None:
+    made = [episode([1], sample=i, reward=1.0) for i in range(4)]
+    hinted = [dataclasses.replace(e, request=dataclasses.replace(e.request, hinted=True)) for e in made]
+    settings = {"sampling": Sampling(4, temperature=1.0), "step": 0.05, "highest": 1.3}
+    assert track_temperature(Memory(0), episodes=made, **settings).store(STORE)
+    assert not track_temperature(Memory(0), episodes=hinted, **settings).store(STORE)
+
+
 def test_it_never_passes_its_cap_nor_falls_below_the_run() -> None:
     memory = Memory(0)
     for count in range(1, 12):

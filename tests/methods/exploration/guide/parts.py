@@ -1,3 +1,4 @@
 """What the tests over all parts have to know of these; `tests/of_methods.py` says what it means."""
 
 IDLE = {"curate:take-turns": {}, "expand:retry-with-hint": {"share": 0.0}}
+ANEW = {"guide": "a retry begins with the question"}

@@ -113,7 +113,7 @@ def test_a_group_that_is_all_wrong_is_asked_once_more_with_a_hint() -> None:
         assert (new.group, new.tag, new.sample, new.helped) == ("0:0/hint", "hint", old.sample, True)
     assert len({r.id for r in (*first, *again)}) == 6
     under = retried(judged([False] * 3), trained="hinted")
-    assert all(r.train_context is None for r in under)
+    assert all(r.train_context is None and r.helped for r in under)
 
 
 def hint(requests: Sequence[Request]) -> str:

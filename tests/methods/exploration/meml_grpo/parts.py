@@ -7,3 +7,5 @@ ALONG = {"expand:gold-after-failure": ("ask:as-experts",), "curate:lessons": ("a
 IDLE = {"expand:gold-after-failure": {}, "curate:lessons": {}}
 
 BUSY = ("ask:as-experts", "ask:taught-experts")
+HELPED = {"ask:as-experts": False}
+SMALLER = {"meml-grpo": "each expert has a share of the answers"}

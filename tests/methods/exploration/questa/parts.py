@@ -5,5 +5,5 @@ SMALL = {"ask:partial-solution": {"least": 1}}
 IDLE = {
     "ask:cut-anywhere": {"share": 0.0},
     "ask:partial-solution": {"percent": 0.0},
-    "curate:band": {"low": -1.0, "high": 2.0},
 }
+HELPED = {"ask:cut-anywhere": True, "ask:partial-solution": True}

@@ -2,7 +2,12 @@
 
 SMALL = {"ask:abstract": {"num": 2, "bare": 2}}
 
-ALONG = {"expand:solve-with": ("ask:abstract",), "curate:helpful": ("ask:abstract", "expand:solve-with")}
+ALONG = {
+    "expand:solve-with": ("ask:abstract",),
+    "curate:helpful": ("ask:abstract", "expand:solve-with"),
+    "remember:hold-tagged": ("ask:abstract", "expand:solve-with", "curate:helpful"),
+    "curate:without-advantage": ("ask:abstract", "expand:solve-with"),
+}
 
 IDLE = {"curate:helpful": {}, "curate:without-advantage": {}}
 
@@ -13,3 +18,9 @@ BUSY = (
     "ask:write-then-solve",
     "expand:solve-with",
 )
+FEWER = {
+    "curate:helpful": "abstractions are drawn in groups, of which those train that helped",
+    "remember:hold-tagged": "stands with helpful",
+}
+HELPED = {"ask:write-then-solve": False, "ask:abstract": False, "ask:teach-abstractions": False}
+OF_ITS_OWN = {"reward:usefulness": "rewards of answers; those without one are left out"}

@@ -101,6 +101,7 @@ def test_answers_follow_their_abstraction_once() -> None:
     written = [Episode(r, (segment([2, 3]),), "stop", text=text) for r, text in zip(asked, ("bc", "d"), strict=True)]
     found = solve_with(written, codec=Letters(), sampling=Sampling(max_new=6), samples=3)
     assert [r.parent for r in found] == [asked[0].id] * 3 + [asked[1].id] * 3
+    assert all(r.helped for r in found)
     assert (
         {r.group for r in found} == {"0:0"}
         and len({r.id for r in found}) == 6

@@ -125,6 +125,12 @@ def test_the_controller_sees_what_the_filter_removes() -> None:
     assert standing(phases.remember(memory, models, episodes, rows, {}), SHARE) == Standing(1)
 
 
+def test_answers_with_a_hint_open_no_level() -> None:
+    bare = answers(2, [[True, True]] * 8)
+    hinted = [dataclasses.replace(e, request=dataclasses.replace(e.request, hinted=True)) for e in bare]
+    assert after(at(0), bare) == Standing(1) and after(at(0), hinted) == Standing(0)
+
+
 @pytest.mark.slow
 def test_a_run_climbs_and_resumes_where_it_stood() -> None:
     recipe = recipe_of("rlve", max_new=4, num_prompts=8, group_size=4, num_steps=6, learning_rate=0.02, warmup_steps=0)

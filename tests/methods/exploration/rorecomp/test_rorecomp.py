@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_runs import Shell, came_to, make_model, train_line
 from tiny import (
     episode,
     models_of,
@@ -25,9 +28,11 @@ from tiny import (
 
 from assay.credit.advantage import group_relative
 from assay.memory import Memory
+from assay.memory.columns import FILE, of_columns
 from assay.memory.leftovers import STORE, keep_leftovers, leftovers
 from assay.methods.exploration.rorecomp.recompose import Recompose, length, priority, recompose
 from assay.recipe import Recipe
+from assay.record.folder import RunFolder
 from assay.record.measure import step_stats
 from assay.types import Origin, Row
 
@@ -221,3 +226,18 @@ def test_what_a_step_reports_is_what_it_collected() -> None:
 def test_a_stopped_run_goes_on_bit_for_bit() -> None:
     memory = require_resumable(recipe(num_steps=6), engine, after=3)
     assert memory.kept["left-over"]
+
+
+@pytest.mark.slow
+def test_a_run_that_holds_answers_goes_on_where_it_was(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without its last checkpoint a run comes to the same again, from what the one before it holds."""
+    shell, model = Shell(capsys), make_model(tmp_path / "model")
+    assert shell(*train_line(model, tmp_path / "run", recipe="rorecomp", scale_group_size=4)).code == 0
+    whole = came_to(tmp_path / "run")
+    shutil.rmtree(tmp_path / "run" / "ckpt" / "step-00000004")
+    before = RunFolder.read_only(tmp_path / "run").load()
+    assert before is not None and "kept" not in before.document("memory.json")
+    assert of_columns(before.tensors(FILE))["left-over"]
+    assert shell("resume", tmp_path / "run").code == 0
+    step, files, metrics, scores = came_to(tmp_path / "run")
+    assert (step, files, metrics) == whole[:3] and scores == whole[3]

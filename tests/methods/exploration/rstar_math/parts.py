@@ -6,3 +6,4 @@ ALONG = {
 }
 
 IDLE = {"curate:best-trajectories": {}, "remember:keep-preferences": {}}
+KEEPS = {"remember:keep-preferences": "preferences"}

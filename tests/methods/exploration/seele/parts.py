@@ -3,3 +3,5 @@
 IDLE = {"expand:hint-rounds": {"rounds": 1}, "remember:keep-rate": {}}
 
 BUSY = ("ask:begin-at-rate",)
+KEEPS = {"remember:keep-rate": "hint-rates"}
+ROUNDS = {"seele": {"hints": True}}

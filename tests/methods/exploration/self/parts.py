@@ -3,3 +3,4 @@
 IDLE = {"expand:after-failure": {}}
 
 BUSY = ("ask:greedy-probe",)
+SMALLER = {"self": "the greedy answer is a group of its own"}

@@ -5,3 +5,4 @@ SMALL = {"ask:speculate": {"residual": False}}
 IDLE = {"remember:drafts": {}}
 
 BUSY = ("ask:speculate",)
+KEEPS = {"remember:drafts": "drafts"}

@@ -3,3 +3,4 @@
 SMALL = {"source:with-synthesised": {"size": 1, "added": 2}}
 
 IDLE = {"remember:keep-curves": {}}
+KEEPS = {"remember:keep-curves": "curves"}

@@ -9,3 +9,4 @@ SMALL = {
 }
 
 IDLE = {"expand:evolve": {"checks": 4, "sure": 5}, "remember:keep-evolved": {}}
+KEEPS = {"remember:keep-evolved": "evolved"}

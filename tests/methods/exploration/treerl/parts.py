@@ -3,3 +3,4 @@
 ALONG = {"curate:draw-leaves": ("expand:fork",)}
 
 BUSY = ("curate:draw-leaves",)
+ROUNDS = {"treerl": {}}

@@ -3,3 +3,4 @@
 SMALL = {"source:difficulty-graph": {"size": 1}}
 
 IDLE = {"remember:climb": {}}
+KEEPS = {"remember:climb": "climb"}

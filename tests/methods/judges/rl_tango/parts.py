@@ -1,3 +1,5 @@
 """What the tests over all parts have to know of these; `tests/of_methods.py` says what it means."""
 
 ALONG = {"shape:by-class": ("expand:ask-judge",), "remember:count-classes": ("expand:ask-judge",)}
+KEEPS = {"remember:count-classes": "classes"}
+BUSY = ("remember:count-classes",)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tiny import END, episode, segment
+from tiny import END, episode, policy, recipe_of, register, require_resumable, segment
 
 from assay.collect.trees import branch
 from assay.curate.continued import CONTINUATION
@@ -82,3 +82,10 @@ def test_five_steps_of_training(tmp_path: Path) -> None:
     assert first["reward-model/loss"] == pytest.approx(np.log(2)) and "policy/grad_norm" not in first
     for record in later:
         assert record["rollouts"] <= first["rollouts"] and np.isfinite(record["policy/grad_norm"])
+
+
+@pytest.mark.slow
+def test_a_run_goes_on_bit_for_bit_with_its_reward_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    register(monkeypatch)
+    values = {"num_prompts": 4, "group_size": 4, "num_steps": 4, "learning_rate": 0.01, "warmup_steps": 0}
+    require_resumable(recipe_of("clip-delta", max_new=4, **values), lambda: policy("fp32", init_std=0.1), after=2)

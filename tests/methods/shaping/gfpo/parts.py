@@ -10,3 +10,5 @@ IDLE = {
     "curate:filtered-by-difficulty": {"hard": 4, "medium": 4},
     "remember:track-difficulty": {},
 }
+KEEPS = {"remember:track-difficulty": "difficulty"}
+CHOOSES = {"gfpo": "rows", "gfpo-efficiency": "rows", "gfpo-adaptive": "rows"}

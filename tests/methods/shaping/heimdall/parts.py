@@ -1,3 +1,6 @@
 """What the tests over all parts have to know of these; `tests/of_methods.py` says what it means."""
 
 BUSY = ("expand:ask-verdicts", "expand:show-verdicts")
+CHOOSES = {"heimdall": "groups"}
+OF_ITS_OWN = {"reward:verdict-agrees": "the verdict of the task, beside the judge's own text"}
+FREE = {"verifier": "of the recipe's role table"}

@@ -7,11 +7,14 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+import worked
+from composed import Signs, asked
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from paid import earned, of_lengths, with_replies
 from tiny import END, Letters, episode
 
+from assay.ask.hints import hinted
 from assay.memory import Memory
 from assay.methods.shaping.l1.adherence import Adherence
 from assay.methods.shaping.l1.budget import EXACTLY, Budget, Limit, budget_of, told
@@ -81,3 +84,11 @@ def test_end_tokens_count_as_length() -> None:
     assert earned(Adherence(unit=10), [limited(3, False, 3, True)]) == [0.0]
     ended = dataclasses.replace(limited(3, False, 2, True), segments=episode([1, 1, END]).segments)
     assert earned(Adherence(unit=10), [ended]) == [0.0]
+
+
+def test_a_question_that_is_written_anew_holds_no_hint_any_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    worked.register(monkeypatch)
+    helped = hinted(asked(), Memory(0), codec=Signs(), share=1.0)
+    assert all(request.helped for request in helped)
+    again = bind(Budget(low=2, high=3), codec=Signs())(helped, memory=Memory(0))
+    assert not any(request.helped for request in again)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import itertools
 import math
 
+import numpy as np
 import pytest
 from credited_rows import VERDICTS, credited
+from enumerated import LOGITS, TRUE, bare, expected_ascent, success
 from hypothesis import given, settings
 from tiny import group_of
 
@@ -38,3 +40,11 @@ def test_its_mean_over_all_outcomes_is_the_truncated_gradient_of_log_p(p: float,
 def test_negative_rewards_are_refused() -> None:
     with pytest.raises(ConfigError, match="-1"):
         credited(MeanNormalised(), group_of([1.0, -1.0]))
+
+
+@pytest.mark.parametrize("size", [2, pytest.param(3, marks=pytest.mark.slow)])
+def test_a_step_follows_its_truncation_of_the_likelihood(size: int) -> None:
+    """grad p [1 - (1 - p)^(N - 1)] / p; a mean over equally long answers of two tokens halves it."""
+    p = float(success(LOGITS))
+    expected = TRUE * (1 - (1 - p) ** (size - 1)) / p / 2
+    np.testing.assert_allclose(expected_ascent(bare("maxrl"), size), expected, rtol=1e-5, atol=1e-7)

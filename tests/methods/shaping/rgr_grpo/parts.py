@@ -1,3 +1,4 @@
 """What the tests over all parts have to know of these; `tests/of_methods.py` says what it means."""
 
 BUSY = ("ask:all-but-one", "ask:taught-refinement", "expand:refine")
+HELPED = {"ask:taught-refinement": True}

@@ -3,3 +3,4 @@
 SMALL = {"source:uncertain": {"size": 1}}
 
 IDLE = {"ask:probe": {"num": 0}, "remember:track-values": {}}
+KEEPS = {"remember:track-values": "values"}

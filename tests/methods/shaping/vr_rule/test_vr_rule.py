@@ -31,6 +31,12 @@ def test_the_gate_by_hand() -> None:
     assert earned("vr-gate", ANSWERS) == [1, -1, 0, -1]
 
 
+def test_the_gate_is_open_to_what_cannot_be_read_and_shut_to_two_answers() -> None:
+    unread, twice = judged(PROBLEM, formed("\\boxed{twenty-six}")), judged(PROBLEM, formed(RIGHT) * 2)
+    assert unread.verdict is not None and unread.verdict.kind == "format"
+    assert earned("vr-gate", [unread, twice]) == [0, -1]
+
+
 @pytest.mark.parametrize(("name", "least"), [("vr-rule", 1.0), ("vr-gate", -1.0)])
 def test_an_answer_that_was_cut_has_no_format(name: str, least: float) -> None:
     assert earned(name, [dataclasses.replace(ANSWERS[0], finish="length")]) == [least]

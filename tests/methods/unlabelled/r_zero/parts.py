@@ -3,3 +3,5 @@
 ALONG = {"expand:answer-posed": ("source:pose",)}
 
 BUSY = ("expand:answer-posed",)
+CHOOSES = {"r-zero": "groups"}
+OF_ITS_OWN = {"reward:split": "answers to a posed problem"}

@@ -5,3 +5,4 @@ SMALL = {"expand:answer-unlike": {"answers": 2}}
 ALONG = {"expand:answer-unlike": ("source:pose",)}
 
 BUSY = ("expand:answer-unlike",)
+CHOOSES = {"serl": "groups"}
