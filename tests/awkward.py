@@ -1,8 +1,8 @@
 """A batch of awkward rows for every recipe.
 
 Ragged rows, shared contexts, several temperatures, tokens of an environment, rows with no token to train, rows out of
-the loss or of the denominator, an empty answer, no token that two answers share, and ratios on both sides of every clip, none near it. What a recipe
-needs beside them, its method's `oracle.py` adds:
+the loss or of the denominator, an empty answer, no token that two answers share, and ratios on both sides of every
+clip, none near it. What a recipe needs beside them, its method's `oracle.py` adds:
 
     ROWS = {"remax": with_greedy}      the rows -> those that its advantages are made of
     PREFERRED = {"kto": mismatched}    the rows -> those of which its preferences are made, in place of pairs

@@ -81,8 +81,7 @@ def test_every_part_is_accepted_with_its_defaults() -> None:
 # Pairs
 
 
-@pytest.mark.slow
-@pytest.mark.thin(24)
+@pytest.mark.deep
 @pytest.mark.parametrize("first", ACTIVE, ids=[name for _, name in ACTIVE])
 def test_two_parts_that_remember_mark_or_draw_further_compose(first: Place) -> None:
     """Or are refused, with a reason, when the recipe is checked."""
@@ -370,6 +369,7 @@ FEWER = {
 
 @pytest.mark.slow
 @pytest.mark.thin(30)
+@pytest.mark.turns(3)
 @pytest.mark.parametrize(
     "place",
     [

@@ -31,7 +31,9 @@ WORDS = {  # strings that are no names where they stand: other systems' words, n
 
 
 def owned() -> frozenset[str]:
-    """Recipes but for the best known, and the parts of methods: `slot:name`, and names that are no single word."""
+    """Recipes but for the best known, and the parts of methods: `slot:name`, and names that are no single word. What
+    is the name of a part of ours too is not among them.
+    """
     parts = [
         (slot, name)
         for slot, registry in SLOTS.items()
@@ -39,7 +41,8 @@ def owned() -> frozenset[str]:
         if part.__module__.startswith(METHODS)
     ]
     dashed = {name for _, name in parts if "-" in name}
-    return frozenset({*METHOD_OF, *(f"{slot}:{name}" for slot, name in parts), *dashed} - {*BEST_KNOWN})
+    ours = {name for registry in SLOTS.values() for name, part in registry.items()} - {name for _, name in parts}
+    return frozenset({*METHOD_OF, *(f"{slot}:{name}" for slot, name in parts), *dashed} - {*BEST_KNOWN, *ours})
 
 
 def shared() -> Iterator[Path]:
