@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import random
@@ -13,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from drawn import BEST_KNOWN, source
 from small_runs import ROOT
 
 from assay.known import LIKES, METHOD_OF
@@ -26,19 +26,17 @@ STARTED_FROM = {SHORT[like.like] for name, like in LIKES.items() if SHORT[like.l
 
 
 def drawn(count: int) -> list[str]:
-    """Methods from which no other starts; which ones, changes with the source of the methods."""
-    digest = hashlib.sha256()
-    for path in sorted((ROOT / "assay" / "methods").rglob("*.py")):
-        digest.update(path.read_bytes())
-    free = sorted({name for names in METHODS.values() for name in names} - STARTED_FROM)
-    return random.Random(digest.digest()).sample(free, count)
+    """Methods from which no other starts, and not the best known; which ones, changes with the commit."""
+    kept = STARTED_FROM | {SHORT[name] for name in BEST_KNOWN}
+    free = sorted({name for names in METHODS.values() for name in names} - kept)
+    return random.Random(source()).sample(free, count)
 
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
     for name in COPIED:
         if (ROOT / name).is_dir():
-            shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", "results"))
+            shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", "runs", "built"))
         else:
             shutil.copy2(ROOT / name, tmp_path / name)
     return tmp_path
@@ -59,23 +57,46 @@ def delete(tree: Path, method: str) -> None:
     listed.write_text("".join(kept))
 
 
-def run(tree: Path, arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    environment = os.environ | {"PYTHONPATH": str(tree), "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+def run(tree: Path, arguments: Sequence[str], **more: str) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"PYTHONPATH": str(tree), "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"} | more
     line = [sys.executable, "-m", *arguments]
     return subprocess.run(line, cwd=tree, env=environment, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.slow
-def test_three_methods_from_which_nobody_starts_leave_nothing_behind(copy: Path) -> None:
-    methods = drawn(3)
+def without(tree: Path, count: int) -> list[str]:
+    """Deletes so many methods that the commit draws, and prints what is printed from the records anew."""
+    methods = drawn(count)
     for method in methods:
-        delete(copy, method)
+        delete(tree, method)
     gone = {recipe for recipe, method in SHORT.items() if method in methods}
-    listed = run(copy, ["assay", "list", "recipes", "--json"])
+    listed = run(tree, ["assay", "list", "recipes", "--json"])
     assert listed.returncode == 0, listed.stderr
     assert gone and {row["name"] for row in json.loads(listed.stdout)} == {*SHORT} - gone
-    collected = run(copy, ["pytest", "--collect-only", "-q", "-p", "no:cacheprovider", "tests"])
-    assert collected.returncode == 0, f"{methods}: {collected.stdout[-3000:]}"
+    pages = sorted(str(page.relative_to(tree)) for page in (tree / "docs").glob("*.md"))
+    assert run(tree, ["assay.lab.pages", *pages]).returncode == 0
+    run(tree, [*PYTEST, "tests/test_method_page.py", "-k", "tables"], ASSAY_WRITE_DOCS="1")
+    return methods
+
+
+PYTEST = ("pytest", "-q", "-p", "no:cacheprovider")
+FAST = (
+    *("tests/ask", "tests/collect", "tests/credit", "tests/curate", "tests/lab", "tests/objective", "tests/reward"),
+    *("tests/test_rooms.py", "tests/test_names.py", "tests/test_empty_hooks.py", "tests/test_configure.py"),
+)
+
+
+@pytest.mark.slow
+def test_a_method_from_which_nobody_starts_leaves_nothing_behind(copy: Path) -> None:
+    methods = without(copy, 1)
+    told = run(copy, [*PYTEST, "-m", "not deep and not slow and not scale", "--hypothesis-profile=fast", *FAST])
+    assert told.returncode == 0, f"{methods}: {told.stdout[-5000:]}"
+
+
+@pytest.mark.deep
+def test_the_shared_tests_pass_without_five_methods(copy: Path) -> None:
+    methods = without(copy, 5)
+    told = run(copy, [*PYTEST, "-n", "2", "-m", "not deep and not scale", "--ignore", "tests/methods", "tests"])
+    assert told.returncode == 0, f"{methods}: {told.stdout[-9000:]}"
 
 
 @pytest.mark.slow
