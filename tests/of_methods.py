@@ -4,6 +4,12 @@
     ALONG = {"expand:search": ("ask:first-steps",)}           what a part has nothing to work on without
     IDLE = {"ask:probe": {"num": 0}}                    values at which it changes nothing, in groups of four
     BUSY = ("curate:no-training",)                          it has no such values: it is what the method is
+    OPEN = ("ttrl",)                                        recipes that train on rows without a reference answer
+    OPEN_FILE = {"verif": 64}                               what `data check` answers on such rows, one with no column
+    UNREADABLE = {"verif": [("soft", "kind", "a list")]}    (column, value, words by which the row is refused)
+    SCORED = {"verif": [["scored", "product"]]}             the rewards of each mechanism beside a user's function
+    ELSEWHERE = {"reward:steady": "a model"}                what a reward needs beside answers
+    WITHOUT_VERDICT = {"reward:steps": "its own marks"}     looks at verdicts and works without: at what it looks there
 
 A part without a line is as it is by default, alone, and no hook. `oracle.py` there says what its paper says of a step
 (tests/oracles.py).
@@ -34,13 +40,18 @@ def said(table: str) -> dict[str, Any]:
     return {place: value for one in _all() for place, value in dict(one.get(table, {})).items()}
 
 
+def named(table: str) -> set[str]:
+    """Of all methods, what one list names."""
+    return {place for one in _all() for place in one.get(table, ())}
+
+
 def folder_of(recipe: str) -> Path:
     """Where the tests of its method stand."""
     return FOLDER / METHOD_OF[recipe].removeprefix("assay.methods.").replace(".", "/")
 
 
 def busy() -> set[str]:
-    return {place for one in _all() for place in one.get("BUSY", ())}
+    return named("BUSY")
 
 
 def make(place: str, **values: Any) -> Any:

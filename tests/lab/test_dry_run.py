@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from data_files import jsonl, sums
+from posing import POSING
 from small_runs import ROOT, Shell, make_model, train_line
 
 from assay.lab.dry_run import MOST, WIDTH
@@ -35,7 +36,7 @@ def lines_of(shell: Shell, *arguments: object) -> list[str]:
 @pytest.mark.parametrize("profile", ["auto", "paper", pytest.param("one-gpu", marks=pytest.mark.slow)])
 def test_a_recipe_fits_a_screen(profile: str, shell: Shell, drawn_recipes: tuple[str, ...]) -> None:
     for name in drawn_recipes:
-        task = "dsl-deduction:1" if name in ("azr", "r-zero", "sqlm", "serl") else "countdown:3"
+        task = "dsl-deduction:1" if name in POSING else "countdown:3"
         lines_of(shell, name, "--task", task, "--model", "a/b", "--profile", profile)
 
 

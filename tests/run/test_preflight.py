@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from posing import POSING
 from small_runs import Shell, came_to, make_model, sizes, train_line
 
 from assay.collect import Ahead
@@ -28,9 +29,7 @@ SOUND = Facts(parameters=3_000_000, context=512, longest=40, ends={"tokenizer": 
 
 def experiment(name: str = "grpo", profile: Any = "laptop", **settings: object) -> Experiment:
     overrides = {f"scale.{field}": str(value) for field, value in settings.items()}
-    pool = (
-        Pool((Share("dsl-deduction", (2,)),)) if name in ("azr", "r-zero", "sqlm", "serl") else POOL
-    )  # it is for problems that can be posed
+    pool = Pool((Share("dsl-deduction", (2,)),)) if name in POSING else POOL
     return session.plan(RECIPES[name], model="x/y", pool=pool, profile=profile, overrides=overrides)[0]
 
 

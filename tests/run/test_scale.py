@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from data_files import jsonl, sums
 from of_methods import make
+from posing import POSING
 from small_runs import Shell, make_model, sizes
 from tiny import episode
 
@@ -25,7 +26,7 @@ from assay.run.preflight import Facts, warnings
 from assay.source import Pool, Share
 
 POOL = Pool((Share("countdown", (3, 4)),))
-POSED = {name: Pool((Share("dsl-deduction", (2,)),)) for name in ("azr", "r-zero", "sqlm", "serl")}
+POSED = {name: Pool((Share("dsl-deduction", (2,)),)) for name in POSING}
 OWN = "mechanism.reward.1.buffer"
 
 

@@ -1,3 +1,5 @@
 """What the tests over all parts have to know of these; `tests/of_methods.py` says what it means."""
 
+SCORED = {"rl-tango": [["scored", "marked-by"]] * 2}
+
 ALONG = {"shape:by-class": ("expand:ask-judge",), "remember:count-classes": ("expand:ask-judge",)}

@@ -1,3 +1,5 @@
 """What the tests over all parts have to know of these; `tests/of_methods.py` says what it means."""
 
+ELSEWHERE = {"reward:reference-probability": "a model"}
+
 IDLE = {"curate:varied": {"beta": 0.0}, "remember:keep-deviation": {}}
