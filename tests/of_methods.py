@@ -8,6 +8,8 @@
     OPEN_FILE = {"verif": 64}                               what `data check` answers on such rows, one with no column
     UNREADABLE = {"verif": [("soft", "kind", "a list")]}    (column, value, words by which the row is refused)
     SCORED = {"verif": [["scored", "product"]]}             the rewards of each mechanism beside a user's function
+    GROWS = {"ask:budget": [({"high": 9}, " [=9]")]}        (values, what the part adds to a prompt) (fitting.py)
+    BUFFERS = {"rlep": 4}                                   of the overlong penalty, where answers have 24 tokens
     ELSEWHERE = {"reward:steady": "a model"}                what a reward needs beside answers
     WITHOUT_VERDICT = {"reward:steps": "its own marks"}     looks at verdicts and works without: at what it looks there
 

@@ -1,5 +1,7 @@
 """What the tests over all parts have to know of these; `tests/of_methods.py` says what it means."""
 
+BUFFERS = {"deepsearch": 6}  # 4096 of 16384
+
 SMALL = {"ask:first-steps": {"width": 2, "depth": 2}}
 
 ALONG = {

@@ -1,3 +1,5 @@
 """What the tests over all parts have to know of these; `tests/of_methods.py` says what it means."""
 
+GROWS = {"expand:retry-with-hint": [({}, " [5+3=1]")]}
+
 IDLE = {"curate:take-turns": {}, "expand:retry-with-hint": {"share": 0.0}}
