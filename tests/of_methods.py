@@ -10,6 +10,24 @@
     SCORED = {"verif": [["scored", "product"]]}             the rewards of each mechanism beside a user's function
     GROWS = {"ask:budget": [({"high": 9}, " [=9]")]}        (values, what the part adds to a prompt) (fitting.py)
     BUFFERS = {"rlep": 4}                                   of the overlong penalty, where answers have 24 tokens
+    TAUGHT = ("questa",)                                    recipes that refuse rows without worked solutions
+    BRINGS = {"gmpo": ("`gate` geometric",)}                what its row in the documentation says of its parts
+    HINTED = ("guide",)                                     recipes that show worked solutions where rows have them
+    COMPONENTS = {"x1": {"structure": "tree"}}              what it is made of (assay/lab/blueprint.py)
+    USED_BY = {"ask:budget": ["l1-exact", "l1-max"]}        the recipes in which the part stands
+    SEEING_ROWS = {"gate:geometric": True}                  a gate that reads whole rows: whether it is `off_policy`
+    FORMERLY = ("unpaid",)                                  earlier names of its parts
+    REFUSED = {"train passk ...": (78, "words", "more")}    exit code of the command, and words of its error
+    HERE_AS = {"len-l1": "l1-exact"}                        another name -> the first recipe of what it means
+    PAPERS = {"without verifiers": ["rlpr"]}                words -> the papers that `list papers` finds by them
+    NEAR = {"grppo": "Did you mean 'gppo'"}                 what is told of words by which it finds no paper
+    BESIDE = {"len-dapo": "dapo"}                           a recipe whose paper is another method's
+    NEEDS = {"j1": ("a model that reads English",)}         what its command needs beside an installation
+    OWN_JUDGE = ("rubric-anchors-role",)                    recipes whose judge is a role of the run
+    CHATS = ("cure",)                                       recipes of several stages whose trained policy is asked
+    PICTURES = ("wemath2",)                                 recipes whose runs on pictures are stopped and go on
+    SHARDED = ("areal",)                                    recipes whose runs lose a rank of several and go on
+    TRL = ("kto",)                                          recipes whose gradients are compared with TRL's
     ELSEWHERE = {"reward:steady": "a model"}                what a reward needs beside answers
     WITHOUT_VERDICT = {"reward:steps": "its own marks"}     looks at verdicts and works without: at what it looks there
 

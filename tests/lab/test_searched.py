@@ -12,7 +12,7 @@ from small_runs import Shell
 from tiny import END, episode, segment
 
 from assay.errors import ConfigError, UsageError
-from assay.lab.searched import arm, best, most_frequent, opened, search, table, written
+from assay.lab.searched import GUIDE, arm, best, most_frequent, opened, search, table, training, written
 from assay.lab.trial import small_model, small_run
 from assay.source import Pool, Share
 from assay.types import Episode, Verdict
@@ -25,7 +25,8 @@ POOL = Pool((Share("quantities", (3,)),))
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> str:
     settings = {"scale.max_new": 24}
-    made = small_run("rstar-math", tmp_path_factory.mktemp("search"), task="quantities", steps=1, settings=settings)
+    (recipe, *_) = training(GUIDE)
+    made = small_run(recipe, tmp_path_factory.mktemp("search"), task="quantities", steps=1, settings=settings)
     return str(made.path)
 
 
