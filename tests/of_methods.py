@@ -38,6 +38,7 @@ A part without a line is as it is by default, alone, and no hook. `oracle.py` th
 from __future__ import annotations
 
 import runpy
+import sys
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -52,7 +53,12 @@ SAID = sorted(path for name in ("parts", "oracle", "learning") for path in FOLDE
 
 @cache
 def _all() -> tuple[dict[str, Any], ...]:
-    return tuple(runpy.run_path(str(path)) for path in SAID)
+    """Read with the shared modules before those of a method's folder, which pytest puts first: both have `learning`."""
+    sys.path.insert(0, str(FOLDER.parent))
+    try:
+        return tuple(runpy.run_path(str(path)) for path in SAID)
+    finally:
+        sys.path.remove(str(FOLDER.parent))
 
 
 def said(table: str) -> dict[str, Any]:
