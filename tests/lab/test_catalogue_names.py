@@ -6,6 +6,7 @@ import pytest
 from of_methods import said
 from small_runs import Shell
 
+from assay import known
 from assay.errors import UnknownName
 from assay.known import RECIPES
 from assay.lab import papers
@@ -57,6 +58,10 @@ def test_a_name_is_spelt_freely_and_a_near_one_is_suggested() -> None:
     with pytest.raises(UnknownName, match="no recipe, task, base, part or paper named '--'"):
         card("--")
     assert papers.recipes_of("grppo") == ("grppo",), "the recipes refuse it"
+
+
+def test_other_names_of_recipes_are_spelt_as_they_are_looked_up() -> None:
+    assert {known.spelt(name) for name in known.ALIASES} == set(known.ALIASES.values()) <= RECIPES.keys()
 
 
 def test_a_name_of_several_papers_is_the_name_of_none() -> None:

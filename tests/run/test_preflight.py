@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ from warned import POOL, experiment, told, with_lag
 
 from assay.errors import AssayError
 from assay.known import RECIPES
+from assay.objective import Drop
+from assay.recipe import Mechanism, with_mechanisms
 from assay.run import session
 from assay.run.experiment import Experiment
 from assay.run.loading import build_models
@@ -37,10 +40,19 @@ def test_a_sound_run_is_warned_of_nothing() -> None:
     assert told(experiment(), episodes=answers([[0, 1], [0, 0]])) == ""
 
 
-def test_old_answers_want_a_correction_and_a_lag_wants_servers() -> None:
+def _dropping(mechanism: Mechanism) -> Mechanism:
+    objective = dataclasses.replace(mechanism.objective, correct=(Drop(low=0.0, high=5.0, level="token"),))
+    return dataclasses.replace(mechanism, objective=objective)
+
+
+def test_old_answers_want_a_correction_and_a_lag_wants_servers(monkeypatch: pytest.MonkeyPatch) -> None:
     said = told(with_lag("grpo"))
     assert "answers are 2 steps old, and the objective does not correct for that" in said
     assert "the lag wins no time without servers" in said
+    dropping = with_mechanisms(RECIPES["grpo"], _dropping)
+    monkeypatch.setitem(RECIPES, "dropping", dataclasses.replace(dropping, name="dropping"))
+    assert told(with_lag("dropping", samplers="2")) == "", "it drops what it cannot correct"
+    assert "does not correct" not in told(with_lag("dropping")) and "wins no time" in told(with_lag("dropping"))
 
 
 @pytest.mark.slow
