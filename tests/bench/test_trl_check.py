@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from of_methods import named
 from scipy import stats
-from trl_rows import questions, rows
+from trl_rows import rows
 
 from assay.cli.main import main
 from assay.credit import Constant
@@ -24,7 +24,7 @@ from bench import trl_gradient, trl_learning, trl_ours, trl_preferences, trl_rol
 from bench.countdown_reward import right, score
 from bench.equivalence import equivalence
 from bench.trl_ours import Taught
-from bench.trl_preferences import Paired, Unpaired
+from bench.trl_preferences import Paired
 from bench.trl_rollouts import Rollout
 from bench.trl_setup import arguments
 
@@ -184,13 +184,6 @@ def test_trl_gets_the_pairs_that_are_marked() -> None:
     assert [pair["chosen"][0]["role"] for pair in data] == ["assistant"] * 2
     marked = trl_ours.curated(made, recipe("dpo").mechanism)
     assert trl_preferences.couples(marked) == [(1, 2), (5, 6)]
-
-
-def test_trl_is_told_what_our_right_answers_weigh() -> None:
-    made = questions(2)
-    assert Unpaired().options(made)["desirable_weight"] == pytest.approx(14 / 2)
-    assert Unpaired(balanced=False).options(made) == {"desirable_weight": 1.0, "undesirable_weight": 1.0, "beta": 0.1}
-    assert trl_preferences.odds(made) == pytest.approx(2 / 14)
 
 
 def test_what_was_measured_is_of_these_cases_and_within_the_goal() -> None:

@@ -131,3 +131,10 @@ def test_trls_level_is_over_the_answers_that_we_score_for_it(mixed: bool) -> Non
     assert theirs == sorted((str(c[0]), " ".join(map(str, ids.tolist()))) for c, ids in spelt)
     assert sum(row["label"] for row in data) == 3
     assert all(row.tag == MISMATCHED and not row.in_denominator and not row.in_group for row in ours)
+
+
+def test_trl_is_told_what_our_right_answers_weigh() -> None:
+    made = questions(2)
+    assert Unpaired().options(made)["desirable_weight"] == pytest.approx(14 / 2)
+    assert Unpaired(balanced=False).options(made) == {"desirable_weight": 1.0, "undesirable_weight": 1.0, "beta": 0.1}
+    assert trl_preferences.odds(made) == pytest.approx(2 / 14)
