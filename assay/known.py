@@ -34,9 +34,11 @@ LIKES: dict[str, Like] = {}
 METHOD_OF: dict[str, str] = {}
 """Name of a recipe -> the module of its method."""
 
+ALIASES: dict[str, str] = {}
+"""Other name of a recipe, in small letters without spaces, dots and dashes -> its name; the `ALIASES` of methods."""
+
 GROUPS = {group: tuple(f"assay.methods.{group}.{name}" for name in names) for group, names in METHODS.items()}
 OTHER_PACKAGES = "others"  # the group of the recipes of other packages
-ALIASES = {"reinforce++": "rfpp", "reinforce++baseline": "rfpp-baseline"}  # other names of recipes
 
 
 def parts_in(module: ModuleType) -> list[type[Part]]:
@@ -46,7 +48,8 @@ def parts_in(module: ModuleType) -> list[type[Part]]:
 
 
 def add(method: ModuleType) -> None:
-    """Registers the recipes of a method, and the parts of all files of its folder. Refuses a name that is taken.
+    """Registers the recipes of a method with their other names, and the parts of all files of its folder. Refuses a
+    name that is taken.
 
     known.add(sys.modules[__name__])  # in a notebook
     """
@@ -65,11 +68,12 @@ def add(method: ModuleType) -> None:
             LIKES[found.name] = found
         else:
             RECIPES[found.name] = found
+    ALIASES.update(getattr(method, "ALIASES", {}))
 
 
 def add_whole(method: ModuleType) -> None:
     """Registers a method if all of its recipes and parts can be used; else registers nothing and raises the error."""
-    tables = (RECIPES, LIKES, METHOD_OF, *PARTS.values())
+    tables = (RECIPES, LIKES, METHOD_OF, ALIASES, *PARTS.values())
     before = [dict(table) for table in tables]
     try:
         add(method)

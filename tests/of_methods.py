@@ -25,6 +25,33 @@
     ANEW = {"grpo": "why"}                                later rounds do not
     FINE = {"gspo": "why"}                                rounding decides which tokens have a gradient
 
+    OPEN = ("ttrl",)                                        recipes that train on rows without a reference answer
+    OPEN_FILE = {"verif": 64}                               what `data check` answers on such rows, one with no column
+    UNREADABLE = {"verif": [("soft", "kind", "a list")]}    (column, value, words by which the row is refused)
+    SCORED = {"verif": [["scored", "product"]]}             the rewards of each mechanism beside a user's function
+    GROWS = {"ask:budget": [({"high": 9}, " [=9]")]}        (values, what the part adds to a prompt) (fitting.py)
+    BUFFERS = {"rlep": 4}                                   of the overlong penalty, where answers have 24 tokens
+    TAUGHT = ("questa",)                                    recipes that refuse rows without worked solutions
+    BRINGS = {"gmpo": ("`gate` geometric",)}                what its row in the documentation says of its parts
+    HINTED = ("guide",)                                     recipes that show worked solutions where rows have them
+    COMPONENTS = {"x1": {"structure": "tree"}}              what it is made of (assay/lab/blueprint.py)
+    USED_BY = {"ask:budget": ["l1-exact", "l1-max"]}        the recipes in which the part stands
+    SEEING_ROWS = {"gate:geometric": True}                  a gate that reads whole rows: whether it is `off_policy`
+    FORMERLY = ("unpaid",)                                  earlier names of its parts
+    REFUSED = {"train passk ...": (78, "words", "more")}    exit code of the command, and words of its error
+    HERE_AS = {"len-l1": "l1-exact"}                        another name -> the first recipe of what it means
+    PAPERS = {"without verifiers": ["rlpr"]}                words -> the papers that `list papers` finds by them
+    NEAR = {"grppo": "Did you mean 'gppo'"}                 what is told of words by which it finds no paper
+    BESIDE = {"len-dapo": "dapo"}                           a recipe whose paper is another method's
+    NEEDS = {"j1": ("a model that reads English",)}         what its command needs beside an installation
+    OWN_JUDGE = ("rubric-anchors-role",)                    recipes whose judge is a role of the run
+    CHATS = ("cure",)                                       recipes of several stages whose trained policy is asked
+    PICTURES = ("wemath2",)                                 recipes whose runs on pictures are stopped and go on
+    SHARDED = ("areal",)                                    recipes whose runs lose a rank of several and go on
+    TRL = ("kto",)                                          recipes whose gradients are compared with TRL's
+    ELSEWHERE = {"reward:steady": "a model"}                what a reward needs beside answers
+    WITHOUT_VERDICT = {"reward:steps": "its own marks"}     looks at verdicts and works without: at what it looks there
+
 A part without a line is as it is by default, alone, and no hook. `oracle.py` there says what its paper says of a step
 (tests/oracles.py).
 """
@@ -32,6 +59,7 @@ A part without a line is as it is by default, alone, and no hook. `oracle.py` th
 from __future__ import annotations
 
 import runpy
+import sys
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -46,12 +74,22 @@ SAID = sorted(path for name in ("parts", "oracle", "learning") for path in FOLDE
 
 @cache
 def _all() -> tuple[dict[str, Any], ...]:
-    return tuple(runpy.run_path(str(path)) for path in SAID)
+    """Read with the shared modules before those of a method's folder, which pytest puts first: both have `learning`."""
+    sys.path.insert(0, str(FOLDER.parent))
+    try:
+        return tuple(runpy.run_path(str(path)) for path in SAID)
+    finally:
+        sys.path.remove(str(FOLDER.parent))
 
 
 def said(table: str) -> dict[str, Any]:
     """Of all methods, what one table says: by `slot:name`, or by recipe."""
     return {place: value for one in _all() for place, value in dict(one.get(table, {})).items()}
+
+
+def named(table: str) -> set[str]:
+    """Of all methods, what one list names."""
+    return {place for one in _all() for place in one.get(table, ())}
 
 
 def folder_of(recipe: str) -> Path:
@@ -60,7 +98,7 @@ def folder_of(recipe: str) -> Path:
 
 
 def busy() -> set[str]:
-    return {place for one in _all() for place in one.get("BUSY", ())}
+    return named("BUSY")
 
 
 def make(place: str, **values: Any) -> Any:

@@ -19,7 +19,7 @@ SMALL = {name: str(value) for name, value in SIZES.items()}
 def study_of(model: Path | str = "countdown", **changes: Any) -> Study:
     """Two methods on one task, two seeds of two steps."""
     values: dict[str, Any] = {
-        "arms": {"grpo": Arm("grpo"), "nsr": Arm("nsr")},
+        "arms": {"grpo": Arm("grpo"), "rloo": Arm("rloo")},
         "tasks": tasks_of([TASK]),
         "seeds": (0, 1),
         "budget": Budget("steps", 2),

@@ -16,6 +16,7 @@ import pytest
 from golden_text import defaults, golden
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from posing import POSING
 from small_runs import ROOT
 from sweeps import over
 
@@ -33,9 +34,7 @@ from assay.source import Pool, Share
 GOLDEN = ROOT / "tests" / "golden"
 METHODS = ROOT / "tests" / "methods"
 POOL = Pool((Share("countdown", (3,)), Share("lis", (8,), 2.0)), wording="natural")
-OWN = dict.fromkeys(
-    ("azr", "r-zero", "sqlm", "serl"), Share("dsl-deduction", (2, 3))
-)  # tasks of recipes that are not for every task
+OWN = dict.fromkeys(POSING, Share("dsl-deduction", (2, 3)))  # tasks of recipes that are not for every task
 
 
 def experiment(name: str = "dapo", profile: Any = "laptop") -> Experiment:

@@ -7,7 +7,11 @@ import dataclasses
 import pytest
 from drawn import BEST_KNOWN, LEARNERS, Draw, files_of_part, method_of, source, touched
 
-from assay.known import RECIPES
+from assay.known import METHOD_OF, RECIPES
+
+MODULE = max(METHOD_OF.values(), key=[*METHOD_OF.values()].count)  # of the method with the most recipes
+METHOD = MODULE.rpartition(".")[2]
+SEVERAL = [name for name, module in METHOD_OF.items() if module == MODULE]
 
 
 def draw(by: str, *, always: frozenset[str] = frozenset(), whole: bool = False) -> Draw:
@@ -40,17 +44,17 @@ def test_what_a_commit_changes_is_tried_by_it_and_everything_on_demand() -> None
 
 
 def test_the_fast_tests_have_those_of_the_methods_that_they_draw() -> None:
-    made = draw("commit a", always=frozenset({"rlad-two"}))
-    assert method_of("tests/methods/exploration/rlad/test_rlad.py::test_x[1]") == "rlad" not in made.passed_over
+    made = draw("commit a", always=frozenset({SEVERAL[-1]}))
+    assert method_of(f"tests/methods/group/{METHOD}/test_{METHOD}.py::test_x[1]") == METHOD not in made.passed_over
     assert method_of("tests/test_drawn.py::test_x") == "" not in made.passed_over
     assert len(made.passed_over) > 100 and not draw("commit a", whole=True).passed_over
 
 
 def test_a_method_that_is_in_the_change_has_its_recipes_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    changes = {"diff": "assay/methods/baselines/grpo.py\nassay/methods/exploration/rlad/credit.py\n"}
+    changes = {"diff": f"assay/methods/baselines/grpo.py\nassay/methods/group/{METHOD}/credit.py\n"}
     changes["ls-files"] = "assay/methods/gates/gone.py\nassay/methods/new.py\n"
     monkeypatch.setattr("drawn._git", lambda word, *_: changes[word])
-    assert {"grpo", "rlad", "rlad-two"} <= touched() and "dapo" not in touched()
+    assert {"grpo", *SEVERAL} == touched()
 
 
 def test_without_a_repository_the_files_draw(monkeypatch: pytest.MonkeyPatch) -> None:

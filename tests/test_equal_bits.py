@@ -60,11 +60,11 @@ def test_a_tree_equals_itself_and_a_changed_constant_of_one_recipe_is_named(keep
 
 @pytest.mark.slow
 def test_a_recipe_that_went_away_or_never_was_is_named(keep: Path, tmp_path: Path) -> None:
-    gone = copy_with(tmp_path / "gone", "assay/methods/baselines/opo/__init__.py", 'name="opo"', 'name="opo-2"')
-    code, found = compare(keep, ROOT, gone, "--only", "fixed", "--recipes", "opo,opo-2,nobody")
+    gone = copy_with(tmp_path / "gone", "assay/methods/baselines/dr_grpo.py", 'name="dr-grpo"', 'name="dr-grpo-2"')
+    code, found = compare(keep, ROOT, gone, "--only", "fixed", "--recipes", "dr-grpo,dr-grpo-2,nobody")
     assert code == 1
     assert {one["recipe"]: one["came"] for one in found["comparisons"]} == {
-        "opo": "lost",
-        "opo-2": "added",
+        "dr-grpo": "lost",
+        "dr-grpo-2": "added",
         "nobody": "nowhere",
     }

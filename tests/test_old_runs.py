@@ -1,61 +1,23 @@
-"""Runs that earlier versions wrote: they open, are reported and go on, though names have changed since."""
+"""Runs that earlier versions wrote are read, though names have changed since."""
 
 from __future__ import annotations
 
-import json
-import shutil
-import tarfile
-from pathlib import Path
+import dataclasses
 
 import pytest
-from small_runs import Shell, steps_of
 
+from assay.ask import Hinted
 from assay.errors import ConfigError
+from assay.forwards import Distributions
 from assay.known import recipe
-from assay.policy import fingerprint, load_policy
-from assay.recipe import Recipe
-from assay.record import manifest
+from assay.recipe import Recipe, with_mechanisms
 from assay.run.configure import from_data, override, to_data
-
-ARCHIVE = Path(__file__).parent / "data" / "old_run.tar.xz"
-"""Four steps of spec-rl by the version whose parts lay in `augment`, `assess` and `verify`."""
-
-
-@pytest.fixture
-def old_run(tmp_path: Path) -> Path:
-    """The run. The model that it began with is not in the archive: weights of its first checkpoint stand for it."""
-    with tarfile.open(ARCHIVE) as archive:
-        archive.extractall(tmp_path, filter="data")
-    run, model = tmp_path / "assay-old" / "spec-rl", tmp_path / "assay-old" / "model"
-    shutil.copytree(run / "ckpt" / "step-00000002" / "policy", model)
-    identity = {"model": str(model), "weights": fingerprint(load_policy(model))}
-    document = json.loads((run / "run.json").read_text())
-    document["experiment"]["model"] = str(model)
-    document["identity"] |= identity
-    (run / "run.json").write_text(json.dumps(document))
-    for path in run.glob("ckpt/*/MANIFEST.json"):
-        written = json.loads(path.read_text())
-        del written["seal"]
-        written["identity_fields"] |= identity
-        written["identity"] = manifest.fingerprint(written["identity_fields"])
-        path.write_bytes(manifest.seal(written))
-    return run
-
-
-@pytest.mark.slow
-def test_a_run_of_an_earlier_version_goes_on(old_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    shell = Shell(capsys)
-    written = json.loads((old_run / "run.json").read_text())["experiment"]["recipe"]["mechanism"]
-    assert written["augment"][0]["part"] == "speculate" and written["assess"][0]["part"] == "distributions"
-    assert shell("report", old_run, "--json").code == 0
-    assert shell("resume", old_run, "--steps", 6, "--quiet", "--json").code == 0
-    assert steps_of(old_run) == [1, 2, 3, 4, 5, 6]
-    memory = json.loads((old_run / "ckpt" / "step-00000006" / "memory.json").read_text())
-    assert memory["stores"]["pass-rates"] == {"countdown/3": [0, 6 * 4]}  # four answers a step, the old steps included
 
 
 def test_earlier_names_of_fields_are_read_from_documents() -> None:
-    now = recipe("spec-rl")
+    now = with_mechanisms(
+        recipe("grpo"), lambda one: dataclasses.replace(one, ask=(Hinted(),), forwards=(Distributions(),))
+    )
     data = to_data(now)
     mechanism = data["mechanism"]
     mechanism["augment"], mechanism["assess"] = mechanism.pop("ask"), mechanism.pop("forwards")
@@ -64,4 +26,4 @@ def test_earlier_names_of_fields_are_read_from_documents() -> None:
 
 def test_earlier_names_are_told_on_the_command_line() -> None:
     with pytest.raises(ConfigError, match="'assess' is now called 'forwards'"):
-        override(recipe("spec-rl"), "mechanism.assess", "none")
+        override(recipe("grpo"), "mechanism.assess", "none")

@@ -7,7 +7,7 @@ from assay.cli.problems import TASKS
 from assay.cli.verify import REWARD
 
 ARGUMENTS: list[Argument] = [
-    (("model",), {"metavar": "RUN", "help": "a run that trained a model beside the policy, such as one of rstar-math"}),
+    (("model",), {"metavar": "RUN", "help": "a run that trained a model with a value head beside the policy"}),
     *TASKS,
     *REWARD,
     TRUST_ADDRESSES,

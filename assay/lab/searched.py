@@ -16,6 +16,7 @@ from assay.ask.first_steps import first_steps
 from assay.collect import AtEnd, Collector, Judge, StepSearch, Verify
 from assay.collect.steps import by_group
 from assay.errors import ConfigError, StorageError, UsageError
+from assay.known import RECIPES
 from assay.lab.sample import asked_with, check_sampling, exam, how_many
 from assay.memory import Memory
 from assay.part import bind
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from assay.policy import Policy
 
 MICRO_TOKENS = 2048
+GUIDE = "preference-model"
 Score = Callable[[Sequence[Episode]], Sequence[float]]
 
 
@@ -51,9 +53,14 @@ def opened(model: str, beside: str, *, trust_addresses: bool = False) -> tuple[P
     if beside not in valued:
         raise ConfigError(
             f"the run {model} has no model '{beside}' with a value head; it has {', '.join(valued) or 'none'}. Name "
-            "one with --guide, or train a recipe that has one: `assay train rstar-math`."
+            f"one with --guide, or train a recipe that has one: {', '.join(training(beside)) or 'there is none'}."
         )
     return _restored(run)
+
+
+def training(beside: str) -> list[str]:
+    """The recipes that train a model of this name with a value head."""
+    return [name for name, recipe in RECIPES.items() if beside in recipe.models and recipe.models[beside].valued]
 
 
 def _restored(run: Origin) -> tuple[Policy, Models]:
@@ -75,7 +82,7 @@ def search(
     model: str,
     pool: Pool,
     *,
-    guide: str = "preference-model",
+    guide: str = GUIDE,
     problems: int | None = None,
     width: int = 8,
     rollouts: int = 8,

@@ -11,6 +11,7 @@ from pathlib import Path
 from assay.errors import DataError
 from assay.part import Part, Rewarding, concerned, name_of
 from assay.recipe import Mechanism, Recipe
+from assay.reward import JudgedAlone
 from assay.source import Pool
 from assay.tasks.data import is_data
 from assay.tasks.data.rows import ANSWERS, SHOWN, Table, count_of, listed
@@ -81,8 +82,8 @@ class Readers:
             return Unjudged(
                 tuple(lines),
                 f"no answer in {where} ({listed(lines)}). {self.recipe.name} reads whether answers are right "
-                f"({names}). Name the column with --answer-column, {FUNCTION}, or take a recipe whose judge needs no "
-                "answer, such as judge-single.",
+                f"({names}). Name the column with --answer-column, {FUNCTION}, or let a judge rate answers, which "
+                f"needs none: --mechanism.reward {name_of(JudgedAlone)}.",
             )
         needs = {
             row.spec["row"]: [self.lacks(mechanism, row) for _, mechanism in self.stages] for row in table.problems

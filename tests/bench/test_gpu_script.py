@@ -12,6 +12,8 @@ import torch
 from small_runs import ROOT, program
 
 from assay.host.space import Room
+from assay.known import RECIPES
+from assay.run.external_needs import judged_by
 from bench import gpu, gpu_checks, gpu_profile, gpu_recipes
 
 
@@ -121,7 +123,8 @@ def test_a_row_shows_goals_and_trl_beside_ours() -> None:
 def test_recipes_are_tried_and_their_first_steps_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A recipe that asks a judge is refused, one that trains is compared with the file, and a difference fails."""
     monkeypatch.delenv("ASSAY_JUDGE_URL", raising=False)
-    line = ["--dry-run-on-cpu", "--processes", "1", "--only", "grpo", "judge-single", "--out", str(tmp_path / "found")]
+    asking = next(name for name, recipe in RECIPES.items() if judged_by(recipe))
+    line = ["--dry-run-on-cpu", "--processes", "1", "--only", "grpo", asking, "--out", str(tmp_path / "found")]
     assert gpu_recipes.main(line) == 0
     trained, refused = json.loads((tmp_path / "found.json").read_text())
     assert trained["code"] == 0 and set(trained["first"]) == set(gpu_recipes.COMPARED)

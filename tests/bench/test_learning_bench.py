@@ -64,9 +64,14 @@ def test_an_external_judges_what_a_model_learns_from(
         "evaluation.final-problems": 2,
         "evaluation.final-samples": 2,
         "machine.threads": 1,
+        "mechanism.ask": "expert",
+        "mechanism.credit.scale": "none",
+        "mechanism.objective.injected": "train",
+        "mechanism.objective.gate": "plain",
+        "mechanism.objective.ratio": "probability",
     }
     line = [part for name, value in settings.items() for part in (f"--{name}", value)]
-    reply = Shell(capsys)("train", "luffy", "--model", model, "--run", run, *line)
+    reply = Shell(capsys)("train", "grpo", "--model", model, "--run", run, *line)
     assert reply.code == 0, reply.err
     folder = RunFolder.read_only(run)
     assert sorted(folder.document["externals"]) == sorted(TASKS[task].externals)

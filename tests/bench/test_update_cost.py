@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from pathlib import Path
@@ -11,14 +12,15 @@ import pytest
 import torch
 from tiny import take_gradient
 
+from assay.curate import RankedPairs
 from assay.engine.interface import Want
 from assay.engine.torch.engine import TorchEngine
 from assay.known import RECIPES
-from assay.objective import Objective
-from assay.recipe import at_profile
+from assay.objective import HighEntropy, Objective
+from assay.recipe import Mechanism, at_profile, with_mechanisms
 from bench import update_cost, update_table
 from bench.micro_engine import engine_of
-from bench.update_batch import batch_of, cases, rows_of
+from bench.update_batch import Case, batch_of, cases, rows_of
 
 TOY = update_cost.MODELS["S0"]
 CASES = {case.name: case for case in cases()}
@@ -42,9 +44,14 @@ def _objectives(name: str) -> set[Objective]:
     return {mechanism.rule(role).objective for mechanism in recipe.mechanisms for role in recipe.roles}
 
 
-@pytest.mark.parametrize("name", ["grpo", "luffy", "dpo", "kto", "archer", "sft"])
+def _ranking(case: Case) -> bool:
+    """Whether it trains two answers of each group alone, the best and the worst by a judge's rank."""
+    return any(isinstance(part, RankedPairs) for part in case.mechanism.curate)
+
+
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if not _ranking(case)])
 def test_no_row_is_idle(name: str) -> None:
-    """Of the answers, that is: those that KTO puts beside other questions are scored and not trained."""
+    """Of the answers, that is: those that stand beside other questions are scored and not trained."""
     engine = engine_of(TOY, "torch", "fp32")
     batch = batch_of(engine, rows_of(engine, TOY, CASES[name]), CASES[name], vocab=TOY.vocab)
     answers = TOY.prompts * TOY.samples
@@ -53,12 +60,20 @@ def test_no_row_is_idle(name: str) -> None:
     assert batch.mask[: answers * TOY.answer].all()
 
 
+def _at_forks(mechanism: Mechanism) -> Mechanism:
+    """That trains the tokens of the highest entropy of the step alone."""
+    objective = dataclasses.replace(mechanism.objective, keep=(HighEntropy(share=0.2, by="step"),))
+    return dataclasses.replace(mechanism, objective=objective)
+
+
 @pytest.mark.slow
 def test_passes_are_counted_and_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(update_table, "MAIN", "S0")
-    names = ["reinforce", "kl-reference", "ppo", "fork-mask"]
+    forking = with_mechanisms(RECIPES["dapo"], _at_forks)
+    monkeypatch.setitem(RECIPES, "forking", dataclasses.replace(forking, name="forking"))
+    names = ["reinforce", "grpo", "ppo", "forking"]
     command = ["--shape", "S0", "--engines", "torch", "--pairs", "2", "--repeats", "1", "--out", str(tmp_path)]
     update_cost.main([*command, "--recipes", *names])
     (path,) = tmp_path.glob("update_cost--*.json")
@@ -73,9 +88,9 @@ def test_passes_are_counted_and_written(
     several = {name: at_profile(RECIPES[name], "laptop")[0].scale.num_updates > 1 for name in names}
     epochs = at_profile(RECIPES["ppo"], "laptop")[0].scale.num_epochs
     assert passes("reinforce") == (several["reinforce"], 0, 0)
-    assert passes("kl-reference") == (several["kl-reference"] + 1, 0, 0)
+    assert passes("grpo") == (several["grpo"] + 1, 0, 0)  # the reference
     assert passes("ppo") == (several["ppo"] + 1, epochs, 0)  # the critic's values, and what it learns
-    assert passes("fork-mask") == (several["fork-mask"], 0, 1)
+    assert passes("forking") == (several["forking"], 0, 1)
 
     table = (tmp_path / "update_cost.md").read_text()
     assert re.search(r"of scope `row` \d of 3 within 1.10.*of scope `step` \d of 1 within 1.10", table)

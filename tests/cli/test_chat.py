@@ -16,6 +16,7 @@ from pathlib import Path
 
 import gguf_files
 import pytest
+from of_methods import named
 from seeing import seeing_policy
 from small_runs import ROOT, Reply, Shell, make_model, train_line
 
@@ -192,10 +193,13 @@ def test_a_gguf_file_and_a_model_that_sees_talk(shell: Shell, tmp_path: Path) ->
 
 
 @pytest.mark.slow
-def test_the_policy_of_a_run_speaks_with_the_settings_of_the_run(shell: Shell, model: Path, tmp_path: Path) -> None:
-    """Also of a recipe with several roles."""
+@pytest.mark.parametrize("recipe", ["grpo", *sorted(named("CHATS"))])
+def test_the_policy_of_a_run_speaks_with_the_settings_of_the_run(
+    recipe: str, shell: Shell, model: Path, tmp_path: Path
+) -> None:
+    """Also of a recipe with several stages."""
     run = tmp_path / "run"
-    assert shell(*train_line(model, run, "--system", "Think.", "--quiet", recipe="cure")).code == 0
+    assert shell(*train_line(model, run, "--system", "Think.", "--quiet", recipe=recipe)).code == 0
     own, same, plain = (
         documents(chat(shell, "1+1\n1\n2\n3\n", run, *more, "--json"))
         for more in ((), ("--system", "Think."), ("--system", ""))

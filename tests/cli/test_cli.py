@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 import torch_free
+from of_methods import said
+from posing import POSING
 from small_runs import ROOT, SIZES, Reply, Shell, make_model, program, sizes, train_line
 
 import assay.lab.demo
@@ -100,14 +102,6 @@ WRONG: dict[str, tuple[int, str, str]] = {  # line: exit code, what the message 
     "train dapo --steps -5": (78, "scale.num_steps must be at least 1", "not -5"),
     "train grpo --scale.group-size 1": (78, "a group of one", "reinforce"),
     "train gspo --mechanism.objective.aggregate token-mean": (78, "SequenceRatio is one ratio", "sequence-mean"),
-    "train gmpo --mechanism.objective.aggregate fixed-length": (
-        78,
-        "Geometric is one ratio",
-        "a ratio of single tokens",
-    ),
-    "train pacs --mechanism.objective.gate shaped": (78, "a loss of its own", "set whole to none"),
-    "train tis --mechanism.objective.anchor sampler": (78, "the same gap again", "anchor to old"),
-    "train passk --mechanism.credit.k 9": (78, "cannot be drawn from 8", "credit.k to less"),
     "train grpo --scale.group-size 2.5": (78, "expected int", "'2.5'"),
     "train grpo --scale.max-new 0": (78, "scale.max_new must be at least 1", "not 0"),
     "train grpo --scale.learning-rate -1": (78, "scale.learning_rate must be a positive number", "-1"),
@@ -125,6 +119,7 @@ WRONG: dict[str, tuple[int, str, str]] = {  # line: exit code, what the message 
     "train grpo --evaluation.temperature nan": (78, "evaluation.temperature must be 0", "nan"),
     "train grpo --scale.group-size.x 3": (78, "'x' does not exist", "single value"),
     "train dapo --mechanism.expand.7 refill": (78, "no item '7'", "there are 1"),
+    **said("REFUSED"),
 }
 
 
@@ -302,9 +297,10 @@ def test_a_dry_run_prints_the_resolved_run_and_writes_nothing(shell: Shell, tmp_
 
 
 def test_a_recipe_is_trained_on_the_first_of_its_tasks_where_none_is_named(shell: Shell) -> None:
-    document = good(shell("train", "r-zero", "--dry-run", "--json"))
-    assert [share["task"] for share in document["pool"]["shares"]] == ["dsl-deduction"]
-    assert good(shell("show", "r-zero", "--json"))["tasks"][0] == "dsl-deduction"
+    for name in POSING:
+        document = good(shell("train", name, "--dry-run", "--json"))
+        assert [share["task"] for share in document["pool"]["shares"]] == ["dsl-deduction"]
+        assert good(shell("show", name, "--json"))["tasks"][0] == "dsl-deduction"
     assert good(shell("train", "grpo", "--dry-run", "--json"))["pool"]["shares"][0]["levels"] == [3, 4]
 
 

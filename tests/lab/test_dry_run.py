@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 from data_files import jsonl, sums
+from of_methods import named
+from posing import POSING
 from small_runs import ROOT, Shell, make_model, train_line
 
 from assay.lab.dry_run import MOST, WIDTH
@@ -35,7 +37,7 @@ def lines_of(shell: Shell, *arguments: object) -> list[str]:
 @pytest.mark.parametrize("profile", ["auto", "paper", pytest.param("one-gpu", marks=pytest.mark.slow)])
 def test_a_recipe_fits_a_screen(profile: str, shell: Shell, drawn_recipes: tuple[str, ...]) -> None:
     for name in drawn_recipes:
-        task = "dsl-deduction:1" if name in ("azr", "r-zero", "sqlm", "serl") else "countdown:3"
+        task = "dsl-deduction:1" if name in POSING else "countdown:3"
         lines_of(shell, name, "--task", task, "--model", "a/b", "--profile", profile)
 
 
@@ -112,11 +114,8 @@ def test_the_dry_run_is_the_run(shell: Shell, model: Path, tmp_path: Path) -> No
 
 # --- solutions ----------------------------------------------------------------------------------------------
 
-LEARN_FROM_SOLUTIONS = ("sft", "dft", "ift", "luffy", "rl-plus", "srft", "prefix-rft", "relift", "bread", "questa")
-LEARN_FROM_SOLUTIONS += ("r3", "r3-staged", "guide", "ampo", "seele", "hpt", "rlad")
 
-
-@pytest.mark.parametrize("name", LEARN_FROM_SOLUTIONS)
+@pytest.mark.parametrize("name", ["sft", *sorted(named("TAUGHT"))])
 def test_rows_without_solutions_are_refused_before_a_model_is_loaded(
     name: str, shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -142,7 +141,8 @@ def test_some_rows_without_a_solution(shell: Shell, tmp_path: Path) -> None:
         reply.code == 64
         and "1 of 60 rows of rows have none: the column 'solution' is empty there (line 5)" in reply.err
     )
-    assert shell("train", "guide", "--model", "a/b", "--data", path, "--dry-run").code == 0
+    for name in named("HINTED"):
+        assert shell("train", name, "--model", "a/b", "--data", path, "--dry-run").code == 0, name
     assert shell("train", "grpo", "--model", "a/b", "--data", path, "--dry-run").code == 0
 
 
@@ -155,7 +155,7 @@ def test_a_judge_that_the_run_will_ask_is_named_with_where_it_answers(
 ) -> None:
     for name in ("ASSAY_JUDGE_URL", "ASSAY_JUDGE_MODEL"):
         monkeypatch.delenv(name, raising=False)
-    asked = ("judge-prompts", "--task", "countdown:3", "--model", model)
+    asked = ("grpo", "--mechanism.reward", "judge-pairs", "--task", "countdown:3", "--model", model)
     unknown = "and a judge (judge-pairs), not known yet: set ASSAY_JUDGE_URL and ASSAY_JUDGE_MODEL"
     assert any(unknown in line for line in lines_of(shell, *asked))
     monkeypatch.setenv("ASSAY_JUDGE_URL", "http://127.0.0.1:8000/v1")

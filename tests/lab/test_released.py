@@ -7,6 +7,7 @@ import inspect
 
 import pytest
 import torch
+from of_methods import said
 
 from assay.errors import ConfigError
 from assay.known import RECIPES, SLOTS
@@ -18,7 +19,7 @@ from assay.part import Gate, bind
 
 READ = [name for name in RECIPES if released(name)]
 GRPO = RECIPES["grpo"]
-SEEING_ROWS = {"geometric": True, "focal": False, "by-entropy": False, "clip-likeliest": False, "shaped-by": False}
+SEEING_ROWS = said("SEEING_ROWS")
 
 
 def of(name: str) -> Released:
@@ -114,7 +115,7 @@ def test_gates_that_act_off_policy_alone_are_those_that_are_one_on_policy_and_no
     gate = SLOTS["gate"][name]()
     assert isinstance(gate, Gate)
     if "view" in inspect.signature(type(gate).does).parameters:
-        assert gate.off_policy == SEEING_ROWS[name]
+        assert gate.off_policy == SEEING_ROWS[f"gate:{name}"]
         return
     advantage = torch.tensor([1.0, -1.0, 1.0, -1.0])
     near = bind(gate)(torch.ones(4), advantage)

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from of_methods import named
+from posing import POSING
 from small_runs import Shell
 from studies import SMALL, TASK, study_of
 
@@ -23,6 +25,7 @@ from assay.lab.study.queue import outlook
 from assay.reward import SoftOverlong
 from assay.run.bases import BASES
 from assay.run.configure import differing, to_data
+from assay.run.external_needs import judged_by
 from assay.scoring.inference import effect_of_seeds
 from assay.scoring.intervals import Needed
 
@@ -69,7 +72,7 @@ def test_what_belongs_to_a_method_may_differ() -> None:
         ({"seeds": (0, 0, 1)}, "different ones"),
         ({"seeds": (0, TRIAL_SEED)}, "that of the trials"),
         ({"trials": (1.0, 0.0)}, "positive factors"),
-        ({"expected": (Expected("policy/entropy", "nsr", "gropo", "up"),)}, "gropo"),
+        ({"expected": (Expected("policy/entropy", "rloo", "gropo", "up"),)}, "gropo"),
     ],
 )
 def test_plans_that_can_say_nothing_are_refused(changes: dict[str, Any], message: str) -> None:
@@ -92,7 +95,7 @@ def test_the_key_of_a_run_says_what_was_asked_of_it() -> None:
     study, run = study_of(), Run("grpo", TASK, 0)
     key = study.key(run, 2)
     assert key == study_of().key(run, 2) == study.key(dataclasses.replace(run), 2)
-    assert len({key, study.key(run, 3), study.key(Run("grpo", TASK, 1), 2), study.key(Run("nsr", TASK, 0), 2)}) == 4
+    assert len({key, study.key(run, 3), study.key(Run("grpo", TASK, 1), 2), study.key(Run("rloo", TASK, 0), 2)}) == 4
     assert study_of(settings={**SMALL, "machine.threads": "1"}).key(run, 2) == key
     assert study_of(settings={**SMALL, "scale.learning-rate": "1e-5"}).key(run, 2) != key
     assert study.key(dataclasses.replace(run, rate=2.0), 2) != key
@@ -170,13 +173,13 @@ def test_a_study_of_a_pretrained_model_is_asked_in_its_words_with_the_exams_of_i
     monkeypatch.setattr(plan, "wording_for", lambda model: "natural" if model == "read" else "compact")
     monkeypatch.setattr(plan, "choose_profile", lambda model: ("processor", "of this size"))
     file = tmp_path / "small.toml"
-    file.write_text('recipes = ["grpo", "nsr"]\ntasks = ["words:1"]\nmodel = "read"\n')
+    file.write_text('recipes = ["grpo", "rloo"]\ntasks = ["words:1"]\nmodel = "read"\n')
     monkeypatch.setattr(files, "check", lambda study: None)  # there is no such model
     study = read(file)
     assert (study.profile, study.tasks["words:1"].wording) == ("processor", "natural")
-    file.write_text('recipes = ["grpo", "nsr"]\ntasks = ["countdown:3"]\n')
+    file.write_text('recipes = ["grpo", "rloo"]\ntasks = ["countdown:3"]\n')
     assert (read(file).profile, read(file).tasks["countdown:3"].wording) == ("laptop", "compact")
-    arms = {"grpo": Arm("grpo"), "nsr": Arm("nsr")}
+    arms = {"grpo": Arm("grpo"), "rloo": Arm("rloo")}
     exams = {
         profile: study_of(arms=arms, profile=profile, settings={}).experiment(Run("grpo", TASK, 0), 2).evaluation
         for profile in ("laptop", "processor")
@@ -187,12 +190,12 @@ def test_a_study_of_a_pretrained_model_is_asked_in_its_words_with_the_exams_of_i
 @pytest.mark.parametrize("seeds", ["0", '"2"', "true", "1.5"])
 def test_the_seeds_of_an_arm_are_a_number(seeds: str, tmp_path: Path) -> None:
     file = tmp_path / "small.toml"
-    file.write_text(f'tasks = ["countdown:3"]\n[arms.grpo]\n[arms.nsr]\nseeds = {seeds}\n')
-    with pytest.raises(DataError, match="the arm nsr is run with the first N seeds, seeds = N, and not with"):
+    file.write_text(f'tasks = ["countdown:3"]\n[arms.grpo]\n[arms.rloo]\nseeds = {seeds}\n')
+    with pytest.raises(DataError, match="the arm rloo is run with the first N seeds, seeds = N, and not with"):
         read(file)
-    file.write_text('tasks = ["countdown:3"]\nseeds = 4\n[arms.grpo]\n[arms.nsr]\nseeds = 2\n')
-    assert read(file).arms["nsr"].seeds == 2
-    assert "2 methods x 1 tasks x 4 seeds, nsr with 2 of them = 6 runs" in outlook(read(file), tmp_path).lines()[0]
+    file.write_text('tasks = ["countdown:3"]\nseeds = 4\n[arms.grpo]\n[arms.rloo]\nseeds = 2\n')
+    assert read(file).arms["rloo"].seeds == 2
+    assert "2 methods x 1 tasks x 4 seeds, rloo with 2 of them = 6 runs" in outlook(read(file), tmp_path).lines()[0]
 
 
 def test_a_study_in_a_file_says_what_it_expects_and_may_use_files_of_its_own(tmp_path: Path) -> None:
@@ -234,8 +237,10 @@ def test_all_recipes_that_a_task_can_serve_and_the_reasons_of_the_others(tmp_pat
     assert {"grpo", "dapo", "sft"} <= set(study.arms)
     assert set(study.arms) | set(study.left_out) == set(RECIPES) and not set(study.arms) & set(study.left_out)
     assert all(len(reason) > 20 for reason in study.left_out.values()) and study.left_out
-    assert "judge outside of the run" in study.left_out["judge-prompts"] and "posed" in study.left_out["r-zero"]
-    assert "rubric-anchors-role" in study.arms, "its judge is a role of the run"
+    served = [name for name, recipe in RECIPES.items() if judged_by(recipe)]
+    assert all("judge outside of the run" in study.left_out[name] for name in served)
+    assert all("posed" in study.left_out[name] for name in POSING)
+    assert named("OWN_JUDGE") <= set(study.arms), "the judge is a role of the run"
 
 
 # The command

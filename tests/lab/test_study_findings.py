@@ -157,19 +157,19 @@ def test_a_report_says_whose_learning_rates_the_arms_have() -> None:
 )
 def test_a_run_collapses_where_it_stays_below_half_of_its_best(scores: list[float], step: int | None) -> None:
     curve = tuple((10 * i, 100.0 * i, score) for i, score in enumerate(scores))
-    assert result_of("srt", 0, np.array([1]), curve=curve).collapsed == step
+    assert result_of("rloo", 0, np.array([1]), curve=curve).collapsed == step
 
 
 def test_a_report_says_which_arms_collapsed_and_when() -> None:
-    found = findings_of({"grpo": [0, 0], "srt": [1, 1]})
+    found = findings_of({"grpo": [0, 0], "rloo": [1, 1]})
     assert "ollapsed" not in markdown.text(found, "x"), "no run was examined while it trained"
     steady, falls = ((0, 0.0, 0.2), (5, 1.0, 0.3), (9, 2.0, 0.4)), ((0, 0.0, 0.2), (5, 1.0, 0.05), (9, 2.0, 0.0))
     results = {run: dataclasses.replace(result, curve=steady) for run, result in found.results.items()}
     calm = analysis.analyse(found.study, results)
     assert "No run collapsed (held-out pass@1 stays below half of its best)." in markdown.text(calm, "x")
-    results[Run("srt", TASK, 1)] = dataclasses.replace(results[Run("srt", TASK, 1)], curve=falls)
+    results[Run("rloo", TASK, 1)] = dataclasses.replace(results[Run("rloo", TASK, 1)], curve=falls)
     told = analysis.analyse(found.study, results)
-    sentence = "Collapsed (held-out pass@1 stays below half of its best): srt in 1 of 2 seeds, by step 5."
+    sentence = "Collapsed (held-out pass@1 stays below half of its best): rloo in 1 of 2 seeds, by step 5."
     assert sentence in markdown.text(told, "x") and sentence in page.page(told, "x")
     assert analysis.as_json(told)["cells"][1]["collapsed"] == {0: None, 1: 5}
 

@@ -47,7 +47,7 @@ def test_a_study_runs_what_is_missing_and_goes_on_from_its_results_alone(
     results = queue.fill(study, folder)
     told = capsys.readouterr().err
     assert "1 of 10  grpo on countdown:3, pilot" in told and "10 of 10  " in told
-    assert {(run.arm, run.seed) for run in results} == {("grpo", 0), ("grpo", 1), ("nsr", 0), ("nsr", 1)}
+    assert {(run.arm, run.seed) for run in results} == {("grpo", 0), ("grpo", 1), ("rloo", 0), ("rloo", 1)}
     for result in results.values():
         assert result.after is not None and result.before is not None and result.tokens > 0
         pilot = Result.read(folder / "results" / "countdown-3" / result.arm / "pilot.json")
@@ -61,7 +61,7 @@ def test_a_study_runs_what_is_missing_and_goes_on_from_its_results_alone(
     monkeypatch.setattr(session, "start", lambda *_, **__: pytest.fail("a finished run was run again"))
     assert core_of(queue.fill(study, moved)) == core_of(results)
     assert queue.outlook(study, moved).document()["done"] == 4
-    one = folder / "results" / "countdown-3" / "nsr" / "seed-1.json"
+    one = folder / "results" / "countdown-3" / "rloo" / "seed-1.json"
     one.write_text("{}")
     with pytest.raises(DataError, match="remove the file"):
         Result.read(one)
@@ -161,7 +161,7 @@ def test_what_other_code_ran_is_trained_anew_if_that_is_asked(
 
 @pytest.mark.slow
 def test_a_kill_in_the_middle_repeats_nothing_and_loses_nothing(model: Path, tmp_path: Path) -> None:
-    line = ["-m", "assay", "compare", "grpo", "nsr", "--model", str(model), "--task", TASK, "--seeds", "2"]
+    line = ["-m", "assay", "compare", "grpo", "rloo", "--model", str(model), "--task", TASK, "--seeds", "2"]
     line += ["--budget", "steps=4", *(part for name, value in SIZES.items() for part in (f"--{name}", str(value)))]
     whole = program([*line, "--into", str(tmp_path / "whole"), "--json"])
     assert whole.returncode == 0, whole.stderr
@@ -205,12 +205,12 @@ def test_a_run_that_another_process_has_begun_is_left_to_it_and_done_here_if_it_
 
         assert len(queue.fill(study, folder, tell=tell)) == 4
     assert f"waiting for a run of another process: {lock.with_suffix('')}" in told
-    assert done == ["nsr/seed-0", "grpo/seed-1", "nsr/seed-1", "grpo/seed-0"]
+    assert done == ["rloo/seed-0", "grpo/seed-1", "rloo/seed-1", "grpo/seed-0"]
 
 
 @pytest.mark.slow
 def test_two_processes_share_a_study_and_each_run_is_done_once(model: Path, tmp_path: Path) -> None:
-    line = ["-m", "assay", "compare", "grpo", "nsr", "--model", str(model), "--task", TASK, "--seeds", "3"]
+    line = ["-m", "assay", "compare", "grpo", "rloo", "--model", str(model), "--task", TASK, "--seeds", "3"]
     line += ["--budget", "steps=3", *(part for name, value in SIZES.items() for part in (f"--{name}", str(value)))]
     line += ["--into", str(tmp_path / "shared"), "--json"]
     with ThreadPoolExecutor() as pool:
@@ -239,4 +239,4 @@ def test_an_arm_that_cannot_run_keeps_no_other_from_running(
     ) as error:
         queue.fill(study_of(model), tmp_path / "study")
     assert error.value.exit_code == DataError.exit_code
-    assert {run.arm for run in queue.stored(study_of(model), tmp_path / "study")} == {"nsr"}
+    assert {run.arm for run in queue.stored(study_of(model), tmp_path / "study")} == {"rloo"}

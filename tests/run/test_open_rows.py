@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import inspect
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 from data_files import jsonl, table_of
+from of_methods import named, said
 from small_runs import Shell
 from tiny import episode
 
@@ -18,6 +20,7 @@ from assay.errors import DataError, UsageError
 from assay.known import PARTS, RECIPES
 from assay.memory import Memory
 from assay.part import Part, Rewarding, bind, concerned, name_of
+from assay.recipe import Recipe, with_mechanisms
 from assay.reward import (
     Cascade,
     JudgedAlone,
@@ -27,7 +30,6 @@ from assay.reward import (
     OfTasks,
     Outcome,
     Product,
-    Scored,
     SoftOverlong,
 )
 from assay.run.open_rows import Readers, require_judged
@@ -35,7 +37,6 @@ from assay.run.own_rewards import scored_by
 from assay.source import Pool, Share
 from assay.tasks.data.task import data
 from assay.types import Episode, Problem, Reward, Verdict, changed
-from assay.verifiers.instructions import CHECKS
 
 ROW = Problem(
     "data:x", "Say hello.", {"row": 1, "gold": None, "columns": {}}, "x", provenance="data", wording="natural"
@@ -52,16 +53,13 @@ def row(**columns: Any) -> Problem:
 
 VERDICTS = [None, Verdict.ok("a"), Verdict.fail("wrong", answer="a"), Verdict.fail("format"), Verdict.fail("empty")]
 ELSEWHERE = {
-    "certainty": "entropies of a model",
-    "close-length": "a tokenizer",
-    "continues": "a tokenizer",
-    "learnt-score": "a model",
-    "learnt-steps": "a model",
-    "reference-probability": "a model",
-    "min-form": "another reward's steps",
-    "steady": "a model",
+    "reward:certainty": "entropies of a model",
+    "reward:learnt-score": "a model",
+    "reward:learnt-steps": "a model",
+    **said("ELSEWHERE"),
 }
 """Rewards that need more than answers, and what."""
+ANSWERS_ALONE = sorted(PARTS[Rewarding].keys() - {place.removeprefix("reward:") for place in ELSEWHERE})
 
 
 def answers(verdict: Verdict | None, problem: Problem = ROW) -> list[Episode]:
@@ -80,7 +78,11 @@ def worths(part: Rewarding, verdict: Verdict | None) -> list[Any]:
     return [None if one is None else (one.value, one.invalid) for one in found]
 
 
-@pytest.mark.parametrize("name", sorted(PARTS[Rewarding].keys() - ELSEWHERE.keys()))
+def test_what_needs_more_is_a_reward() -> None:
+    assert {f"reward:{name}" for name in PARTS[Rewarding]} >= ELSEWHERE.keys()
+
+
+@pytest.mark.parametrize("name", ANSWERS_ALONE)
 def test_a_reward_that_says_it_reads_no_verdict_does_not(name: str) -> None:
     part = PARTS[Rewarding][name]()
     assert isinstance(part, Rewarding)
@@ -91,16 +93,17 @@ def test_a_reward_that_says_it_reads_no_verdict_does_not(name: str) -> None:
 
 
 REASONS = {
-    "admit-posed": "verdicts on answers to problems that the policy posed",
-    "agreement": "metrics alone; answers without a verdict do not count",
-    "kept-rules": "the verdict of a task; of a row of data its own rules",
-    "grounded": "the verdict on a judgement",
-    "judge-pairs": "an error of ours alone",
-    "judge-reference": "an error of ours alone",
-    "judge-single": "an error of ours alone",
-    "reward-model": "an error of ours alone",
-    "scored": "what reward functions said",
-    "valid-steps": "steps that a task judges, which rows of data are not",
+    "remember:admit-posed": "verdicts on answers to problems that the policy posed",
+    "forwards:agreement": "metrics alone; answers without a verdict do not count",
+    "reward:kept-rules": "the verdict of a task; of a row of data its own rules",
+    "reward:grounded": "the verdict on a judgement",
+    "reward:judge-pairs": "an error of ours alone",
+    "reward:judge-reference": "an error of ours alone",
+    "reward:judge-single": "an error of ours alone",
+    "forwards:reward-model": "an error of ours alone",
+    "reward:scored": "what reward functions said",
+    "reward:valid-steps": "steps that a task judges, which rows of data are not",
+    **said("WITHOUT_VERDICT"),
 }
 """Parts whose functions look at verdicts and that work without one, and what they look at there."""
 
@@ -124,32 +127,19 @@ def looks(part: type[Part]) -> bool:
 
 def test_every_part_that_looks_at_verdicts_says_so() -> None:
     """`reads_verdict` of its own, `needs_verdict`, or a reason why the part works without one."""
-    every = {name_of(part): part for parts in PARTS.values() for part in parts.values()}
+    every = {f"{kind.slots[0]}:{name}": part for kind, parts in PARTS.items() for name, part in parts.items()}
     silent = {n for n, p in every.items() if looks(p) and not p.needs_verdict and "reads_verdict" not in vars(p)}
     assert silent == set(REASONS)
 
 
 def test_which_recipes_train_on_open_rows() -> None:
-    """Written down by hand: all others name a part that reads verdicts, or need worked solutions."""
+    """Each method says by hand which of its own do: all others name a part that reads verdicts, or need worked
+    solutions.
+    """
     without = {
         name for name, recipe in RECIPES.items() if not Readers(recipe).verdict(ROW) and recipe.solutions != "all"
     }
-    judges = {"judge-prompts", "judge-single", "rubric-reward", "rubric-whole", "rubric-anchors", "rgr-grpo"}
-    judges |= {"rgr-grpo-printed", "verif"}
-    unlabelled = {"ttrl", "srt", "srt-easy", "ettrl", "empo", "empo-log", "serl", "covo", "co-reward", "rlif", "em-rl"}
-    unlabelled |= {
-        "em-rl-token",
-        "em-ft",
-        "rent",
-        "rlsc",
-        "one-shot-em",
-        "r-zero",
-        "sqlm",
-        "rlccf",
-        "co-reward-teacher",
-    }
-    unlabelled |= {"spurious-random", "spurious-format", "spurious-majority", "rpt"}
-    assert without == judges | unlabelled
+    assert without == named("OPEN")
 
 
 def test_what_is_asked_of_a_row_depends_on_the_row_and_on_the_part() -> None:
@@ -169,46 +159,43 @@ def test_what_is_asked_of_a_row_depends_on_the_row_and_on_the_part() -> None:
 # What is refused
 
 
-def refusal(path: Path, recipe: str, *, scored: bool = False) -> str:
+def judged_by(*rewards: Rewarding) -> Recipe:
+    """GRPO with these rewards alone."""
+    return with_mechanisms(RECIPES["grpo"], lambda mechanism: dataclasses.replace(mechanism, reward=rewards))
+
+
+def refusal(path: Path, recipe: Recipe, *, scored: bool = False) -> str:
     with pytest.raises(DataError) as caught:
-        require_judged(RECIPES[recipe], Pool((Share(data(path).name),)), scored=scored)
+        require_judged(recipe, Pool((Share(data(path).name),)), scored=scored)
     return str(caught.value)
 
 
 def test_a_row_that_nothing_judges_is_refused_with_what_would(tmp_path: Path) -> None:
-    rows = [{"prompt": "a", "soft": ["kind"]}, {"prompt": "b"}, {"prompt": "c", "rules": [], "soft": None}]
+    rows = [{"prompt": "a", "rules": [["lowercase"]]}, {"prompt": "b"}, {"prompt": "c", "rules": None}]
     path = jsonl(tmp_path / "rows.jsonl", rows)
-    said = refusal(path, "verif")
-    assert said.startswith("2 rows of rows.jsonl cannot be judged: nothing in verif does (lines 2, 3). What would: ")
-    assert "the column 'rules' or the column 'soft'; or say what an answer earns with --reward" in said
-    assert "grpo reads whether answers are right (outcome)" in refusal(path, "grpo")
+    said = refusal(path, judged_by(Product(of=(KeptRules(), SoftOverlong()))))
+    assert said.startswith("2 rows of rows.jsonl cannot be judged: nothing in grpo does (lines 2, 3). What would: ")
+    assert "the column 'rules'; or say what an answer earns with --reward" in said
+    assert "grpo reads whether answers are right (outcome)" in refusal(path, RECIPES["grpo"])
     pool = Pool((Share(data(path).name),))
-    assert require_judged(RECIPES["judge-single"], pool, scored=False) == []
+    assert require_judged(judged_by(JudgedAlone()), pool, scored=False) == []
     assert require_judged(RECIPES["grpo"], pool, scored=True) == []
-    (line,) = require_judged(RECIPES["rubric-anchors"], pool, scored=False)
-    assert line.startswith("stage follow: nothing judges answers to 3 of 3 rows") and "--stages.0.share 0" in line
 
 
-@pytest.mark.parametrize(
-    ("column", "value", "recipe", "says"),
-    [
-        ("rules", [["words", "many"]], "verif", "line 1: 'rules': the rule 'words' takes a whole number"),
-        ("rules", "lowercase", "verif", "line 1: 'rules' is a list of rules, not 'lowercase'"),
-        ("rules", [["regex", ".*"]], "verif", f"begins with one of {', '.join(CHECKS)}"),
-        ("soft", "be kind", "verif", "line 1: 'soft' is a list of texts, not 'be kind'"),
-        ("rubric", [{"weight": 1}], "rubric-reward", "line 1: 'rubric' is no list of up to 40 criteria"),
-    ],
-)
+UNREADABLE = [(recipe, *case) for recipe, cases in said("UNREADABLE").items() for case in cases]
+
+
+@pytest.mark.parametrize(("recipe", "column", "value", "says"), UNREADABLE)
 def test_a_column_that_cannot_be_read_is_refused_before_a_run(
-    column: str, value: Any, recipe: str, says: str, tmp_path: Path
+    recipe: str, column: str, value: Any, says: str, tmp_path: Path
 ) -> None:
     path = jsonl(tmp_path / "rows.jsonl", [{"prompt": "a", column: value}])
     for scored in (False, True):
-        assert says in refusal(path, recipe, scored=scored)
-    assert Readers(RECIPES["judge-single"]).refused(table_of(path), scored=False) is None, "it does not read it"
+        assert says in refusal(path, RECIPES[recipe], scored=scored)
+    assert Readers(judged_by(JudgedAlone())).refused(table_of(path), scored=False) is None, "it does not read it"
 
 
-# The hard half of VerIF
+# Rules that code checks
 
 
 def kept(problem: Problem, text: str, finish: Any = "stop", verdict: Verdict | None = None) -> list[Reward | None]:
@@ -252,27 +239,14 @@ def rewards_of(name: str, *, only: bool = False) -> list[list[str]]:
     return [[name_of(part) for part in mechanism.reward] for mechanism in recipe.mechanisms]
 
 
-def test_a_function_replaces_the_outcome_and_stands_beside_all_else() -> None:
-    assert rewards_of("dapo") == [["scored", "soft-overlong"]]
-    assert rewards_of("judge-prompts") == [["scored", "judge-pairs"]]
-    assert rewards_of("verif") == [["scored", "product"]]
-    assert rewards_of("rgr-grpo") == [["scored", "judge-rubric", "soft-overlong"]]
-    assert rewards_of("rubric-anchors") == [["scored", "judge-rubric"], ["scored", "kept-rules"]]
-    assert rewards_of("rlmt") == [["scored", "learnt-score"], ["scored"]]
-    assert rewards_of("rl-tango") == [["scored", "marked-by"]] * 2
-    assert rewards_of("self-rewarding") == [["scored", "scored-by"]]
-    (mechanism,) = scored_by(RECIPES["spec-verifier"], ["/a/my.py:f"]).mechanisms
-    (summed, *_) = mechanism.reward
-    assert Scored("f") in [part for part in concerned((summed,), ROW) if isinstance(part, Scored)]
+@pytest.mark.parametrize(("name", "expected"), said("SCORED").items())
+def test_a_function_replaces_the_outcome_and_stands_beside_all_else(name: str, expected: list[list[str]]) -> None:
+    assert rewards_of(name) == expected
 
 
 def test_a_function_alone_replaces_all_rewards() -> None:
-    for name in ("dapo", "judge-prompts", "verif", "rgr-grpo", "rubric-anchors", "rl-tango"):
-        assert {tuple(rewards) for rewards in rewards_of(name, only=True)} == {("scored",)}
-    rules = scored_by(RECIPES["rl-tango"], ["/a/my.py:f"], only=True).mechanism.rules
-    assert [name_of(part) for rule in rules for part in rule.reward] == ["scored", "well-marked"]
-    posed = scored_by(RECIPES["r-zero"], ["/a/my.py:f"], only=True).mechanism.rules
-    assert posed == RECIPES["r-zero"].mechanism.rules, "a role that poses problems keeps its own"
+    for name in RECIPES:
+        assert {tuple(rewards) for rewards in rewards_of(name, only=True)} == {("scored",)}, name
 
 
 def test_both_ways_to_name_a_function_are_one_too_many(capsys: pytest.CaptureFixture[str]) -> None:
@@ -286,10 +260,11 @@ def test_both_ways_to_name_a_function_are_one_too_many(capsys: pytest.CaptureFix
 def test_the_check_of_a_file_agrees_with_training(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = [{"prompt": f"say {i}", "soft": ["kind"]} for i in range(40)]
     path, shell = jsonl(tmp_path / "rows.jsonl", [*rows, {"prompt": "say more"}]), Shell(capsys)
-    for recipe in ("grpo", "verif", "judge-single", "rubric-reward", "rubric-anchors", "ttrl", "k2-critic"):
+    expected = {"grpo": 64, **said("OPEN_FILE")}
+    for recipe, code in expected.items():
         checked = shell("data", "check", path, "--recipe", recipe, "--json")
         planned = shell("train", recipe, "--data", path, "--model", "countdown", "--dry-run", "--json")
-        assert checked.code == planned.code == (64 if recipe in ("grpo", "verif", "k2-critic") else 0), recipe
+        assert checked.code == planned.code == code, recipe
         assert checked.code == 0 or checked.err == planned.err
         assert checked.code or checked.document["judged"]["refused"]["count"] == 0
     plain = shell("data", "check", path)

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from of_methods import named
 from seeing import asked, noise, seeing_policy
 from small_runs import STEPS, Shell, came_to, copy_of, make_model, train_line
 
@@ -37,9 +38,9 @@ def line(model: Path, run: Path, *more: str, recipe: str = "grpo", name: str = "
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("recipe", ["grpo", "wemath2", "sft"])
+@pytest.mark.parametrize("recipe", ["grpo", "sft", *sorted(named("PICTURES"))])
 def test_a_stopped_run_goes_on_as_if_it_had_not_stopped(recipe: str, model: Path, shell: Shell, tmp_path: Path) -> None:
-    """Of these, `sft` imitates, and `wemath2` is in its second stage when it goes on."""
+    """Of these, `sft` imitates; others are in a later stage when they go on."""
     whole = tmp_path / "whole"
     assert shell(*line(model, whole, recipe=recipe)).code == 0
     half = copy_of(whole, tmp_path / "half")

@@ -10,28 +10,18 @@ from typing import Any
 import numpy as np
 import pytest
 from small_runs import Shell, came_to, make_model, sizes, train_line
+from warned import POOL, experiment, told, with_lag
 
-from assay.collect import Ahead
 from assay.errors import AssayError
 from assay.known import RECIPES
+from assay.objective import Drop
+from assay.recipe import Mechanism, with_mechanisms
 from assay.run import session
 from assay.run.experiment import Experiment
 from assay.run.loading import build_models
-from assay.run.preflight import Facts, facts_of, look, probe, warnings
-from assay.source import Pool, Share
+from assay.run.preflight import facts_of, look, probe
 from assay.tasks.verdicts import verify
 from assay.types import Episode, Problem, Request, Reward, Verdict
-
-POOL = Pool((Share("countdown", (3, 4)),))
-SOUND = Facts(parameters=3_000_000, context=512, longest=40, ends={"tokenizer": frozenset({2})})
-
-
-def experiment(name: str = "grpo", profile: Any = "laptop", **settings: object) -> Experiment:
-    overrides = {f"scale.{field}": str(value) for field, value in settings.items()}
-    pool = (
-        Pool((Share("dsl-deduction", (2,)),)) if name in ("azr", "r-zero", "sqlm", "serl") else POOL
-    )  # it is for problems that can be posed
-    return session.plan(RECIPES[name], model="x/y", pool=pool, profile=profile, overrides=overrides)[0]
 
 
 def answers(rewards: list[list[float]], *, finish: str = "stop", verdict: Verdict | None = None) -> list[Episode]:
@@ -46,27 +36,23 @@ def answers(rewards: list[list[float]], *, finish: str = "stop", verdict: Verdic
     return found
 
 
-def told(made: Experiment, **facts: Any) -> str:
-    return "\n".join(warnings(made, dataclasses.replace(SOUND, **facts)))
-
-
 def test_a_sound_run_is_warned_of_nothing() -> None:
     assert told(experiment(), episodes=answers([[0, 1], [0, 0]])) == ""
 
 
-def with_lag(name: str, **machine: object) -> Experiment:
-    made = experiment(name)
-    mechanism = dataclasses.replace(made.recipe.mechanism, collect=(Ahead(lag=2),))
-    recipe = dataclasses.replace(made.recipe, mechanism=mechanism)
-    return dataclasses.replace(made, recipe=recipe, machine=dataclasses.replace(made.machine, **machine))  # type: ignore[arg-type]
+def _dropping(mechanism: Mechanism) -> Mechanism:
+    objective = dataclasses.replace(mechanism.objective, correct=(Drop(low=0.0, high=5.0, level="token"),))
+    return dataclasses.replace(mechanism, objective=objective)
 
 
-def test_old_answers_want_a_correction_and_a_lag_wants_servers() -> None:
+def test_old_answers_want_a_correction_and_a_lag_wants_servers(monkeypatch: pytest.MonkeyPatch) -> None:
     said = told(with_lag("grpo"))
     assert "answers are 2 steps old, and the objective does not correct for that" in said
     assert "the lag wins no time without servers" in said
-    assert told(with_lag("areal", samplers="2")) == "", "areal drops what it cannot correct"
-    assert "does not correct" not in told(with_lag("areal")) and "wins no time" in told(with_lag("areal"))
+    dropping = with_mechanisms(RECIPES["grpo"], _dropping)
+    monkeypatch.setitem(RECIPES, "dropping", dataclasses.replace(dropping, name="dropping"))
+    assert told(with_lag("dropping", samplers="2")) == "", "it drops what it cannot correct"
+    assert "does not correct" not in told(with_lag("dropping")) and "wins no time" in told(with_lag("dropping"))
 
 
 @pytest.mark.slow

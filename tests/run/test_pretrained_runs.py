@@ -312,8 +312,11 @@ def test_what_a_run_does_with_cut_answers(cut: str, model: str, kept: str, score
 
 
 def test_a_recipe_that_masks_by_itself_masks_once() -> None:
-    experiment, _ = session.plan(RECIPES["len-dapo"], model="countdown", pool=POOL, overrides={"cut": "masked"})
-    assert experiment.recipe.mechanism.curate.count(WholeAnswers()) == 1
+    own = {name: {} for name, recipe in RECIPES.items() if WholeAnswers() in recipe.mechanism.curate}
+    for name, settings in {"grpo": {"mechanism.curate": "whole-answers"}, **own}.items():
+        overrides = {**settings, "cut": "masked"}
+        experiment, _ = session.plan(RECIPES[name], model="countdown", pool=POOL, overrides=overrides)
+        assert experiment.recipe.mechanism.curate.count(WholeAnswers()) == 1, name
 
 
 # --- how long a run takes ----------------------------------------------------------------------------------------

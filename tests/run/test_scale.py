@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 from data_files import jsonl, sums
-from of_methods import make
+from of_methods import said
+from posing import POSING
 from small_runs import Shell, make_model, sizes
 from tiny import episode
 
@@ -25,7 +26,7 @@ from assay.run.preflight import Facts, warnings
 from assay.source import Pool, Share
 
 POOL = Pool((Share("countdown", (3, 4)),))
-POSED = {name: Pool((Share("dsl-deduction", (2,)),)) for name in ("azr", "r-zero", "sqlm", "serl")}
+POSED = {name: Pool((Share("dsl-deduction", (2,)),)) for name in POSING}
 OWN = "mechanism.reward.1.buffer"
 
 
@@ -57,14 +58,9 @@ def _scaled(value: Any, place: str) -> Iterator[tuple[str, tuple[str, bool, Any]
                 yield from _scaled(inner, here)
 
 
-BUFFERS = [("dapo", 5), ("erpo", 5), ("cure", 5), ("deepsearch", 6), ("rlep", 4)]
-
-
-@pytest.mark.parametrize(("name", "buffer"), BUFFERS)
+@pytest.mark.parametrize(("name", "buffer"), [("dapo", 5), *said("BUFFERS").items()])
 def test_short_answers_that_a_person_asks_for_are_not_all_punished(name: str, buffer: int) -> None:
-    """4096 of 20480 are a fifth, 4.8 of 24; cure's 512 of 2596 are 4.7, rlep's 512 of 3072 are 4, and deepsearch's 4096
-    of 16384 are 6.
-    """
+    """4096 of 20480 are a fifth, 4.8 of 24."""
     made, rules = planned(name, scale__max_new=24)
     parts = [part for part in made.recipe.mechanism.reward if isinstance(part, SoftOverlong)]
     assert [part.buffer for part in parts] == [buffer]
@@ -92,12 +88,9 @@ def test_what_a_person_sets_is_followed_by_nothing() -> None:
 
 
 def test_a_part_that_a_person_names_comes_at_the_scale_of_the_run() -> None:
-    """Its default is a fifth of DAPO's limit, 8 of GFPO's 24 answers; what a person says of it stays."""
-    made, rules = planned(
-        "grpo", scale__max_new=24, mechanism__reward="outcome,soft-overlong", mechanism__curate="filtered"
-    )
+    """Its default is a fifth of DAPO's limit; what a person says of it stays."""
+    made, rules = planned("grpo", scale__max_new=24, mechanism__reward="outcome,soft-overlong")
     assert made.recipe.mechanism.reward[1] == SoftOverlong(buffer=5)
-    assert made.recipe.mechanism.curate == (make("curate:filtered", keep=3),)  # of 8
     assert "SoftOverlong.buffer: 4096 -> 5 (in proportion to max_new)" in rules
     own, _ = planned("grpo", mechanism__reward="soft-overlong", **{"mechanism.reward.0.buffer": 7})
     assert own.recipe.mechanism.reward == (SoftOverlong(buffer=7),)

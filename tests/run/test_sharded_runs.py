@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from of_methods import named
 from small_runs import GRADED, Shell, came_to, make_model, steps_of, train_line
 
 from assay.engine.sharded.engine import ShardedLearner
@@ -42,7 +43,7 @@ def killing(patch: pytest.MonkeyPatch, *, at: int, times: int = 1) -> None:
     patch.setattr(ShardedLearner, "step", step)
 
 
-@pytest.mark.parametrize("recipe", ["ppo", "areal"])
+@pytest.mark.parametrize("recipe", ["ppo", *sorted(named("SHARDED"))])
 def test_a_run_that_loses_a_rank_goes_on_and_ends_with_the_bits_of_one_that_did_not(
     shell: Shell, model: Path, tmp_path: Path, recipe: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,6 +8,8 @@ from assay.objective import KL, Clip, Objective, TokenMean
 from assay.recipe import Mechanism, Recipe
 from assay.scale import Model, Scale
 
+ALIASES = {"reinforce++": "rfpp", "reinforce++baseline": "rfpp-baseline"}
+
 RFPP = Recipe(
     name="rfpp",
     title="REINFORCE++: Stabilizing Critic-Free Policy Optimization with Global Advantage Normalization",

@@ -2,3 +2,4 @@
 
 OWN_MODELS = {"forwards:implicit-process": "the model that gives rewards to tokens, and its start"}
 FREE = {"reference": "of the recipe's models"}
+HERE_AS = {"dense-token": "prime"}

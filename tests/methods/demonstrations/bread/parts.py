@@ -1,5 +1,7 @@
 """What the tests over all parts have to know of these; `tests/of_methods.py` says what it means."""
 
+TAUGHT = ("bread",)
+
 SMALL = {"expand:anchor-search": {"pieces": 3}}
 
 ALONG = {"curate:on-anchor": ("expand:anchor-search",)}

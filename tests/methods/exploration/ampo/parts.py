@@ -1,5 +1,7 @@
 """What the tests over all parts have to know of these; `tests/of_methods.py` says what it means."""
 
+TAUGHT = ("ampo",)
+
 ALONG = {"curate:make-room": ("expand:ask-teachers",)}
 
 IDLE = {"curate:make-room": {}}

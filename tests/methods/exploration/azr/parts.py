@@ -1,5 +1,7 @@
 """What the tests over all parts have to know of these; `tests/of_methods.py` says what it means."""
 
+COMPONENTS = {"azr": {"phases": ("nothing", "policy by policy gradient and proposer")}}  # the first seeds a pool
+
 ALONG = {"expand:solve-posed": ("source:pose",)}
 
 BUSY = ("expand:solve-posed",)

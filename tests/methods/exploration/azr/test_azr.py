@@ -16,7 +16,7 @@ from tiny import Letters, episode, policy, recipe_of, register, require_resumabl
 from assay.ask import Sampling
 from assay.errors import ConfigError
 from assay.known import RECIPES
-from assay.lab import explain
+from assay.lab import explain, papers
 from assay.lab.catalogue import listing
 from assay.memory import Memory
 from assay.memory.posed import admit_posed, admitted, pool_of, posed
@@ -336,3 +336,11 @@ def test_azr_says_that_its_programs_are_those_of_a_stack_machine() -> None:
     assert "stack machine" in row["summary"] and "stack machine" in explain.text(explain.explain("azr"))
     assert "stack machine" in " ".join(RECIPES["azr"].notes)
     assert "stack machine" in (ROOT / "docs" / "exploration.md").read_text()
+
+
+def test_its_paper_says_what_runs_and_what_does_not() -> None:
+    (found,) = papers.find("Absolute Zero")
+    assert found.recipes == ("azr",) and found.here == "simplified" and "Python" in found.missing
+    assert found.tasks == ("dsl-deduction", "dsl-abduction", "dsl-induction")
+    assert found.rewards == ("graded", "learnability")
+    assert found.commands == ("assay train azr --task dsl-deduction",)

@@ -1,5 +1,7 @@
 """What the tests over all parts have to know of these; `tests/of_methods.py` says what it means."""
 
+BUFFERS = {"deepsearch": 6}  # 4096 of 16384
+
 ALONG = {
     "expand:search": ("ask:first-steps", "curate:backed-up"),
     "curate:backed-up": ("ask:first-steps", "expand:search"),

@@ -7,6 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
+from fitting import CODEC
 from hypothesis import given
 from hypothesis import strategies as st
 from tiny import (
@@ -34,7 +35,7 @@ from assay.curate.band import band
 from assay.errors import ConfigError
 from assay.memory import Memory
 from assay.memory.follow import Follow
-from assay.methods.exploration.questa.partial_solution import hint, partial_solution
+from assay.methods.exploration.questa.partial_solution import PartialSolution, hint, partial_solution
 from assay.objective.improve import accumulate
 from assay.recipe import Recipe, Stage
 from assay.rng import Key
@@ -81,6 +82,13 @@ def test_a_hint_is_a_beginning_and_grows_with_its_share(level: int, seed: int, l
         short, long = (hint(problem, percent=p, unit=unit) for p in sorted((less, more)))
         assert (problem.solution or "").startswith(long) and long.startswith(short)
         assert unit == "characters" or not long or long.endswith(",")
+
+
+def test_a_hint_takes_the_room_of_its_own_problem() -> None:
+    """Between ` [` and `]`."""
+    part = PartialSolution(percent=100.0, least=1)
+    short, long = (Problem("mod-chain-7", "M7 1", {}, text, solution=text) for text in ("1", "1" * 50))
+    assert [part.grows(problem, CODEC, 20) for problem in (short, long)] == [3 + 1, 3 + 50]
 
 
 class Plain(Letters):

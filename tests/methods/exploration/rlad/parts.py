@@ -1,5 +1,11 @@
 """What the tests over all parts have to know of these; `tests/of_methods.py` says what it means."""
 
+TAUGHT = ("rlad",)
+
+FORMERLY = ("unpaid",)
+
+GROWS = {"ask:write-then-solve": [({}, " !")], "ask:teach-abstractions": [({}, " ?")]}
+
 SMALL = {"ask:abstract": {"num": 2, "bare": 2}}
 
 ALONG = {

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 import worked
+from fitting import CHAIN, CHAINS, CODEC, planned
+from fitting import policy as reader
 from hypothesis import given
 from hypothesis import strategies as st
 from tiny import (
@@ -32,6 +34,7 @@ from assay.ask import Sampling, first_requests
 from assay.ask.demonstrate import demonstrate
 from assay.engine.interface import Span
 from assay.errors import DataError
+from assay.known import RECIPES
 from assay.loop import train
 from assay.memory import Memory
 from assay.methods.exploration.rlad.abstract import (
@@ -50,6 +53,7 @@ from assay.methods.exploration.rlad.usefulness import usefulness
 from assay.models import Models
 from assay.recipe import Recipe
 from assay.rng import Key
+from assay.run.context_fit import added, check_lengths
 from assay.types import Episode, Problem, Request, Row, Stats
 
 RLAD = ("rlad", "rlad-hierarchical", "rlad-two", "rlad-joint")
@@ -262,6 +266,20 @@ def test_an_abstraction_is_never_longer_than_an_answer_may_be() -> None:
     for longest, expected in ((4, 4), (1024, 6)):
         made = abstract(requests(1), codec=Letters(), num=1, longest=longest, bare=1, bare_every=0)
         assert [r.max_new for r in made] == [expected, 6]
+
+
+@pytest.mark.parametrize(("longest", "hint"), [(5, 5), (1024, 20)])
+def test_abstractions_must_fit_before_the_question(longest: int, hint: int) -> None:
+    """` [`, the abstraction and `]` after the question; never more tokens than an answer, here 20."""
+    experiment = planned("rlad-two", CHAINS, **{"mechanism.ask.0.longest": str(longest), "scale.max-new": "20"})
+    _, plain, _ = check_lengths(planned("grpo", CHAINS, **{"scale.max-new": "20"}), reader(128))
+    assert check_lengths(experiment, reader(plain + 3 + hint + 20))[1] == plain + 3 + hint
+    with pytest.raises(DataError, match="positions"):
+        check_lengths(experiment, reader(plain + 3 + hint + 19))
+
+
+def test_what_is_written_first_lengthens_each_prompt() -> None:
+    assert added(RECIPES["rlad"], CHAIN, CODEC) == 3 + 1024
 
 
 # In the loop

@@ -41,7 +41,7 @@ from assay.methods.exploration.spec_rl.drafts import keep_drafts
 from assay.methods.exploration.spec_rl.speculate import accepted, left_over, speculate, stays
 from assay.models import Models
 from assay.policy import PolicyConfig, character_tokenizer, fresh_policy, save_policy
-from assay.recipe import Recipe
+from assay.recipe import Recipe, at_profile
 from assay.rng import Key, uniforms
 from assay.run.session import plan
 from assay.source import Pool, Share
@@ -432,3 +432,11 @@ def test_a_draft_bears_the_version_of_the_policy_that_wrote_its_end() -> None:
     row = Row(episode([segment([1], version=3), segment([2, 0], version=7)]))
     (draft,) = keep_drafts(Memory(0), rows=[row], problems=1).kept["drafts"]
     assert [(len(one), one.version) for one in draft.segments] == [(3, 7)]
+
+
+@pytest.mark.parametrize("profile", ["laptop", "one-gpu"])
+def test_drafts_are_held_for_as_many_problems_as_an_epoch_has(profile: Any) -> None:
+    made, lines = at_profile(RECIPES["spec-rl"], profile)
+    (drafts,), source = made.mechanism.remember, made.mechanism.source
+    assert drafts.problems == source.size == 6144 * made.scale.num_prompts // 1024  # type: ignore[attr-defined]
+    assert any(line.startswith("Drafts.problems: 6144 ->") for line in lines)

@@ -16,6 +16,7 @@ from tiny import ALONE, END, Letters, episode, models_for, policy, recipe_of, re
 from assay.curate.continued import CONTINUATION
 from assay.engine.local import LocalEngine
 from assay.known import RECIPES
+from assay.lab.blueprint import components
 from assay.part import bind
 from assay.recipe import Recipe
 from assay.reward.learnt import read, scores_after
@@ -107,3 +108,18 @@ def test_the_policy_learns_in_the_second_phase_alone() -> None:
     notes, _ = run(dataclasses.replace(recipe, stages=recipe.stages[1:]), beginner())
     right = [np.mean([e.right for e in step if e.request.tag != CONTINUATION]) for step in notes.episodes]
     assert np.mean(right[-5:]) > np.mean(right[:5]) + 0.2, right
+
+
+def test_no_other_recipe_has_all_of_its_components() -> None:
+    own = components(RECIPES["x1"])
+    named = {name: components(recipe).every for name, recipe in RECIPES.items() if name != "x1"}
+    without = {(where, what) for where, what in own.every if "value" not in what}  # names of models differ
+    valued = {name for name, recipe in RECIPES.items() if any(model.valued for model in recipe.models.values())}
+    assert [name for name, every in named.items() if name in valued and without <= every] == []
+
+
+def test_a_stage_without_steps_is_no_component() -> None:
+    recipe = RECIPES["x1"]
+    stages = tuple(dataclasses.replace(stage, share=0.0) for stage in recipe.stages[:2])
+    found = components(dataclasses.replace(recipe, stages=(*stages, recipe.stages[2])))
+    assert found.operators == ("generate", "branch") and found.phases == ("policy by policy gradient and value",)

@@ -14,12 +14,14 @@ from judged import NAME, POOL, Signs, answer, beginner, judgement, taught
 from learning_draws import shown
 from tiny import recipe_of, require_resumable, run
 
+from assay.known import RECIPES
 from assay.memory import Memory
 from assay.methods.judges.rl_tango.classes import by_class, count_classes
 from assay.methods.judges.rl_tango.credit import OutcomeAndSteps, outcome_and_steps, share_of_steps, steps_in
-from assay.part import bind
+from assay.part import bind, name_of
 from assay.recipe import Recipe, Stage
 from assay.reward import MarkedBy, Outcome
+from assay.run.own_rewards import scored_by
 from assay.types import Episode, Reward, Row
 
 
@@ -198,3 +200,8 @@ def test_the_verifier_learns_verdicts_from_outcomes() -> None:
         notes, _ = run(recipe, engine, pool=POOL, codec=Signs(), flipped=flipped)
         right.append(np.mean([balanced(step) for step in notes.episodes[-8:]]))
     shown("balanced verdicts, less those with the sign turned", right[0] - right[1], above=0.25)
+
+
+def test_a_function_of_the_user_alone_leaves_the_verifier_its_marks() -> None:
+    rules = scored_by(RECIPES["rl-tango"], ["/a/my.py:f"], only=True).mechanism.rules
+    assert [name_of(part) for rule in rules for part in rule.reward] == ["scored", "well-marked"]

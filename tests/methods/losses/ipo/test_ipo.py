@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 import torch
 from off_policy import Answer, world
 from preferred import paired, require_learning, require_one_stage
 from tiny import ALONE, register
 from torch import Tensor
+from trl_rows import rows
 
+from assay.credit import Constant
 from assay.errors import ConfigError
+from assay.known import recipe
 from assay.methods.losses.ipo.loss import IPO
 from assay.objective import Objective
+from bench import trl_ours
+from bench.trl_ours import Taught
+from bench.trl_preferences import Paired
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
@@ -48,3 +55,14 @@ def test_ipo_learns_from_what_a_frozen_policy_wrote(letters: None) -> None:
 
 def test_the_reference_of_ipo_is_where_the_run_began() -> None:
     require_one_stage("ipo")
+
+
+def test_the_loss_that_is_compared_with_trls(monkeypatch: pytest.MonkeyPatch) -> None:
+    logp = np.array([-1.0, -2.0, -0.5, -0.5], np.float32)
+    monkeypatch.setattr(trl_ours, "fresh", lambda folder: None)
+    monkeypatch.setattr(trl_ours, "policy_folder", lambda: "")
+    monkeypatch.setattr(trl_ours, "scores_of", lambda engine, batch: logp)
+    made = trl_ours.curated(rows([1.0, 0.0]), recipe("dpo").mechanism)
+    batch = trl_ours.packed([row.mark(ref=np.zeros(2, np.float32)) for row in made], Constant(1.0))
+    assert trl_ours.loss_of(Taught(batch, recipe("ipo").mechanism.objective)) == pytest.approx((-1 - 5) ** 2)
+    assert Paired("ipo").options(made) == {"loss_type": ["ipo"], "loss_weights": [1.0], "beta": 0.1}

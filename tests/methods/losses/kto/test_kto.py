@@ -11,13 +11,18 @@ from off_policy import SHAPES, Answer, world
 from preferred import require_learning, require_one_stage
 from tiny import ALONE, Letters, episode, models_for, phases_of, policy, recipe_of, register
 from torch import Tensor
+from trl_rows import questions
 
+from assay.curate.grouping import MISMATCHED
 from assay.engine.interface import Span
+from assay.known import recipe
 from assay.memory import Memory
 from assay.methods.losses.kto.loss import KTO
 from assay.methods.losses.kto.mismatch import mismatch
 from assay.objective import Objective
 from assay.types import Row
+from bench import trl_ours, trl_preferences
+from bench.trl_preferences import Unpaired
 
 LEVELS = (0, 1, 4, 5)  # seeds of worlds with a level of KTO below and above zero
 
@@ -112,3 +117,24 @@ def test_kto_learns_from_what_a_frozen_policy_wrote(letters: None) -> None:
 
 def test_the_reference_of_kto_is_where_the_run_began() -> None:
     require_one_stage("kto")
+
+
+@pytest.mark.parametrize("mixed", [True, False])
+def test_trls_level_is_over_the_answers_that_we_score_for_it(mixed: bool) -> None:
+    made = questions(3)
+    data = Unpaired(mixed=mixed).data(made)
+    prompts, said = ([row[name][0]["content"] for row in data] for name in ("prompt", "completion"))
+    theirs = sorted(zip(prompts, [said[-1], *said[:-1]], strict=True))
+    marked = trl_ours.curated(made, recipe("kto").mechanism)
+    ours = [row for row in marked if row.tag == MISMATCHED] if mixed else trl_preferences.rotated(made)
+    spelt = [(row.episode.training_context, row.episode.stream("ids")) for row in ours]
+    assert theirs == sorted((str(c[0]), " ".join(map(str, ids.tolist()))) for c, ids in spelt)
+    assert sum(row["label"] for row in data) == 3
+    assert all(row.tag == MISMATCHED and not row.in_denominator and not row.in_group for row in ours)
+
+
+def test_trl_is_told_what_our_right_answers_weigh() -> None:
+    made = questions(2)
+    assert Unpaired().options(made)["desirable_weight"] == pytest.approx(14 / 2)
+    assert Unpaired(balanced=False).options(made) == {"desirable_weight": 1.0, "undesirable_weight": 1.0, "beta": 0.1}
+    assert trl_preferences.odds(made) == pytest.approx(2 / 14)

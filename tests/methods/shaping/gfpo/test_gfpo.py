@@ -14,10 +14,13 @@ from paid import with_replies
 from tiny import batch_of, group_of, models_of, phases_of, policy, recipe_of, register, require_resumable, run
 
 from assay.errors import ConfigError
+from assay.known import RECIPES
 from assay.memory import Memory
 from assay.methods.shaping.gfpo.difficulty import STORE, quantile, track_difficulty
 from assay.methods.shaping.gfpo.filtered import Filtered, FilteredByDifficulty
 from assay.part import Part, bind
+from assay.run.session import plan
+from assay.source import Pool, Share
 from assay.types import Row
 
 
@@ -95,3 +98,10 @@ def test_a_stopped_run_of_gfpo_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     register(monkeypatch)
     recipe = recipe_of("gfpo-adaptive", max_new=4, num_prompts=4, group_size=4, num_steps=6, learning_rate=0.02)
     require_resumable(recipe, lambda: policy("fp32", vocab=4, init_std=0.1), after=4)
+
+
+def test_it_keeps_a_third_of_smaller_groups_too_where_a_person_names_the_part() -> None:
+    """8 of GFPO's 24 answers are 3 of the 8 that a laptop samples."""
+    pool, named = Pool((Share("countdown", (3, 4)),)), {"mechanism.curate": "filtered"}
+    made, _ = plan(RECIPES["grpo"], model="x/y", pool=pool, profile="laptop", overrides=named)
+    assert made.recipe.mechanism.curate == (Filtered(keep=3),)

@@ -15,6 +15,8 @@ from paid import earned, of_lengths, with_replies
 from tiny import END, Letters, episode
 
 from assay.ask.hints import hinted
+from assay.lab import papers
+from assay.lab.part_card import part_card
 from assay.memory import Memory
 from assay.methods.shaping.l1.adherence import Adherence
 from assay.methods.shaping.l1.budget import EXACTLY, Budget, Limit, budget_of, told
@@ -92,3 +94,18 @@ def test_a_question_that_is_written_anew_holds_no_hint_any_longer(monkeypatch: p
     assert all(request.helped for request in helped)
     again = bind(Budget(low=2, high=3), codec=Signs())(helped, memory=Memory(0))
     assert not any(request.helped for request in again)
+
+
+def test_the_card_of_the_budget_says_what_it_asks_for_and_how_it_scales() -> None:
+    found = part_card("ask", "budget")
+    asks = {row["name"] for row in found["may_ask_for"] if row["asks"]}
+    assert asks == {"codec", "memory"}
+    assert {row["paper"] for row in found["method"]} == {"2503.04697"}
+    (high,) = (row for row in found["fields"] if row["name"] == "high")
+    assert high["scales_with"] == "max_new" and high["default"] == 4000
+    (grows,) = (row for row in found["answers"] if row["name"] == "grows")
+    assert grows["own"] and grows["answer"] == "its own"
+
+
+def test_all_names_of_the_paper_mean_one() -> None:
+    assert papers.named("2503.04697") == papers.named("L1-Exact and L1-Max") == papers.named("len-l1")

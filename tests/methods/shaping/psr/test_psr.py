@@ -7,6 +7,7 @@ from credited_rows import credited
 from tiny import END, batch_of, episode, group_of, recipe_of
 
 from assay.errors import ConfigError
+from assay.lab.catalogue import card
 from assay.methods.shaping.psr.one_sided import OneSided
 from assay.methods.shaping.psr.signed import Signed
 from assay.part import bind
@@ -35,3 +36,7 @@ def test_psr_and_nsr_train_on_their_side_at_full_weight() -> None:
         batch = batch_of(recipe, kept)
         assert batch.lengths.tolist() == counted and batch.advantage.tolist() == [sign] * sum(counted)
         assert batch.counted.all()
+
+
+def test_one_name_means_its_recipes_however_it_is_spelt() -> None:
+    assert card("PSR-NSR")["recipes"] == ["psr", "nsr", "w-reinforce"]

@@ -6,11 +6,13 @@ import dataclasses
 import itertools
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import judged
 import numpy as np
 import pytest
+from data_files import jsonl
 from fake_judge import Act, blocks, endpoint, serving
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,6 +30,9 @@ from assay.reward import Anchors, FreeOf, JudgedByRubric, RubricBy, Veto
 from assay.reward.anchors import anchored
 from assay.reward.rubrics import Criterion, of_vector, rubric_of
 from assay.rng import Key
+from assay.run.open_rows import require_judged
+from assay.source import Pool, Share
+from assay.tasks.data.task import data
 from assay.types import Episode, Problem, Request, Reward
 
 SCORES = st.lists(st.floats(0, 1), min_size=1, max_size=6)
@@ -232,3 +237,10 @@ def test_the_second_stage_alone_asks_the_judge() -> None:
     first, second = RECIPES["rubric-anchors"].stages
     assert first.mechanism is not None and second.mechanism is None
     assert not any(isinstance(part, JudgedByRubric) for part in first.mechanism.reward)
+
+
+def test_rows_that_the_first_stage_cannot_judge_are_told_with_what_leaves_it_out(tmp_path: Path) -> None:
+    rows = [{"prompt": "a", "soft": ["kind"]}, {"prompt": "b"}, {"prompt": "c", "rules": [], "soft": None}]
+    pool = Pool((Share(data(jsonl(tmp_path / "rows.jsonl", rows)).name),))
+    (line,) = require_judged(RECIPES["rubric-anchors"], pool, scored=False)
+    assert line.startswith("stage follow: nothing judges answers to 3 of 3 rows") and "--stages.0.share 0" in line

@@ -10,10 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny import Letters, episode
 
+from assay.known import RECIPES
 from assay.lab.trial import small_run
 from assay.methods.shaping.spec_verifier.length import CloseLength
-from assay.part import bind
+from assay.part import bind, parts_of
 from assay.record.rollouts import read_rollouts
+from assay.reward import Scored
+from assay.run.own_rewards import scored_by
 from assay.types import Episode, Problem
 
 
@@ -49,3 +52,8 @@ def test_the_judge_is_asked_in_a_run_only_about_what_the_rule_refuses(tmp_path: 
     parts = [table[f"reward/cascade{name}"] for name in ("", "/outcome", "/judge-reference")]
     for whole, rule, judged in zip(*parts, strict=True):
         assert (judged is None) == (rule == 1.0) and whole == (rule if judged is None else judged)
+
+
+def test_a_function_of_the_user_stands_within_the_cascade_in_place_of_the_rule() -> None:
+    (mechanism,) = scored_by(RECIPES["spec-verifier"], ["/a/my.py:f"]).mechanisms
+    assert Scored("f") in [part for part in parts_of(mechanism.reward[0]) if isinstance(part, Scored)]

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
+from data_files import jsonl
 from fake_judge import Act, blocks, endpoint, serving
 from hypothesis import given
 from hypothesis import strategies as st
 from tiny import episode
 
+from assay.errors import DataError
+from assay.known import RECIPES
 from assay.memory import Memory
 from assay.methods.shaping.verif.rules import JudgedRules
 from assay.part import Rewarding, bind
 from assay.reward import KeptRules, Product
 from assay.rng import Key
+from assay.run.open_rows import require_judged
+from assay.source import Pool, Share
 from assay.tasks import task
+from assay.tasks.data.task import data
 from assay.types import Episode, Problem, Verdict
 from assay.verifiers.instructions import CHECKS, fault_of, meets, share
 
@@ -120,3 +127,13 @@ def test_the_product_by_hand() -> None:
     with serving([Act(text="fine, I guess")]) as server:
         part = Product(of=(KeptRules(), JudgedRules(endpoint(server, attempts=1))))
         assert values(part, asked(1.0, ["is kind"]), asked(0.5)) == ["judge_garbage", 0.5]
+
+
+def test_a_row_without_rules_of_either_sort_is_refused_with_the_columns_that_it_lacks(tmp_path: Path) -> None:
+    rows = [{"prompt": "a", "soft": ["kind"]}, {"prompt": "b"}, {"prompt": "c", "rules": [], "soft": None}]
+    pool = Pool((Share(data(jsonl(tmp_path / "rows.jsonl", rows)).name),))
+    with pytest.raises(DataError) as caught:
+        require_judged(RECIPES["verif"], pool, scored=False)
+    said = str(caught.value)
+    assert said.startswith("2 rows of rows.jsonl cannot be judged: nothing in verif does (lines 2, 3). What would: ")
+    assert "the column 'rules' or the column 'soft'; or say what an answer earns with --reward" in said

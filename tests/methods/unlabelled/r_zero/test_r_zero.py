@@ -11,11 +11,12 @@ from tiny import Letters, episode, policy, recipe_of, register, require_resumabl
 from voting import answered, rows_of
 
 from assay.ask import Sampling
-from assay.known import recipe
+from assay.known import RECIPES, recipe
 from assay.memory import Memory
 from assay.methods.unlabelled.r_zero.answer_posed import AnswerPosed, answer_posed
 from assay.methods.unlabelled.r_zero.split import Split, band, tent
 from assay.part import bind
+from assay.run.own_rewards import scored_by
 from assay.tasks import task
 from assay.types import Episode, Verdict
 
@@ -115,3 +116,8 @@ def test_both_players_learn(name: str) -> None:
 def test_a_run_goes_on_with_the_same_bits() -> None:
     recipe = recipe_of("r-zero", max_new=3, num_prompts=2, group_size=2, num_steps=4, warmup_steps=0)
     require_resumable(recipe, lambda: policy("fp32", vocab=4, init_std=0.5), after=2)
+
+
+def test_a_role_that_poses_problems_keeps_its_reward_beside_a_function_of_the_user() -> None:
+    posed = scored_by(RECIPES["r-zero"], ["/a/my.py:f"], only=True).mechanism.rules
+    assert posed == RECIPES["r-zero"].mechanism.rules

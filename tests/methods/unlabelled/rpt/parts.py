@@ -1,3 +1,7 @@
 """What the tests over all parts have to know of these; `tests/of_methods.py` says what it means."""
 
+OPEN = ("rpt",)
+
+ELSEWHERE = {"reward:continues": "a tokenizer"}
+
 BUSY = ("ask:continue-text",)

@@ -11,6 +11,7 @@ from paid import earned
 from tiny import Letters, episode
 
 from assay.forwards import TokenKL
+from assay.lab import papers
 from assay.methods.verified.sirl import SIRL, SIRL_VOTE, span_kl
 from assay.methods.verified.sirl.rewards import Formed, Overlap, Ran, Voted
 from assay.methods.verified.sirl.span_kl import first_token
@@ -118,3 +119,8 @@ def test_verdicts_of_the_task_carry_what_the_rewards_read() -> None:
     made = answers(*judge([(problem, text) for text in texts]))
     assert earned(Ran(), made) == [1, 1, 0, 0] and earned(Overlap(), made) == [1, 0, 0, 0]
     assert [one.right for one in made] == [True, False, False, False]
+
+
+def test_its_paper_says_what_runs_and_what_does_not() -> None:
+    (found,) = papers.find("sirl")
+    assert (found.here, found.recipes) == ("simplified", ("sirl", "sirl-vote")) and "Python" in found.missing

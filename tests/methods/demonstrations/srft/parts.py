@@ -1,0 +1,5 @@
+"""What the tests over all parts have to know of these; `tests/of_methods.py` says what it means."""
+
+TAUGHT = ("srft",)
+
+SEEING_ROWS = {"gate:by-entropy": False}

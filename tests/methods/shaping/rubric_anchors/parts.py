@@ -1,0 +1,9 @@
+"""What the tests over all parts have to know of these; `tests/of_methods.py` says what it means."""
+
+OWN_JUDGE = ("rubric-anchors-role",)
+
+OPEN = ("rubric-anchors",)
+
+OPEN_FILE = {"rubric-anchors": 0}
+
+SCORED = {"rubric-anchors": [["scored", "judge-rubric"], ["scored", "kept-rules"]]}
