@@ -1,7 +1,7 @@
 """How recipes learn: the task of letters, a beginner and a skilled one, and what a method says of its own recipes.
 
 A recipe without a line learns letters by its reward in 24 steps, and unlearns them with the sign of its advantages
-turned. Where that is not so, `learning.py` beside its method's tests says how it is:
+turned. Where that is not so, `learns.py` beside its method's tests says how it is:
 
     LEARNS = {"spec-rl": Learns(steps=2, afterwards=True)}
 """

@@ -59,7 +59,6 @@ A part without a line is as it is by default, alone, and no hook. `oracle.py` th
 from __future__ import annotations
 
 import runpy
-import sys
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -69,17 +68,12 @@ from assay.known import METHOD_OF, SLOTS
 from assay.part import Part
 
 FOLDER = Path(__file__).parent / "methods"
-SAID = sorted(path for name in ("parts", "oracle", "learning") for path in FOLDER.glob(f"*/*/{name}.py"))
+SAID = sorted(path for name in ("parts", "oracle", "learns") for path in FOLDER.glob(f"*/*/{name}.py"))
 
 
 @cache
 def _all() -> tuple[dict[str, Any], ...]:
-    """Read with the shared modules before those of a method's folder, which pytest puts first: both have `learning`."""
-    sys.path.insert(0, str(FOLDER.parent))
-    try:
-        return tuple(runpy.run_path(str(path)) for path in SAID)
-    finally:
-        sys.path.remove(str(FOLDER.parent))
+    return tuple(runpy.run_path(str(path)) for path in SAID)
 
 
 def said(table: str) -> dict[str, Any]:
