@@ -1,4 +1,7 @@
-"""A method is deleted by deleting its folders and its line; one from which others start is missed by name."""
+"""A method is deleted by deleting its folders and its line, and what is said of it in data: its other names, its mutants.
+
+One from which others start is missed by name.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +19,26 @@ from drawn import BEST_KNOWN, source
 from small_runs import ROOT
 
 from assay.known import LIKES, METHOD_OF
+from assay.lab import papers
 from assay.methods import METHODS
 
-COPIED = ("assay", "tests", "bench", "docs", "examples", "pyproject.toml", "Makefile", "README.md", "CHANGELOG.md")
+COPIED = (
+    *(
+        "assay",
+        "tests",
+        "bench",
+        "docs",
+        "examples",
+        ".ci",
+        ".gitignore",
+        "pyproject.toml",
+        "constraints.txt",
+        "Makefile",
+    ),
+    *("hatch_build.py", "LICENSE", "README.md", "CONTRIBUTING.md", "CHANGELOG.md"),
+)
+NAMES = "tests/data/paper_names.txt"
+DATA = ("assay/lab/papers.toml", "tests/data/equivalent_mutants.toml")  # a line for each name, or each mutant
 PLACES = ("assay/methods/*/{}", "assay/methods/*/{}.py", "tests/methods/*/{}", "bench/{}.py", "bench/studies/{}.py")
 STUDIES = ("bench/studies/{}", "bench/studies/{}.toml")
 SHORT = {recipe: method.rpartition(".")[2] for recipe, method in METHOD_OF.items()}
@@ -50,6 +70,21 @@ def delete(tree: Path, method: str) -> None:
     for path in found:
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     group = next(group for group, names in METHODS.items() if method in names)
+    recipes = [recipe for recipe, of in SHORT.items() if of == method]
+    begins = (*(f"{recipe} = " for recipe in recipes), f'"assay/methods/{group}/{method}')
+    known = {
+        name
+        for recipe in recipes
+        for paper in papers.find(recipe)
+        if recipe in paper.recipes
+        for name in paper.known_as
+    }
+    for data in DATA:
+        lines = (tree / data).read_text().splitlines(keepends=True)
+        (tree / data).write_text("".join(line for line in lines if not line.startswith(begins)))
+    lines = (tree / NAMES).read_text().splitlines(keepends=True)
+    plain = {name.casefold() for name in known}
+    (tree / NAMES).write_text("".join(line for line in lines if line.strip().casefold() not in plain))
     listed = tree / "assay" / "methods" / group / "__init__.py"
     lines = listed.read_text().splitlines(keepends=True)
     kept = [line for line in lines if line.strip() != f'"{method}",']
@@ -78,6 +113,8 @@ def without(tree: Path, count: int) -> list[str]:
     return methods
 
 
+IGNORED = ("--ignore=tests/methods", "--ignore=tests/bench", "--ignore=tests/test_deleting.py")
+"""Methods, studies that may have an arm that is gone, and this file."""
 PYTEST = ("pytest", "-q", "-p", "no:cacheprovider")
 FAST = (
     *("tests/ask", "tests/collect", "tests/credit", "tests/curate", "tests/lab", "tests/objective", "tests/reward"),
@@ -95,7 +132,7 @@ def test_a_method_from_which_nobody_starts_leaves_nothing_behind(copy: Path) -> 
 @pytest.mark.deep
 def test_the_shared_tests_pass_without_five_methods(copy: Path) -> None:
     methods = without(copy, 5)
-    told = run(copy, [*PYTEST, "-n", "2", "-m", "not deep and not scale", "--ignore", "tests/methods", "tests"])
+    told = run(copy, [*PYTEST, "-n", "2", "-m", "not deep and not scale", *IGNORED, "tests"])
     assert told.returncode == 0, f"{methods}: {told.stdout[-9000:]}"
 
 

@@ -8,6 +8,8 @@ import mutant_rules
 import mutants
 import pytest
 
+from assay.methods import METHODS
+
 
 def made(expression: str) -> dict[str, list[str]]:
     """What stands in place of parts of this expression, by rule."""
@@ -63,9 +65,9 @@ def test_every_file_with_a_formula_has_mutants_and_names_are_unique() -> None:
     "name",
     [
         "assay/run/recorder.py:_exam: 'valid'  ->  'train'",
-        "assay/methods/shaping/rlep/replay.py:replay: memory.key('replay', memory.step, request.group)  ->  "
-        "memory.key('replay', request.group)",
-        "assay/methods/exploration/seele/rates.py:keep_rate: points_of(members)  ->  points_of(members[-1:])",
+        "assay/ask/hints.py:sometimes: memory.key(purpose, memory.step, request.id)  ->  "
+        "memory.key(purpose, request.id)",
+        "assay/curate/band.py:band: out.update(members)  ->  out.update(members[-1:])",
     ],
 )
 def test_what_once_survived_is_among_them(name: str) -> None:
@@ -100,10 +102,16 @@ def test_each_file_of_what_judges_has_tests_that_are_near() -> None:
 
 
 def test_a_method_has_the_tests_of_its_folder() -> None:
-    own = mutants.own(mutant_rules.ROOT, "assay/methods/shaping/rlmec/edits.py")
-    assert own[0] == "tests/methods/shaping/rlmec/test_rlmec.py" and len(set(own)) == len(own)
-    assert "tests/methods/unlabelled/srt/test_srt.py" in mutants.own(
-        mutant_rules.ROOT, "assay/methods/unlabelled/srt.py"
-    )
+    """One that is a file, and one that is a folder."""
+    for code in ("{}.py", "{}/__init__.py"):
+        group, name = next(
+            (group, name)
+            for group, names in METHODS.items()
+            for name in names
+            if (mutant_rules.ROOT / "assay" / "methods" / group / code.format(name)).is_file()
+            and (mutant_rules.ROOT / "tests" / "methods" / group / name / f"test_{name}.py").is_file()
+        )
+        own = mutants.own(mutant_rules.ROOT, f"assay/methods/{group}/{code.format(name)}")
+        assert f"tests/methods/{group}/{name}/test_{name}.py" in own and len(set(own)) == len(own)
     attacks = mutants.own(mutant_rules.ROOT, "assay/sandbox/levels.py")
     assert all("probe" in test for test in attacks if "/attacks/" in test)
