@@ -1,4 +1,4 @@
-"""A method is deleted by deleting its folders and its line, and what is said of it in data: its other names, its mutants.
+"""A method is deleted by deleting its folders and its line, and what data say of it: other names, its mutants.
 
 One from which others start is missed by name.
 """
