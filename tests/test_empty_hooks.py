@@ -18,7 +18,7 @@ from assay.ask.hints import Hinted
 from assay.collect import ContinueSteps, Refill, StepSearch
 from assay.collect.teachers import AskTeachers
 from assay.collect.trees import Fork
-from assay.curate import Agreed, Band, BandFirst, MostAgreed, OwnTokens, StatisticsOnly
+from assay.curate import Agreed, Band, BandFirst, OwnTokens, StatisticsOnly
 from assay.curate.parts import FirstGroups
 from assay.curate.players import Untrained
 from assay.curate.tags import WithoutTag
@@ -50,7 +50,6 @@ IDLE: list[tuple[str, Part]] = [
     ("curate", OwnTokens()),
     ("curate", BandFirst(low=-1.0, high=2.0)),
     ("curate", Agreed()),
-    ("curate", MostAgreed()),
     ("curate", FirstGroups()),
     ("curate", Untrained()),
     ("curate", WithoutTag()),
@@ -63,7 +62,7 @@ IDLE: list[tuple[str, Part]] = [
 ]
 HOOKS = ("ask", "expand", "curate", "remember")
 BUSY = busy() | {
-    *("ask:as-role", "ask:demonstrate", "ask:first-steps", "ask:paraphrased", "ask:rehearse", "ask:trunks"),
+    *("ask:as-role", "ask:demonstrate", "ask:first-steps", "ask:rehearse", "ask:trunks"),
     *("expand:ask-judge", "expand:ask-pairs", "curate:mixed-groups", "curate:no-training", "curate:pairs"),
     *("curate:ranked-pairs", "curate:train-at", "curate:unsure-tokens", "curate:whole-answers", "remember:follow"),
 }

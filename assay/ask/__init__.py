@@ -14,7 +14,6 @@ from assay.ask.expert import Expert
 from assay.ask.first_steps import FirstSteps
 from assay.ask.hints import Hinted
 from assay.ask.limits import Fewer, Shorter
-from assay.ask.paraphrased import Paraphrased
 from assay.ask.rehearse import Rehearse
 from assay.ask.temperature import AnnealTemperature
 from assay.ask.template import Templated
@@ -34,7 +33,6 @@ __all__ = [
     "Fewer",
     "FirstSteps",
     "Hinted",
-    "Paraphrased",
     "Rehearse",
     "Sampling",
     "Shorter",

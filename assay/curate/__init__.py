@@ -1,6 +1,6 @@
 """Curation: which rows train."""
 
-from assay.curate.agreed import Agreed, MostAgreed
+from assay.curate.agreed import Agreed
 from assay.curate.band import Band
 from assay.curate.idle import NoTraining
 from assay.curate.own_tokens import OwnTokens
@@ -18,7 +18,6 @@ __all__ = [
     "BandFirst",
     "FirstGroups",
     "MixedGroups",
-    "MostAgreed",
     "NoTraining",
     "OwnTokens",
     "Pairs",

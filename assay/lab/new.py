@@ -126,7 +126,7 @@ def _method_here(name: str, root: Path, group: str | None, slot: str) -> Made:
     source = TEMPLATES / "method"
     files = {
         **_code(place, slot),
-        tests / "oracle.py": source / f"oracles/{slot}.py",
+        tests / "oracle.py": source / f"oracle/{slot}.py",
         **_tests(tests, module, slot),
     }
     _refuse_existing((place, place.with_suffix(".py"), tests))

@@ -17,7 +17,7 @@ from assay.reward.rubrics import JudgedByRubric
 from assay.reward.scored import Scored
 from assay.reward.stepped import ValidSteps
 from assay.reward.transforms import Affine, Clipped, Delta, Masked, Saturated, Scheduled, Squashed
-from assay.reward.votes import CollectiveVote, GroupVote, PartnerVote
+from assay.reward.votes import CollectiveVote, GroupVote
 from assay.reward.within import FailedReplies, RepeatedNgrams, RepeatedSteps
 
 __all__ = [
@@ -47,7 +47,6 @@ __all__ = [
     "OfTasks",
     "Outcome",
     "PartialOutcome",
-    "PartnerVote",
     "PreferredBy",
     "Product",
     "RepeatedNgrams",

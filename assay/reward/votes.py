@@ -1,4 +1,4 @@
-"""Rewards by the vote of a group, and of the group of a related problem. No reference answer is needed."""
+"""Rewards by the vote of a group, or of several roles. No reference answer is needed."""
 
 from __future__ import annotations
 
@@ -19,23 +19,10 @@ def groups_of(episodes: Sequence[Episode]) -> dict[str, list[int]]:
     return found
 
 
-def paired_groups(episodes: Sequence[Episode]) -> dict[str, str]:
-    """Name of a group -> the group it is paired with: the first one whose problem is the parent of its own, or a child.
-
-    A problem names its parents (`Problem.parents`), for example the problem that it says in other words.
-    """
-    first = {name: episodes[members[0]].request.problem for name, members in groups_of(episodes).items()}
-    found: dict[str, str] = {}
-    for name, problem in first.items():
-        for other, theirs in first.items():
-            if name != other and (problem.id in theirs.parents or theirs.id in problem.parents):
-                found.setdefault(name, other)
-    return found
-
-
-def _voted(
+def voted(
     name: str, episodes: Sequence[Episode], voters: Mapping[str, Members], worth: Callable[[bool], float]
 ) -> list[Reward | None]:
+    """The worth of agreeing with the answer that most of the voters of a group give; None where they give none."""
     answers = [answer_of(episode) for episode in episodes]
     elected = {group: majority([answers[i] for i in members]) for group, members in voters.items()}
     result: list[Reward | None] = []
@@ -48,7 +35,7 @@ def _voted(
 
 def group_vote(episodes: Sequence[Episode], *, agrees: float, differs: float) -> list[Reward | None]:
     """`agrees` if the answer is the one that most answers of the group give, else `differs`."""
-    return _voted("group-vote", episodes, groups_of(episodes), lambda same: agrees if same else differs)
+    return voted("group-vote", episodes, groups_of(episodes), lambda same: agrees if same else differs)
 
 
 class GroupVote(Rewarding):
@@ -62,13 +49,6 @@ class GroupVote(Rewarding):
     differs: float = 0.0  # of any other answer
     does = group_vote
     outcome = True
-
-
-def partner_vote(episodes: Sequence[Episode], *, agrees: float, differs: float) -> list[Reward | None]:
-    """`agrees` if the answer is the one that most answers of the paired group give, else `differs`."""
-    members, pairs = groups_of(episodes), paired_groups(episodes)
-    voters = {group: members[other] for group, other in pairs.items()}
-    return _voted("partner-vote", episodes, voters, lambda same: agrees if same else differs)
 
 
 def collective_vote(
@@ -119,18 +99,4 @@ class CollectiveVote(Rewarding):
     gamma: float = 1.0  # 0: every answer has one vote
     voters: tuple[str, ...] = ()  # the roles that vote; (): all
     does = collective_vote
-    outcome = True
-
-
-class PartnerVote(Rewarding):
-    """The majority of the paired group stands for the right answer (Co-rewarding 2508.00410): each wording of a problem
-    is judged by the answers to the other one. A group without a partner has no reward.
-
-        reward=(PartnerVote(),)
-        --mechanism.reward partner-vote
-    """
-
-    agrees: float = 1.0  # the reward of an answer that most of the other group give
-    differs: float = 0.0  # of any other answer
-    does = partner_vote
     outcome = True

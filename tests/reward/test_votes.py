@@ -1,4 +1,4 @@
-"""The vote of a group and of the paired group."""
+"""The vote of a group, and of several roles."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ from hypothesis import strategies as st
 from tiny import episode
 
 from assay.part import Rewarding, bind
-from assay.reward import CollectiveVote, GroupVote, PartnerVote
+from assay.reward import CollectiveVote, GroupVote
 from assay.types import Episode, Problem
 
 ONE = Problem("countdown", "one", {}, "one")
-OTHER = Problem("countdown", "other", {}, "other", parents=(ONE.id,))
-ALONE = Problem("countdown", "alone", {}, "alone")
 
 
 def answers(problem: Problem, *texts: str, group: str) -> list[Episode]:
@@ -35,21 +33,6 @@ def test_the_majority_of_a_group_counts_as_right_and_a_cut_answer_has_no_vote() 
     group = answers(ONE, "a#7", "b# 7", "9", "", "", "", group="g")
     assert earned(GroupVote(differs=-1.0), group) == [1, 1, -1, -1, -1, -1]
     assert earned(GroupVote(), answers(ONE, "", "", group="g")) == [None, None]
-
-
-def test_each_wording_is_judged_by_the_answers_to_the_other() -> None:
-    first = answers(ONE, "7", "7", "9", group="g")
-    second = answers(OTHER, "9", "9", "7", group="h")
-    third = answers(ALONE, "7", group="i")
-    assert earned(PartnerVote(), first + second + third) == [0, 0, 1, 0, 0, 1, None]
-
-
-def test_a_group_is_never_its_own_partner() -> None:
-    """Two wordings of one problem have one identity."""
-    again = dataclasses.replace(ONE, parents=(ONE.id,))
-    second = answers(again, "9", "9", "7", group="g/reworded")
-    assert earned(PartnerVote(), second) == [None, None, None]
-    assert earned(PartnerVote(), answers(ONE, "7", "9", group="g") + second) == [0, 1, 0, 0, 1]
 
 
 def of_roles(**texts: str) -> list[Episode]:

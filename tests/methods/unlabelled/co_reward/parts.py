@@ -1,3 +1,5 @@
 """What the tests over all parts have to know of these; `tests/of_methods.py` says what it means."""
 
 OPEN = ("co-reward", "co-reward-teacher")
+
+BUSY = ("ask:paraphrased",)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from assay.curate import MostAgreed
 from assay.known import RECIPES
+from assay.methods.unlabelled.srt.most_agreed import MostAgreed
 from assay.reward import GroupVote
 
 

@@ -1,9 +1,8 @@
 """What the paper says of the tokens of a step, in plain Python. Fill in: write it from the paper, not from the code."""
 
 from formulas import k3, own_mean, standardised
-from torch import Tensor
-
 from oracles import Answer, Oracle, Step
+from torch import Tensor
 
 
 def tempered(answer: Answer, step: Step) -> Tensor:

@@ -1,12 +1,14 @@
 """The answers to a question in other words are the labels, or those of a policy that follows slowly."""
 
-from assay.ask import AlsoAsk, Paraphrased
+from assay.ask import AlsoAsk
 from assay.curate import Untrained
 from assay.forwards import Agreement
 from assay.memory import Follow
+from assay.methods.unlabelled.co_reward.paraphrased import Paraphrased
+from assay.methods.unlabelled.co_reward.partner_vote import PartnerVote
 from assay.objective import KL
 from assay.recipe import Like
-from assay.reward import CollectiveVote, PartnerVote
+from assay.reward import CollectiveVote
 from assay.scale import Model
 
 CO_REWARD = Like(

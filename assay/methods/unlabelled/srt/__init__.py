@@ -1,7 +1,7 @@
 """The majority of a group is the label; training on the problems of large majorities puts the collapse off."""
 
-from assay.curate import MostAgreed
 from assay.forwards import Agreement
+from assay.methods.unlabelled.srt.most_agreed import MostAgreed
 from assay.recipe import Like
 from assay.reward import GroupVote
 

@@ -1,0 +1,32 @@
+"""Which groups train: those of the largest majorities."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from assay.curate.parts import alive_groups, leave_out
+from assay.part import Curator, Proportion
+from assay.types import Row
+from assay.verifiers.elections import answer_of, top_share
+
+
+def most_agreed(rows: Sequence[Row], *, share: float) -> list[Row]:
+    """Leaves out all but the share of the groups, at least one: those with the largest majorities, of equal ones
+    the first.
+    """
+    alive = alive_groups(rows)
+    size = {i: top_share([answer_of(rows[j].episode) for j in members]) for i, members in enumerate(alive)}
+    kept = sorted(size, key=lambda i: (-size[i], i))[: max(1, round(share * len(alive)))]
+    return leave_out(rows, {j for i, members in enumerate(alive) if i not in kept for j in members})
+
+
+class MostAgreed(Curator):
+    """Keeps a share of the groups of a step: those in which the most frequent answer is given most often. They are the
+    easiest for all that is known without labels (SRT 2505.21444).
+
+        curate=(MostAgreed(share=0.33),)
+        --mechanism.curate most-agreed --mechanism.curate.0.share 0.33
+    """
+
+    share: Proportion = 1.0  # of the groups of a step
+    does = most_agreed
