@@ -38,7 +38,7 @@ from assay.part import Curator, Part, Remembering, for_caller, name_of, parts_of
 from assay.recipe import Mechanism, Recipe, check
 from assay.types import Row
 
-ASIDE = tuple(f"curate:{name}" for name, kind in sorted(SLOTS["curate"].items()) if kind.sets_aside)
+ASIDE = tuple(f"curate:{name}" for name, kind in sorted(SLOTS["curate"].items()) if getattr(kind, "sets_aside", False))
 OWN = "curate:own-tokens"
 GOES_ON = said("GOES_ON")
 MANY = {"num_prompts": 6, "num_steps": 5, "group_size": 8, "oversample": 3}  # more mixed groups than are wanted
@@ -386,7 +386,7 @@ def test_beside_any_part_six_wanted_groups_train(place: Place) -> None:
         assert len(groups_of([row for row in rows if row.batch != "second"])) == 6
 
 
-@pytest.mark.parametrize("name", [name for name, kind in SLOTS["curate"].items() if kind.ungroups])
+@pytest.mark.parametrize("name", [name for name, kind in SLOTS["curate"].items() if getattr(kind, "ungroups", False)])
 def test_a_critic_is_refused_answers_that_count_in_no_group(name: str) -> None:
     """Their returns have no targets, which the update would otherwise find out, in a step where there is one."""
     told = refusal(curate=(make(f"curate:{name}"),), credit=make("credit:gae"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import pytest
 import worked
@@ -49,7 +50,7 @@ def test_a_part_that_changes_the_question_says_whether_it_helps() -> None:
 @pytest.mark.slow
 def test_hints_in_the_question_fill_no_store() -> None:
     """Every answer has a part of the solution before it."""
-    remember = tuple(part for _, part in made({"remember:keep-examined": {}, **said("BARE")}))
+    remember: tuple[Any, ...] = tuple(part for _, part in made({"remember:keep-examined": {}, **said("BARE")}))
     bare = recipe(Mechanism(remember=remember), num_prompts=8)
     hinted = dataclasses.replace(bare, mechanism=Mechanism(ask=(make("ask:hinted", share=1.0),), remember=remember))
     (plain, before), (_, after) = (run(one, beginner(), pool=POOL, codec=Signs()) for one in (bare, hinted))

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from voting import answered, kept, rows_of
 
-from assay.curate.agreed import agreed, most_agreed
+from assay.curate.agreed import agreed
 
 ALL = answered("a", "a", "a", "a", group="all")
 HALF = answered("a", "b", "a", "b", group="half")
@@ -35,11 +33,3 @@ def test_a_band_by_hand(by: str, low: float, high: float, groups: str) -> None:
 def test_rows_out_of_the_group_do_not_vote() -> None:
     rows = [row.mark(in_group=row.episode.text == "a") for row in rows_of(HALF)]
     assert kept(agreed(rows, by="share", low=0.9, high=1.0, role="")) == [0, 2]
-
-
-@given(st.permutations(["all", "half", "none"]), st.sampled_from([0.01, 0.34, 0.67, 1.0]))
-def test_the_groups_of_large_majorities_are_kept(order: list[str], part: float) -> None:
-    made = {"all": ALL, "half": HALF, "none": NONE}
-    found = most_agreed(rows_of(*(made[name] for name in order)), share=part)
-    count = max(1, round(part * 3))
-    assert {row.group for row in found if row.in_loss} == set(["all", "half", "none"][:count])
