@@ -37,7 +37,7 @@ demo-real: $(STAMP)  ## download a real language model, 93 MB, and train it (som
 	$(PY) -m assay get smollm2
 	$(PY) -m assay demo --real
 
-test: check  ## lint, format, spelling and types, then all tests (under 25 minutes on two cores)
+test: check  ## lint, format, spelling and types, then all tests (under 20 minutes on two cores)
 	$(PYTEST) -n 2 -m "not deep and not scale"
 
 test-fast: $(STAMP)  ## the tests to run on every save (under a minute)

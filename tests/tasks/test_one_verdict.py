@@ -36,9 +36,11 @@ def restarted() -> None:
 
 
 def killed() -> None:
-    """The worker processes are there and dead, as the machine may leave them."""
+    """The worker processes are there and dead, as the machine may leave them; one that still starts is let be, because
+    the death of such a one ends a run.
+    """
     for one in list(workers._OPEN):
-        for worker in one._workers:
+        for worker in (worker for worker in one._workers if worker.ready):
             os.kill(worker.process.pid, signal.SIGKILL)
 
 
