@@ -19,6 +19,7 @@ from pathlib import Path
 
 from assay.errors import ConfigError, StorageError, UsageError, unknown
 from assay.known import GROUPS, METHOD_OF, SLOTS, spelt
+from assay.part import KINDS
 from assay.tasks import TASKS
 
 TEMPLATES = Path(__file__).with_name("templates")
@@ -124,9 +125,10 @@ def _method_here(name: str, root: Path, group: str | None, slot: str) -> Made:
     text, line = _with_line(listing.read_text(), module)
     place, tests = listing.parent / module, root / "tests/methods" / group / module
     source = TEMPLATES / "method"
+    oracle = source / f"oracle/{slot}.py"
     files = {
         **_code(place, slot),
-        tests / "oracle.py": source / f"oracle/{slot}.py",
+        tests / "oracle.py": oracle if oracle.is_file() else source / "oracle/unchanged.py",
         **_tests(tests, module, slot),
     }
     _refuse_existing((place, place.with_suffix(".py"), tests))
@@ -165,15 +167,20 @@ def _code(place: Path, slot: str) -> dict[Path, Path]:
     source = TEMPLATES / "method"
     return {
         place / "__init__.py": source / "my_method/__init__.py",
-        place / f"{slot}.py": source / f"parts/{slot}.py",
+        place / f"{slot}.py": source / f"parts/{_written_for(slot)}.py",
     }
+
+
+def _written_for(slot: str) -> str:
+    """The slot for which the template of its kind is written: the first that the kind has."""
+    return next(kind.slots[0] for kind in KINDS if slot in kind.slots)
 
 
 def _tests(place: Path, module: str, slot: str) -> dict[Path, Path]:
     source = TEMPLATES / "method/tests"
     return {
         place / f"test_{module}.py": source / "test_my_method.py",
-        place / f"test_{module}_{slot}.py": source / f"formulas/test_{slot}.py",
+        place / f"test_{module}_{slot}.py": source / f"formulas/test_{_written_for(slot)}.py",
     }
 
 
@@ -239,6 +246,7 @@ def _filled(text: str, kind: str, name: str, module: str, slot: str) -> str:
     spellings = {
         PLACES[DEFAULT_SLOT][0]: change,
         f"{template}.{DEFAULT_SLOT}": f"{template}.{slot}",
+        f"{template}.{_written_for(slot)}": f"{template}.{slot}",
         f"{template}.": f"{module}.",
         f"my_method/{DEFAULT_SLOT}.py": f"my_method/{slot}.py",
         f"{DEFAULT_SLOT}:my-method": f"{slot}:my-method",
