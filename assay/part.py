@@ -23,13 +23,14 @@ import dataclasses
 import functools
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, dataclass_transform
 
 from assay.streams import Stream
 
 if TYPE_CHECKING:
     from assay.ask import Codec
+    from assay.prompt import Prompt
     from assay.recipe import Mechanism
     from assay.scale import Scale
     from assay.source import Pool
@@ -202,12 +203,13 @@ class Part(Record):
         """
         return None
 
-    def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
-        """The most tokens by which the part lengthens the prompt of this problem. A prefix of the answer counts too, if
-        the policy may still write `max_new` tokens after it. The program adds this number when it checks that prompts
-        and answers fit into the model's context.
+    def prompts(self, prompt: Prompt, problem: Problem, codec: Codec, max_new: int) -> Sequence[Prompt]:
+        """The longest prompts that the part makes of this prompt of a problem; a part that writes none leaves it as it
+        is. A text that is not written yet, such as an answer of `max_new` tokens, has room in the prompt instead
+        (`prompt.longer`), and so has a prefix of the answer, if the policy may still write `max_new` tokens after it.
+        The program renders these prompts when it checks that prompts and answers fit into the model's context.
         """
-        return 0
+        return (prompt,)
 
 
 class Source(Part):

@@ -16,6 +16,7 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
+from assay.prompt import Prompt, Question
 from assay.rng import digest
 from assay.streams import Batch as Batch
 from assay.streams import (
@@ -102,7 +103,7 @@ class Problem:
     """One instance of a task. Its identity is its canonical content: equal content, equal id, on every machine."""
 
     task: str
-    prompt: str | tuple[Mapping[str, Any], ...]  # text, or messages for a chat template, which may show pictures
+    prompt: Question  # text, or messages for a chat template, which may show pictures
     spec: Mapping[str, Any]  # what the checker needs; JSON data
     canonical: str  # the content that decides identity and split
     level: int = 0
@@ -237,7 +238,17 @@ class Request:
     marks: tuple[str, ...] = ()  # texts that are such boundaries instead of the limit; they are in `stop` too
     train_context: Ids | None = None  # what the policy is trained to answer; None: the same as `context`
     tag: str = ""
-    hinted: bool = False  # its question holds more than the problem asks: a hint, a part of the solution
+    worded: Prompt | None = None  # the prompt with what parts wrote into it; None: the problem's own question, bare
+
+    @property
+    def prompt(self) -> Prompt:
+        """What `context` says, before it is rendered: a part that writes more into it starts here."""
+        return self.worded or Prompt.of(self.problem)
+
+    @property
+    def hinted(self) -> bool:
+        """Whether its prompt shows more than the problem asks: a hint, a part of the solution."""
+        return self.worded is not None and self.worded.hinted
 
     @functools.cached_property
     def id(self) -> str:

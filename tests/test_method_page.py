@@ -143,7 +143,7 @@ def test_every_slot_and_every_question_is_on_the_page() -> None:
         "scales_with",
         "continues",
         "refusal",
-        "grows",
+        "prompts",
         "reads",
         "keeps",
         "called",

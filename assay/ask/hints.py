@@ -5,14 +5,15 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from assay.ask.prompts import reworded
 from assay.errors import DataError
 from assay.memory import Memory
 from assay.part import Asking, Proportion
-from assay.policy.messages import retold
+from assay.prompt import Prompt
 from assay.tasks.task import steps_of
 from assay.types import Origin, Problem, Request, Segment
 from assay.verifiers.answers import find_answer
@@ -32,29 +33,6 @@ def hint_of(problem: Problem, *, share: float) -> str:
     return "".join(steps[:count]).rstrip(",|\n") if count > 0 else ""
 
 
-def with_hint(problem: Problem, hint: str, *, title: str = "Hint: ") -> Any:
-    """The prompt with the hint at its end; the prompt unchanged if the hint is empty."""
-    if not hint:
-        return problem.prompt
-    note = f" [{hint}]" if problem.wording == "compact" else f"\n\n{title}{hint}"
-    if isinstance(problem.prompt, str):
-        return problem.prompt + note
-    *before, last = problem.prompt
-    return (*before, {**last, "content": retold(last["content"], lambda text: text + note)})
-
-
-def reworded(request: Request, prompt: Any, codec: Codec, *, hinted: bool) -> Request:
-    """The request with this prompt in place of the problem's own. `hinted` says that the prompt helps: then the answer
-    does not count towards the pass rate.
-    """
-    return dataclasses.replace(request, context=codec.render(prompt), hinted=hinted)
-
-
-def lengthened(problem: Problem, prompt: Any, codec: Codec) -> int:
-    """The number of tokens by which this prompt is longer than the problem's own."""
-    return len(codec.render(prompt)) - len(codec.render(problem.prompt))
-
-
 def written_by_others(ids: np.ndarray) -> Segment:
     """A segment of tokens that the policy did not write, for the prefix of an answer."""
     return Segment(ids=ids, origin=np.full(len(ids), Origin.INJECTED, dtype=np.int8))
@@ -71,7 +49,7 @@ def hinted(requests: Sequence[Request], memory: Memory, *, codec: Codec, share: 
     result = []
     for request in requests:
         hint = sometimes(request, memory, "hinted", share=share)
-        result.append(reworded(request, with_hint(request.problem, hint), codec, hinted=True) if hint else request)
+        result.append(reworded(request, request.prompt.with_hint(hint), codec) if hint else request)
     return result
 
 
@@ -85,9 +63,8 @@ class Hinted(Asking):
     share: Proportion = 0.3  # the probability that a request has a hint
     does = hinted
 
-    def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
-        longest = hint_of(problem, share=1.0) if self.share > 0 else ""
-        return lengthened(problem, with_hint(problem, longest), codec)
+    def prompts(self, prompt: Prompt, problem: Problem, codec: Codec, max_new: int) -> Sequence[Prompt]:
+        return (prompt.with_hint(hint_of(problem, share=1.0)) if self.share > 0 else prompt,)
 
 
 # wording -> a regular expression for one line of a solution with its end

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from assay.ask.hints import lengthened
-from assay.ask.template import worded
+from assay.ask.prompts import rendered
 from assay.errors import DataError
+from assay.prompt import Prompt
 from assay.types import Problem
 from assay.verifiers.answers import Wording
 
@@ -31,9 +31,9 @@ class Scoring(Protocol):
     def score(self, spans: Sequence[Span]) -> list[Scores]: ...
 
 
-def asked_whether_right(problem: Problem, text: str) -> Any:
-    """The prompt that asks whether this text answers the problem."""
-    return worded(ASKING, problem, text)
+def asked_whether_right(prompt: Prompt, text: str) -> Prompt:
+    """The prompt that asks whether this text answers the question of this prompt."""
+    return prompt.within(ASKING, instead=True, hint=text)
 
 
 def said(text: str, wording: Wording) -> bool | None:
@@ -53,9 +53,11 @@ def verdict_tokens(wording: Wording, codec: Codec) -> tuple[int, int]:
     return int(yes[0]), int(no[0])
 
 
-def longer_by(problem: Problem, codec: Codec) -> int:
-    """By how much such a question and its verdict are longer than a problem and its answer."""
-    return lengthened(problem, asked_whether_right(problem, ""), codec) + 1
+def with_verdict(prompt: Prompt, length: int = 1) -> Prompt:
+    """The prompt that asks whether an answer is right, with room for a verdict of so many tokens. An answer takes the
+    room that answers have, so that the text alone counts that is around it.
+    """
+    return asked_whether_right(prompt, "").longer(length)
 
 
 def chances_right(engine: Scoring, asked: Sequence[tuple[Problem, str]], codec: Codec) -> np.ndarray:
@@ -65,7 +67,7 @@ def chances_right(engine: Scoring, asked: Sequence[tuple[Problem, str]], codec: 
 
     spans = []
     for problem, text in asked:
-        context = codec.render(asked_whether_right(problem, text))
+        context = rendered(asked_whether_right(Prompt.of(problem), text), codec)
         spans += [Span(context, np.array([word], np.int32)) for word in verdict_tokens(problem.wording, codec)]
     different, of = distinct(spans)
     found = [float(one.logp[0]) for one in (engine.score(different) if different else [])]

@@ -15,8 +15,10 @@ import numpy as np
 
 from assay.ask import Codec, Sampling
 from assay.ask.demonstrate import demonstrate
+from assay.ask.prompts import reworded
 from assay.memory import Memory
 from assay.part import Count, Expansion
+from assay.prompt import Prompt
 from assay.tasks import task
 from assay.tasks.judging import COMPARE, JUDGE, question_about, to_compare, to_judge, written
 from assay.types import Episode, Problem, Request
@@ -38,15 +40,13 @@ def open_to_judgement(episode: Episode, of: str) -> bool:
     return known and episode.request.role == of and episode.finish in ("stop", "length")
 
 
-def request_about(episode: Episode, prompt: Any, codec: Codec, *, role: str, group: str, **changes: Any) -> Request:
+def request_about(episode: Episode, prompt: Prompt, codec: Codec, *, role: str, group: str, **changes: Any) -> Request:
     """A request to `role` whose prompt shows an answer, in the next round and in a group of its own. It stands under
-    the answer's problem, and does not count towards its pass rate.
+    the answer's problem, and as a prompt that shows an answer does not count towards its pass rate.
     """
     request = episode.request
     place: dict[str, Any] = {"role": role, "group": group, "round": request.round + 1, "tag": "", "prefix": ()}
-    return dataclasses.replace(
-        request, context=codec.render(prompt), train_context=None, hinted=True, **place, **changes
-    )
+    return dataclasses.replace(reworded(request, prompt, codec), train_context=None, **place, **changes)
 
 
 def ask_judge(
@@ -109,8 +109,8 @@ class AskJudge(Expansion):
     does = ask_judge
     needs_verdict = True
 
-    def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
-        return _longer(problem, codec, JUDGE, max_new) + max(0, self.limit - max_new)
+    def prompts(self, prompt: Prompt, problem: Problem, codec: Codec, max_new: int) -> Sequence[Prompt]:
+        return (_about_answers(JUDGE, problem, max_new, self.limit),)
 
     def refusal(self, *, scale: Any, mechanism: Any) -> str | None:
         return _of_itself("ask-judge", self.role, self.of)
@@ -122,11 +122,11 @@ def _of_itself(name: str, role: str, of: str) -> str | None:
     return f"{name}: '{role}' would judge its own judgements. Name the judge's role differently from `of`."
 
 
-def _longer(problem: Problem, codec: Codec, kind: str, max_new: int) -> int:
-    """By how much the question about answers of `max_new` tokens each is longer than the problem."""
+def _about_answers(kind: str, problem: Problem, max_new: int, limit: int) -> Prompt:
+    """The question about answers of `max_new` tokens each, with room for them and for a longer judgement than these."""
     answers = 1 if kind == JUDGE else 2
-    bare = question_about(kind, task(problem.task), problem, [""] * answers)
-    return len(codec.render(bare)) - len(codec.render(problem.prompt)) + answers * max_new
+    asked = question_about(kind, task(problem.task), problem, [""] * answers)
+    return Prompt(asked, problem.wording).longer(answers * max_new + max(0, limit - max_new))
 
 
 def most_disputed(episodes: Sequence[Episode], of: str) -> list[Episode]:
@@ -206,8 +206,8 @@ class AskPairs(Expansion):
     does = ask_pairs
     needs_verdict = True
 
-    def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
-        return _longer(problem, codec, COMPARE, max_new) + max(0, self.limit - max_new)
+    def prompts(self, prompt: Prompt, problem: Problem, codec: Codec, max_new: int) -> Sequence[Prompt]:
+        return (_about_answers(COMPARE, problem, max_new, self.limit),)
 
     def refusal(self, *, scale: Any, mechanism: Any) -> str | None:
         if scale.group_size < 2:

@@ -17,7 +17,7 @@ import numpy as np
 
 from assay.errors import ConfigError, DataError
 from assay.lab.data_judges import judges, lines_of
-from assay.policy.messages import text_of
+from assay.prompt import text_of
 from assay.recipe import Recipe
 from assay.run.open_rows import Readers
 from assay.tasks.data.answers import NO_ANSWER, no_gold, troubles_of

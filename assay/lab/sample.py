@@ -175,7 +175,7 @@ def exam(
     if len(asked) < count and not pool.finite:
         say(f"these levels have only {len(asked)} different problems, of {count} that were asked for")
     if rows := [problem for problem in asked if problem.provenance == "data"]:
-        prompts = measured(rows, policy.tokenizer)
+        prompts = measured(rows, lambda row: len(policy.tokenizer.render(row.prompt)))
         fits = fit(max_new, prompts, context=policy.config.context, model=model, flag="--max-new")
         for line in fits.lines:
             say(line)

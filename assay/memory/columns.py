@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from assay.errors import StorageError
-from assay.memory.episodes import problem_of
+from assay.memory.episodes import problem_of, unknown_hint
+from assay.prompt import Prompt
 from assay.types import Episode, Problem, Request, Reward, Segment, Verdict
 
 FILE = "memory.safetensors"  # the file of a checkpoint that has the columns
@@ -70,6 +71,8 @@ class _Writer:
             return self._arrays(path, values)
         if known == {Problem}:
             return self._distinct(path, values, "problem", to_text)
+        if known == {Prompt}:
+            return self._distinct(path, values, "prompt", to_text)
         if len(known) == 1 and (name := next(iter(known)).__name__) in RECORDS:
             return self._below(path, name, [[] if value is None else [value] for value in values], "record")
         items = {type(item) for value in values if isinstance(value, tuple) for item in value}
@@ -144,7 +147,11 @@ class _Reader:
         names = [name for name in about["fields"] if name in known]
         columns = [self._column(f"{path}/{name}", about["fields"][name], about["rows"]) for name in names]
         rows = zip(*columns, strict=True) if columns else ((),) * about["rows"]
-        return [kind(**dict(zip(names, row, strict=True))) for row in rows]
+        records = [kind(**dict(zip(names, row, strict=True))) for row in rows]
+        if "hinted" in about["fields"]:  # columns of earlier versions say of a request that it was, and not with what
+            was = self._column(f"{path}/hinted", about["fields"]["hinted"], about["rows"])
+            return [unknown_hint(record) if hinted else record for record, hinted in zip(records, was, strict=True)]
+        return records
 
     def _column(self, path: str, kind: str, rows: int) -> Iterable[Any]:
         name = path.lstrip("/")
@@ -159,7 +166,7 @@ class _Reader:
             formed = zip(pieces, _long(self.columns[f"{name}:form"], len(pieces)), strict=True)
             arrays = [piece.view(forms[form][0]).reshape(-1, *forms[form][1]) for piece, form in formed]
             return [None if place < 0 else arrays[place] for place in which]
-        decode = problem_of if kind == "problem" else tuples
+        decode = DECODES.get(kind, tuples)
         values = [decode(json.loads(piece.tobytes().decode("utf-8", "surrogatepass"))) for piece in pieces]
         return [values[place] for place in which]
 
@@ -173,6 +180,15 @@ class _Reader:
         """The pieces of a column of bytes, as copies: a view would keep the whole column in memory."""
         ends = self.columns[f"{name}:end"].tolist()
         return [self.columns[name][start:end].copy() for start, end in zip([0, *ends], ends, strict=False)]
+
+
+def prompt_of(data: Mapping[str, Any] | None) -> Prompt | None:
+    """The prompt with these fields, as JSON has them."""
+    return None if data is None else Prompt.of_data(data)
+
+
+DECODES: Mapping[str, Callable[[Any], Any]] = {"problem": problem_of, "prompt": prompt_of}
+"""Kind of a column of texts -> what its JSON becomes; others become tuples."""
 
 
 def to_text(value: Any) -> str:

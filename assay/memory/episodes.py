@@ -35,6 +35,11 @@ def _request(data: Mapping[str, Any]) -> Request:
     return _record(Request, {**data, "problem": problem_of(data["problem"]), "prefix": prefix})
 
 
+def unknown_hint(request: Request) -> Request:
+    """The request as one whose prompt holds a hint of which no more is known than its tokens in `context`."""
+    return dataclasses.replace(request, worded=dataclasses.replace(request.prompt, hints=("",)))
+
+
 def _record(kind: type, data: Mapping[str, Any]) -> Any:
     """A record from its fields. Encoded arrays are decoded, and lists become tuples, which JSON does not have."""
     plain = {"spec"}  # the task's own JSON data

@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 
 from assay.errors import ConfigError, StorageError
 from assay.host.files import parse_json, read_bytes
-from assay.policy.messages import text_of
+from assay.prompt import text_of
 
 FILE = "assay_chat.json"
 Thinking = Literal["template", "on", "off"]

@@ -7,32 +7,14 @@ A picture is named by its source: the path of a file, or a `data:` address that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from assay.errors import DataError
+from assay.prompt import Content, parts_of
 
-Content = str | Sequence[Mapping[str, Any]]
 SOURCES = ("image", "path", "url")  # the fields of an image part that may hold its source
 PICTURE: Mapping[str, Any] = {"type": "image"}  # an image part as chat templates see it: they write its mark alone
-
-
-def parts_of(content: Content) -> Sequence[Mapping[str, Any]]:
-    """The parts of a message; a text is one part."""
-    return [{"type": "text", "text": content}] if isinstance(content, str) else content
-
-
-def text_of(content: Content) -> str:
-    """What a message says, without its pictures."""
-    return "\n".join(str(part["text"]) for part in parts_of(content) if part["type"] == "text")
-
-
-def retold(content: Content, change: Callable[[str], str]) -> Content:
-    """The message with its text changed. Pictures stay, before the text."""
-    if isinstance(content, str):
-        return change(content)
-    pictures = [part for part in content if part["type"] != "text"]
-    return [*pictures, {"type": "text", "text": change(text_of(content))}]
 
 
 def pictures_in(prompt: str | Sequence[Mapping[str, Any]]) -> Iterator[str]:

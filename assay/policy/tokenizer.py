@@ -21,8 +21,9 @@ from assay.host.files import parse_json, read_bytes
 from assay.policy import conversation, provenance
 from assay.policy.chat import CHARACTERS, OURS, PLAIN, UNOPENED, Message, names_in, render_chat
 from assay.policy.conversation import Chat, opened, plain
-from assay.policy.messages import marked, pictures_in, text_of
+from assay.policy.messages import marked, pictures_in
 from assay.policy.pictures import SETTINGS, Pictures
+from assay.prompt import text_of
 from assay.types import Ids
 
 FILES = (

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from assay.memory import Memory
 from assay.part import Rewarding
-from assay.policy.messages import text_of
+from assay.prompt import text_of
 from assay.reward.votes import answer_of, groups_of
 from assay.rng import Key
 from assay.types import Episode, Problem, Reward

@@ -9,8 +9,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from assay.ask import Codec
+from assay.ask.prompts import length_of
 from assay.errors import DataError
-from assay.part import parts_of
+from assay.part import Asking, Part, parts_of
+from assay.prompt import Prompt
 from assay.recipe import Recipe, at_scale
 from assay.rng import Key
 from assay.run import data_needs
@@ -38,15 +40,28 @@ def asked_of(recipe: Recipe, pool: Pool) -> Pool:
     return dataclasses.replace(pool, shares=(*pool.shares, *(Share(name, tuple(task(name).levels)) for name in names)))
 
 
-def added(recipe: Recipe, problem: Problem, codec: Codec) -> int:
-    """The largest number of tokens that a part of the recipe may add to the prompt of this problem."""
-    parts = [part for mechanism in recipe.mechanisms for part in parts_of(mechanism)]
-    return max((part.grows(problem, codec, recipe.scale.max_new) for part in parts), default=0)
+def longest_asked(recipe: Recipe, problem: Problem, codec: Codec) -> int:
+    """The length in tokens of the longest prompt that the recipe may make of this problem: those of `ask` write into
+    one prompt, one after the other, and any other part into what they made.
+    """
+
+    def written(part: Part, before: Sequence[Prompt]) -> list[Prompt]:
+        return [made for prompt in before for made in part.prompts(prompt, problem, codec, recipe.scale.max_new)]
+
+    made: list[Prompt] = []
+    for mechanism in recipe.mechanisms:
+        asked = functools.reduce(lambda prompts, part: written(part, prompts), mechanism.ask, [Prompt.of(problem)])
+        made += asked
+        for part in parts_of(mechanism):
+            if not isinstance(part, Asking):
+                made += written(part, asked)
+    different = {id(prompt): prompt for prompt in made}  # most parts leave a prompt as it is
+    return max(length_of(prompt, codec) for prompt in different.values())
 
 
 def longest_prompt(recipe: Recipe, problems: Sequence[Problem], tokenizer: Tokenizer) -> int:
-    """The length in tokens of the longest of these prompts, with what parts of the recipe may add to it."""
-    return max((len(tokenizer.render(p.prompt)) + added(recipe, p, tokenizer) for p in problems), default=0)
+    """The length in tokens of the longest prompt that the recipe may make of these problems."""
+    return max((longest_asked(recipe, problem, tokenizer) for problem in problems), default=0)
 
 
 def longest_answer(recipe: Recipe, problems: Sequence[Problem], policy: Reader) -> int:
@@ -99,8 +114,7 @@ def check_lengths(experiment: Experiment, policy: Reader) -> tuple[Experiment, i
             "the tokenizer has no chat template: each message is written as `Role: text`, with an empty line between "
             "two messages"
         )
-    more = functools.partial(added, experiment.recipe, codec=policy.tokenizer)
-    prompts = data_needs.measured(rows, policy.tokenizer, more)
+    prompts = data_needs.measured(rows, functools.partial(longest_asked, experiment.recipe, codec=policy.tokenizer))
     if rows:
         fits = data_needs.fit(max_new, prompts, context=context, model=experiment.model)
         sentences += fits.lines

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from assay.ask import Codec
 from assay.errors import ConfigError, DataError
 from assay.externals import require
 from assay.externals.sandbox import SANDBOX
@@ -170,12 +169,12 @@ class Measured:
     unread: Sequence[tuple[Problem, str]]  # (problem, what the tokenizer or its template says)
 
 
-def measured(problems: Iterable[Problem], codec: Codec, more: Callable[[Problem], int] = lambda _: 0) -> Measured:
-    """Counts the tokens of each prompt as the model will read it, with those that parts add: `more` says how many."""
+def measured(problems: Iterable[Problem], length: Callable[[Problem], int]) -> Measured:
+    """Counts the tokens of each prompt as the model will read it: `length` says how many, or why it cannot."""
     lengths, unread = [], []
     for problem in problems:
         try:
-            lengths.append((len(codec.render(problem.prompt)) + more(problem), problem))
+            lengths.append((length(problem), problem))
         except DataError as error:
             unread.append((problem, str(error)))
     return Measured(sorted(lengths, key=lambda pair: -pair[0]), unread)

@@ -10,9 +10,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from assay.ask.prompts import length_of, reworded
 from assay.errors import ConfigError
 from assay.policy.conversation import Chat, require_shots
-from assay.policy.messages import text_of
+from assay.prompt import Prompt, text_of
 from assay.rng import Key
 from assay.source import Pool
 from assay.tasks import task
@@ -47,12 +48,13 @@ def worked(tokenizer: Tokenizer, shots: int, pool: Pool, problems: Sequence[Prob
     chats = {kind: _chat_of(kind, shots, pool) for kind in dict.fromkeys(map(_kind, problems))}
     ends = ("\n\n",) if any(chat.stop == ("\n\n",) for chat in chats.values()) else ("\n",)
     codecs = {kind: tokenizer.speaking(dataclasses.replace(chat, stop=ends)) for kind, chat in chats.items()}
-    contexts = {one.id: codecs[_kind(one)].render(_alone(one)) for one in problems}
+    prompts = {one.id: Prompt(_alone(one), one.wording) for one in problems}
 
     def ask(requests: list[Request]) -> list[Request]:
-        return [dataclasses.replace(one, context=contexts[one.problem.id]) for one in requests]
+        return [reworded(one, prompts[one.problem.id], codecs[_kind(one.problem)]) for one in requests]
 
-    return Worked(next(iter(codecs.values())), ask, max(map(len, contexts.values())))
+    longest = max(length_of(prompts[one.id], codecs[_kind(one)]) for one in problems)
+    return Worked(next(iter(codecs.values())), ask, longest)
 
 
 def _kind(problem: Problem) -> tuple[str, int]:

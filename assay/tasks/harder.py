@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from assay.policy.messages import retold, text_of
+from assay.prompt import retold, text_of
 from assay.tasks.task import EVOLVED, Solution, Spec, Task, compact_text, natural_text
 from assay.types import Problem, Verdict
 from assay.verifiers.answers import Wording, find_answer
@@ -42,11 +42,6 @@ class Hardening:
 
     vary: Callable[[np.random.Generator, Spec], Spec]  # a longer instance, mostly with the same answer
     read: Callable[[str], Spec | None]  # the instance that a question in compact wording asks; None: it asks none
-
-
-def request_for_variant(problem: Problem) -> Any:
-    """The prompt that asks for a harder variant of this problem; pictures that it shows stay in it."""
-    return _with_text(problem, lambda text: ASKING[problem.wording].format(question=text))
 
 
 def variant_of(seed: Problem, text: str) -> Problem:

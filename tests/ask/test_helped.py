@@ -10,6 +10,7 @@ import worked
 from composed import Dice, Signs, asked, constants, part_of, recipe
 from of_methods import made, make, said
 from tiny import episode, reopened, run
+from worded import helped
 from worked import POOL, beginner
 
 from assay.known import SLOTS
@@ -64,6 +65,6 @@ def test_hints_in_the_question_fill_no_store() -> None:
 
 
 def test_what_a_checkpoint_holds_knows_whether_it_was_helped() -> None:
-    requests = [dataclasses.replace(request, hinted=request.sample > 0) for request in asked(1)]
+    requests = [helped(request) if request.sample > 0 else request for request in asked(1)]
     held = [dataclasses.replace(episode([1]), request=request) for request in requests]
     assert [e.request.helped for e in reopened(Memory(0).hold("x", held)).kept["x"]] == [False, True, True, True]

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from judged import NAME, RULED, Signs, answer, asked, comparison, judgement
 from tiny import recipe_of
+from worded import grown
 
 from assay.ask import Sampling
 from assay.collect import AskJudge, AskPairs
@@ -92,7 +93,7 @@ def test_prompts_grow_by_the_answers_that_they_quote() -> None:
     for part, count in ((AskJudge(), 1), (AskPairs(), 2)):
         texts = ["a" * 12] * count
         long = expand(part, [answer(texts[0]), answer("b" * 12, sample=1)])[0]
-        assert part.grows(problem, codec, 12) == len(long.context) - len(codec.render(problem.prompt))
+        assert grown(part, problem, codec, 12) == len(long.context) - len(codec.render(problem.prompt))
 
 
 def test_what_cannot_be_judged_is_refused() -> None:

@@ -17,6 +17,7 @@ from tiny import episode, reopened, saved
 from assay.errors import StorageError
 from assay.memory import Memory
 from assay.memory.columns import FILE, of_columns, to_columns
+from assay.prompt import Form, Prompt
 from assay.record.checkpoint import Store
 from assay.types import Episode, Problem, Request, Reward, Segment, Verdict
 
@@ -60,6 +61,17 @@ problems = st.builds(
     wording=st.sampled_from(["compact", "natural"]),
 )
 contexts = st.lists(st.integers(0, 99), max_size=3).map(lambda ids: np.array(ids, "<i4"))
+prompts = st.builds(
+    Prompt,
+    question=TEXT | st.lists(st.dictionaries(TEXT, TEXT | st.lists(TEXT), max_size=2), max_size=2).map(tuple),
+    wording=st.sampled_from(["compact", "natural"]),
+    hints=st.lists(TEXT, max_size=2).map(tuple),
+    forms=st.lists(st.builds(Form, TEXT, st.lists(st.tuples(TEXT, TEXT), max_size=2).map(tuple), st.booleans())).map(
+        tuple
+    ),
+    notes=st.lists(st.tuples(TEXT, TEXT), max_size=2).map(tuple),
+    begun=st.lists(st.integers(0, 99), max_size=2).map(tuple),
+)
 verdicts = st.builds(
     Verdict,
     status=st.sampled_from(["ok", "fail", "invalid"]),
@@ -88,7 +100,7 @@ def episodes(draw: st.DrawFn) -> Episode:
         prefix=tuple(draw(st.lists(segments(), max_size=2))),
         pauses=draw(st.booleans()),
         train_context=draw(st.none() | contexts),
-        hinted=draw(st.booleans()),
+        worded=draw(st.none() | prompts),
     )
     return Episode(
         request,
@@ -183,13 +195,26 @@ def test_columns_that_hold_something_else_are_refused_in_words() -> None:
         of_columns(columns)
 
 
+def test_a_hint_of_which_earlier_columns_say_only_that_it_was_is_remembered() -> None:
+    columns = to_columns({"x": held(2)})
+    schema = json.loads(columns["schema"].tobytes())
+    schema["tables"]["/request"]["fields"]["hinted"] = "u1"
+    columns |= {
+        "request/hinted": np.array([1, 0], "u1"),
+        "schema": np.frombuffer(json.dumps(schema).encode(), "u1"),
+    }
+    kept = of_columns(columns)["x"]
+    assert [one.request.hinted for one in kept] == [True, False] == [one.request.helped for one in kept]
+    assert [one.request.id for one in kept] == [one.request.id for one in held(2)]
+
+
 def as_before(value: Any) -> Any:
     """JSON of an episode as versions wrote it that had no columns."""
     if isinstance(value, np.ndarray):
         shape = {"shape": list(value.shape)} if value.ndim != 1 else {}
         return {"dtype": value.dtype.str, **shape, "bytes": base64.b64encode(value.tobytes()).decode()}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: as_before(getattr(value, f.name)) for f in dataclasses.fields(value) if f.name != "hinted"}
+        return {f.name: as_before(getattr(value, f.name)) for f in dataclasses.fields(value) if f.name != "worded"}
     if isinstance(value, dict):
         return {name: as_before(item) for name, item in value.items()}
     return [as_before(item) for item in value] if isinstance(value, tuple | list) else value
@@ -199,7 +224,7 @@ def as_before(value: Any) -> Any:
 @given(st.lists(episodes(), max_size=2).map(tuple))
 @settings(max_examples=30, deadline=None)
 def test_checkpoints_of_earlier_versions_open(kept: tuple[Episode, ...]) -> None:
-    bare = [dataclasses.replace(one, request=dataclasses.replace(one.request, hinted=False)) for one in kept]
+    bare = [dataclasses.replace(one, request=dataclasses.replace(one.request, worded=None)) for one in kept]
     data = json.loads(json.dumps({**Memory(3, step=7).to_data(), "kept": {"x": [as_before(one) for one in bare]}}))
     memory = Memory.of(data, {})
     assert (memory.seed, memory.step) == (3, 7) and bits(memory.kept["x"]) == bits(tuple(bare))

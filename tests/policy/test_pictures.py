@@ -15,8 +15,9 @@ from seeing import EYE, PATCHES, asked, noise, seeing_policy
 
 from assay.errors import ConfigError, DataError, StorageError
 from assay.policy import character_tokenizer, fingerprint, load_policy, save_policy
-from assay.policy.messages import marked, pictures_in, retold, source_of, text_of
+from assay.policy.messages import marked, pictures_in, source_of
 from assay.policy.pictures import Eye, Pictures, address_of, ids_of, pixels_of
+from assay.prompt import retold, text_of
 from assay.run.picture_needs import FILE, keep
 from assay.tasks import ALPHABET
 

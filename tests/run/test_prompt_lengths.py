@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from of_methods import make, said
 from posing import POSING
+from worded import added, grown
 
 from assay.ask import Sampling, first_requests
 from assay.errors import DataError
@@ -17,7 +18,7 @@ from assay.known import RECIPES, recipe
 from assay.memory import Memory
 from assay.part import Part, bind, parts_of
 from assay.rng import Key
-from assay.run.context_fit import added, asked_of, check_lengths, longest_solution
+from assay.run.context_fit import asked_of, check_lengths, longest_solution
 from assay.run.data_needs import measured
 from assay.source import Pool, Share
 from assay.tasks import task
@@ -63,7 +64,7 @@ LENGTHENING = [
     name
     for name, made in RECIPES.items()
     if name not in POSING
-    and any(type(part).grows is not Part.grows for mechanism in made.mechanisms for part in parts_of(mechanism))
+    and any(type(part).prompts is not Part.prompts for mechanism in made.mechanisms for part in parts_of(mechanism))
     and growth(name, 20)
 ]
 READING = [name for name in LENGTHENING if growth(name, 9) < growth(name, 20)]  # prompts in which answers stand
@@ -92,7 +93,7 @@ GROWN = [(place, values, text) for place, cases in GROWS.items() for values, tex
 @pytest.mark.parametrize(("place", "values", "text"), GROWN)
 def test_a_part_says_by_how_much_it_makes_a_prompt_longer(place: str, values: dict[str, Any], text: str) -> None:
     assert CHAIN.solution == "5+3=1,1*2=2#2"
-    assert make(place, **values).grows(CHAIN, CODEC, 20) == len(text)
+    assert grown(make(place, **values), CHAIN, CODEC, 20) == len(text)
 
 
 @given(level=st.integers(1, 12), seed=st.integers(0, 50))
@@ -103,7 +104,7 @@ def test_no_request_is_longer_than_its_part_said(level: int, seed: int) -> None:
     for part in [make(place, **values) for place, values, _ in GROWN if place.startswith("ask:")]:
         (request,) = bind(part, codec=CODEC, place="nowhere")([bare], memory=Memory(seed))
         answer = request.given + request.max_new if request.max_new else 20  # a given one has a length of its own
-        assert len(request.context) + answer <= room + part.grows(problem, CODEC, 20), part
+        assert len(request.context) + answer <= room + grown(part, problem, CODEC, 20), part
 
 
 @pytest.mark.slow
@@ -122,5 +123,5 @@ def test_a_model_without_room_for_what_a_recipe_adds_is_refused(name: str) -> No
 def test_of_rows_those_are_too_long_whose_own_hint_is() -> None:
     """A long hint of one row takes no room from the others."""
     short, long = (Problem("mod-chain-7", "M7 1", {}, text, solution=text) for text in ("1", "1" * 50))
-    found = measured([short, long], CODEC, lambda problem: len(f" [{problem.solution}]"))
+    found = measured([short, long], lambda problem: len(CODEC.render(f"{problem.prompt} [{problem.solution}]")))
     assert [length for length, _ in found.lengths] == [len("M7 1 []") + 50 + MARKS, len("M7 1 []") + 1 + MARKS]

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_tasks import HOSTILE
 
-from assay.policy.messages import pictures_in, text_of
+from assay.policy.messages import pictures_in
 from assay.policy.pictures import pixels_of
+from assay.prompt import text_of
 from assay.rng import Key
 from assay.tasks import ALPHABET, task
 from assay.tasks.coloured import CELL, COLOURS, GLYPHS, picture, variant

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from assay.errors import DataError
-from assay.policy.messages import pictures_in, plain_parts, text_of
+from assay.policy.messages import pictures_in, plain_parts
+from assay.prompt import text_of
 from assay.rng import digest
 from assay.tasks.data.files import UNREADABLE, Fault, Row, kind, read
 from assay.tasks.data.published import PUBLISHED, is_published, published

@@ -7,10 +7,11 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from assay.ask.hints import ENDS, answered, lengthened, lines_of, reworded
-from assay.ask.template import worded
+from assay.ask.hints import ENDS, answered, lines_of
+from assay.ask.prompts import reworded
 from assay.memory import Memory
 from assay.part import Count, Expansion, Source
+from assay.prompt import Prompt
 from assay.source.epochs import set_of
 from assay.types import Episode, Problem, Request
 
@@ -57,6 +58,11 @@ def critique_of(problem: Problem, text: str, *, right: bool) -> str:
     return WRONG[problem.wording].format(number=same + 1, line=line)
 
 
+def to_criticise(prompt: Prompt, text: str) -> Prompt:
+    """The prompt that asks for the critique of an answer to the question."""
+    return prompt.within(ASKING, instead=True, hint=text)
+
+
 def criticise(episodes: Sequence[Episode], *, codec: Codec, most: int) -> list[Request]:
     """A request for the critique of each of the first `most` different answers, answered already by the script."""
     if any(episode.request.tag == CRITIQUE for episode in episodes):
@@ -71,7 +77,7 @@ def criticise(episodes: Sequence[Episode], *, codec: Codec, most: int) -> list[R
             episode.request, tag=CRITIQUE, group=f"{episode.request.group}/{CRITIQUE}", round=episode.request.round + 1
         )
         problem = request.problem
-        reading = reworded(request, worded(ASKING, problem, text), codec, hinted=True)
+        reading = reworded(request, to_criticise(request.prompt, text), codec)
         asked.append(answered(reading, critique_of(problem, text, right=episode.right), codec))
     return asked
 
@@ -89,7 +95,6 @@ class Criticise(Expansion):
     does = criticise
     needs_verdict = True
 
-    def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
-        longest = lengthened(problem, worded(ASKING, problem), codec) + max_new
+    def prompts(self, prompt: Prompt, problem: Problem, codec: Codec, max_new: int) -> Sequence[Prompt]:
         script = WRONG[problem.wording].format(number=99, line=max(lines_of(problem), key=len).strip())
-        return longest + max(0, len(codec.encode(script)) + 1 - max_new)
+        return (to_criticise(prompt, "").longer(max(max_new, len(codec.encode(script)) + 1)),)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
-from assay.ask.hints import lengthened, reworded, with_hint
+from assay.ask.prompts import reworded
 from assay.part import Asking
+from assay.prompt import Prompt
 from assay.types import Problem, Request
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ LABELS = GOOD, BAD
 
 def conditioned(requests: Sequence[Request], *, codec: Codec, label: str) -> list[Request]:
     """The requests with the label at the end of each prompt."""
-    return [reworded(request, labelled(request.problem, label), codec, hinted=False) for request in requests]
+    return [reworded(request, labelled(request.prompt, label), codec) for request in requests]
 
 
 class Conditioned(Asking):
@@ -35,10 +36,10 @@ class Conditioned(Asking):
     label: Label = GOOD
     does = conditioned
 
-    def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
-        return lengthened(problem, labelled(problem, self.label), codec)
+    def prompts(self, prompt: Prompt, problem: Problem, codec: Codec, max_new: int) -> Sequence[Prompt]:
+        return (labelled(prompt, self.label),)
 
 
-def labelled(problem: Problem, label: str) -> Any:
-    """The problem with the label in brackets at the end of its prompt."""
-    return with_hint(problem, label if problem.wording == "compact" else f"[{label}]", title="")
+def labelled(prompt: Prompt, label: str) -> Prompt:
+    """The prompt with the label in brackets, in place of another label."""
+    return prompt.with_note("label", label if prompt.wording == "compact" else f"[{label}]")

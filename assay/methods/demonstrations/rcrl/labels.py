@@ -8,12 +8,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from assay.ask import Codec
-from assay.ask.hints import lengthened
+from assay.ask.prompts import rendered
 from assay.curate.grouping import measure
 from assay.curate.parts import leave_out
 from assay.methods.demonstrations.rcrl.completions import COMPLETION, place_of, step_ends
 from assay.methods.demonstrations.rcrl.condition import BAD, GOOD, LABELS, labelled
 from assay.part import Curator
+from assay.prompt import Prompt
 from assay.types import Problem, Row
 
 Span = tuple[int, int]
@@ -51,8 +52,8 @@ class LabelSteps(Curator):
     threshold: float = 0.5
     does = label_steps
 
-    def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
-        return max(lengthened(problem, labelled(problem, label), codec) for label in LABELS)
+    def prompts(self, prompt: Prompt, problem: Problem, codec: Codec, max_new: int) -> Sequence[Prompt]:
+        return [labelled(prompt, label) for label in LABELS]
 
 
 def _completes(row: Row) -> bool:
@@ -75,6 +76,6 @@ def _under(row: Row, label: str, spans: Sequence[Span], counts: Mapping[str, int
     episode, keep = row.episode, np.zeros(len(row.episode), bool)
     for start, end in spans:
         keep[start:end] = True
-    context = codec.render(labelled(episode.request.problem, label))
+    context = rendered(labelled(episode.request.prompt, label), codec)
     weight = sum(counts.values()) / (2 * counts[label]) if all(counts.values()) else 1.0
     return row.mark(episode=dataclasses.replace(episode, context=context), keep=keep, weight=weight, tag=label)

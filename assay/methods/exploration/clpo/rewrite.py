@@ -6,10 +6,10 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from assay.ask.hints import holds_answer, lengthened, reworded
-from assay.ask.template import worded
+from assay.ask.hints import holds_answer
+from assay.ask.prompts import rendered, reworded
 from assay.part import Count, Expansion
-from assay.policy.messages import text_of
+from assay.prompt import Prompt, text_of
 from assay.types import Episode, Problem, Request
 from assay.verifiers.answers import find_answer
 
@@ -20,7 +20,7 @@ ROLE = "rewriter"
 Mode = Literal["hard", "medium"]
 HARD: Mode = "hard"
 MEDIUM: Mode = "medium"
-ASKING = {
+ASKING: dict[Mode, dict[str, str]] = {
     HARD: {
         "compact": "{question} [{answer}] <",
         "natural": "Write the following problem anew so that it is easier to solve: in plainer words, or with a part "
@@ -71,8 +71,7 @@ def rewrite(
             if mode is not None and (answer := answer_of(first.problem)):
                 place = {"group": f"{group}/{ROLE}", "role": ROLE, "tag": mode, "sample": 0, "round": first.round + 1}
                 writing = dataclasses.replace(first, max_new=min(longest, first.max_new), **place)
-                prompt = worded(ASKING[mode], first.problem, answer=answer)
-                asked.append(reworded(writing, prompt, codec, hinted=True))
+                asked.append(reworded(writing, to_rewrite(first.prompt, mode, answer), codec))
     return asked
 
 
@@ -93,10 +92,15 @@ class Rewrite(Expansion):
     does = rewrite
     needs_verdict = True
 
-    def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
+    def prompts(self, prompt: Prompt, problem: Problem, codec: Codec, max_new: int) -> Sequence[Prompt]:
         answer = answer_of(problem)
-        prompts = [worded(template, problem, answer=answer) for template in ASKING.values()] if answer else []
-        return max([min(self.longest, max_new), *(lengthened(problem, prompt, codec) for prompt in prompts)])
+        asking = [to_rewrite(prompt, mode, answer) for mode in ASKING] if answer else []
+        return [prompt.longer(min(self.longest, max_new)), *asking]
+
+
+def to_rewrite(prompt: Prompt, mode: Mode, answer: str) -> Prompt:
+    """The prompt that asks for the question in another form, with this answer."""
+    return prompt.within(ASKING[mode], instead=True, answer=answer)
 
 
 def answer_of(problem: Problem) -> str:
@@ -125,7 +129,7 @@ def _solving(
     group = f"{asked.group}/{asked.tag}"
     if group in groups or not usable(written, least=least):
         return []
-    context = codec.render(worded({"compact": "{text}", "natural": "{text}"}, asked.problem, text=written.text.strip()))
-    place = {"draw": asked.draw, "round": asked.round + 1, "parent": asked.id, "tag": asked.tag, "hinted": True}
-    values = sampling.of(asked.problem) | place
+    prompt = asked.prompt.for_an_answer().in_words(written.text.strip())
+    place = {"draw": asked.draw, "round": asked.round + 1, "parent": asked.id, "tag": asked.tag, "worded": prompt}
+    values, context = sampling.of(asked.problem) | place, rendered(prompt, codec)
     return [Request(asked.problem, context, group, sample=i, **values) for i in range(group_size)]

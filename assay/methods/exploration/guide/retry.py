@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from typing import Literal
 
 from assay.ask import Codec
-from assay.ask.hints import hint_of, lengthened, with_hint
+from assay.ask.hints import hint_of
+from assay.ask.prompts import reworded
 from assay.part import Expansion, Proportion
+from assay.prompt import Prompt
 from assay.types import Episode, Problem, Request
 
 HINT = "hint"
@@ -29,15 +31,12 @@ def retry_with_hint(
             continue
         if sum(judged) >= below * len(judged) or not (hint := hint_of(problem, share=share)):
             continue
-        context = codec.render(with_hint(problem, hint))
         asked += [
             dataclasses.replace(
-                e.request,
-                context=context,
+                reworded(e.request, e.request.prompt.with_hint(hint), codec),
                 train_context=e.request.context if trained == "question" else None,
                 group=f"{group}/{HINT}",
                 tag=HINT,
-                hinted=True,
                 round=e.request.round + 1,
             )
             for e in members
@@ -63,5 +62,5 @@ class RetryWithHint(Expansion):
     does = retry_with_hint
     needs_verdict = True
 
-    def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
-        return lengthened(problem, with_hint(problem, hint_of(problem, share=self.share)), codec)
+    def prompts(self, prompt: Prompt, problem: Problem, codec: Codec, max_new: int) -> Sequence[Prompt]:
+        return (prompt.with_hint(hint_of(problem, share=self.share)),)

@@ -6,10 +6,11 @@ import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from assay.ask.hints import answered, lengthened, reworded
-from assay.ask.template import worded
+from assay.ask.hints import answered
+from assay.ask.prompts import reworded
 from assay.errors import DataError
 from assay.part import Asking, Expansion
+from assay.prompt import Prompt
 from assay.tasks import task
 from assay.types import Episode, Problem, Request
 
@@ -37,7 +38,7 @@ def as_experts(requests: Sequence[Request], *, codec: Codec, experts: int) -> li
     for request in requests:
         expert = request.sample % experts
         own = dataclasses.replace(request, group=f"{request.group}/e{expert}")
-        result.append(reworded(own, worded(MANNERS[expert], own.problem), codec, hinted=request.hinted))
+        result.append(reworded(own, own.prompt.within(MANNERS[expert]), codec))
     return result
 
 
@@ -49,8 +50,8 @@ class AsExperts(Asking):
     experts: int = 3  # 2 or 3
     does = as_experts
 
-    def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
-        return max(lengthened(problem, worded(manner, problem), codec) for manner in MANNERS[: self.experts])
+    def prompts(self, prompt: Prompt, problem: Problem, codec: Codec, max_new: int) -> Sequence[Prompt]:
+        return [prompt.within(manner) for manner in MANNERS[: self.experts]]
 
     def refusal(self, *, scale: Any, mechanism: Any) -> str | None:
         if not 2 <= self.experts <= len(MANNERS):

@@ -8,9 +8,10 @@ import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from assay.ask.hints import hint_of, holds_answer, lengthened, reworded, with_hint
-from assay.ask.template import worded
+from assay.ask.hints import hint_of, holds_answer
+from assay.ask.prompts import reworded
 from assay.part import Count, Expansion, Proportion
+from assay.prompt import Prompt
 from assay.types import Episode, Problem, Request
 from assay.verifiers.answers import find_answer
 
@@ -75,11 +76,11 @@ class Nudge(Expansion):
     does = nudge
     needs_verdict = True
 
-    def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
+    def prompts(self, prompt: Prompt, problem: Problem, codec: Codec, max_new: int) -> Sequence[Prompt]:
         if self.writer == "solution":
-            return lengthened(problem, with_hint(problem, hint_of(problem, share=self.share)), codec)
-        asking = lengthened(problem, worded(ASKING, problem, answer=answer_of(problem)), codec)
-        return max(asking, lengthened(problem, with_hint(problem, "?"), codec) + min(self.longest, max_new))
+            return (prompt.with_hint(hint_of(problem, share=self.share)),)
+        asking = prompt.within(ASKING, instead=True, answer=answer_of(problem))
+        return asking, prompt.with_hint("?").longer(min(self.longest, max_new))
 
 
 def answer_of(problem: Problem) -> str:
@@ -99,7 +100,7 @@ def _writing(first: Request, codec: Codec, longest: int) -> list[Request]:
         return []
     place = {"group": f"{first.group}/{ROLE}", "role": ROLE, "tag": ROLE, "sample": 0, "round": first.round + 1}
     writing = dataclasses.replace(first, max_new=min(longest, first.max_new), **place)
-    return [reworded(writing, worded(ASKING, first.problem, answer=answer), codec, hinted=True)]
+    return [reworded(writing, first.prompt.within(ASKING, instead=True, answer=answer), codec)]
 
 
 def _answering(first: Request, hint: str, codec: Codec, group_size: int) -> list[Request]:
@@ -108,6 +109,6 @@ def _answering(first: Request, hint: str, codec: Codec, group_size: int) -> list
     """
     place = {"group": f"{first.group}/{NUDGED}", "tag": NUDGED, "round": first.round + 2}
     again = [dataclasses.replace(first, **place, sample=sample) for sample in range(group_size)]
-    prompt = with_hint(first.problem, hint)
+    prompt = first.prompt.with_hint(hint)
     bare = dataclasses.replace(again[-1], train_context=first.context)
-    return [*(reworded(request, prompt, codec, hinted=True) for request in again[:-1]), bare]
+    return [*(reworded(request, prompt, codec) for request in again[:-1]), bare]

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from assay.ask.hints import holds_answer, lengthened, reworded, with_hint
+from assay.ask.hints import holds_answer
+from assay.ask.prompts import reworded
 from assay.errors import DataError
 from assay.memory import Memory
 from assay.part import Asking, Proportion, Within, scales_with
-from assay.types import Ids, Problem, Request
+from assay.prompt import Prompt
+from assay.types import Problem, Request
 
 if TYPE_CHECKING:
     from assay.ask import Codec
@@ -22,15 +23,10 @@ def partial_solution(
     requests: Sequence[Request], *, codec: Codec, percent: float, unit: str, least: int, leaks: str
 ) -> list[Request]:
     """The requests with the hint after the question; without a hint if none is left after the cut."""
-    contexts: dict[str, Ids | None] = {}
     result = []
     for request in requests:
-        problem = request.problem
-        if problem.id not in contexts:
-            text = given_hint(problem, percent=percent, unit=unit, least=least, leaks=leaks)
-            contexts[problem.id] = codec.render(with_hint(problem, text, title=TITLE)) if text else None
-        context = contexts[problem.id]
-        result.append(request if context is None else dataclasses.replace(request, context=context, hinted=True))
+        text = given_hint(request.problem, percent=percent, unit=unit, least=least, leaks=leaks)
+        result.append(reworded(request, request.prompt.with_hint(text, title=TITLE), codec) if text else request)
     return result
 
 
@@ -49,11 +45,11 @@ class PartialSolution(Asking):
     leaks: Literal["keep", "bare"] = "keep"  # keep or leave out a hint that contains the answer
     does = partial_solution
 
-    def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
+    def prompts(self, prompt: Prompt, problem: Problem, codec: Codec, max_new: int) -> Sequence[Prompt]:
         if problem.solution is None:
-            return 0
+            return (prompt,)
         text = given_hint(problem, percent=self.percent, unit=self.unit, least=self.least, leaks=self.leaks)
-        return lengthened(problem, with_hint(problem, text, title=TITLE), codec)
+        return (prompt.with_hint(text, title=TITLE),)
 
 
 def given_hint(problem: Problem, *, percent: float, unit: str, least: int, leaks: str) -> str:
@@ -82,7 +78,7 @@ def cut_anywhere(requests: Sequence[Request], memory: Memory, *, codec: Codec, s
     for request in requests:
         draw, length = memory.key("cut-anywhere", memory.step, request.id).generator().random(2).tolist()
         text = hint(request.problem, percent=100 * length, unit="characters") if draw < share else ""
-        result.append(reworded(request, with_hint(request.problem, text), codec, hinted=True) if text else request)
+        result.append(reworded(request, request.prompt.with_hint(text), codec) if text else request)
     return result
 
 
@@ -98,6 +94,5 @@ class CutAnywhere(Asking):
     share: Proportion = 0.3
     does = cut_anywhere
 
-    def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
-        longest = problem.solution if problem.solution and self.share > 0 else ""
-        return lengthened(problem, with_hint(problem, longest), codec)
+    def prompts(self, prompt: Prompt, problem: Problem, codec: Codec, max_new: int) -> Sequence[Prompt]:
+        return (prompt.with_hint(problem.solution or "") if self.share > 0 else prompt,)

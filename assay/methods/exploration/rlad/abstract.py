@@ -6,10 +6,11 @@ import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from assay.ask.hints import answered, hint_of, holds_answer, lengthened, reworded, sometimes
-from assay.ask.template import worded
+from assay.ask.hints import answered, hint_of, holds_answer, sometimes
+from assay.ask.prompts import reworded
 from assay.errors import DataError
 from assay.part import Asking, Count, Proportion, scales_with
+from assay.prompt import Prompt
 from assay.types import Problem, Request
 
 if TYPE_CHECKING:
@@ -29,6 +30,11 @@ JOINT = {
 GIVEN = {"compact": "{question} [{hint}]", "natural": "<hint>\n{hint}\n</hint>\n\n{question}"}
 
 
+def to_abstract(prompt: Prompt) -> Prompt:
+    """The prompt that asks for an abstraction of the question."""
+    return prompt.within(ASKING, instead=True)
+
+
 def abstract(
     requests: Sequence[Request], *, codec: Codec, num: int, longest: int, bare: int, bare_every: int
 ) -> list[Request]:
@@ -39,7 +45,7 @@ def abstract(
         if request.sample < num and not alone:
             changes: dict[str, Any] = {"group": f"{request.group}/z", "role": ROLE, "tag": ROLE}
             writing = dataclasses.replace(request, max_new=min(longest, request.max_new), **changes)
-            asked.append(reworded(writing, worded(ASKING, request.problem), codec, hinted=False))
+            asked.append(reworded(writing, to_abstract(request.prompt), codec))
         if alone or request.sample < bare:
             plain.append(dataclasses.replace(request, group=f"{request.group}/bare", tag="bare"))
     return asked + plain
@@ -58,15 +64,13 @@ class Abstract(Asking):
     bare_every: int = 0  # one in so many problems is solved without any abstraction; 0: none
     does = abstract
 
-    def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
-        asked = lengthened(problem, worded(ASKING, problem), codec)
-        given = lengthened(problem, worded(GIVEN, problem), codec) + min(self.longest, max_new)
-        return max(asked, given)
+    def prompts(self, prompt: Prompt, problem: Problem, codec: Codec, max_new: int) -> Sequence[Prompt]:
+        return to_abstract(prompt), prompt.within(GIVEN, hint="").longer(min(self.longest, max_new))
 
 
 def write_then_solve(requests: Sequence[Request], *, codec: Codec) -> list[Request]:
     """The requests, each for an abstraction followed by the answer."""
-    return [reworded(one, worded(JOINT, one.problem), codec, hinted=False) for one in requests]
+    return [reworded(one, one.prompt.within(JOINT), codec) for one in requests]
 
 
 class WriteThenSolve(Asking):
@@ -78,8 +82,8 @@ class WriteThenSolve(Asking):
 
     does = write_then_solve
 
-    def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
-        return lengthened(problem, worded(JOINT, problem), codec)
+    def prompts(self, prompt: Prompt, problem: Problem, codec: Codec, max_new: int) -> Sequence[Prompt]:
+        return (prompt.within(JOINT),)
 
 
 def distilled(requests: Sequence[Request], *, codec: Codec, share: float, shortest: int, least: int) -> list[Request]:
@@ -120,7 +124,7 @@ def teach_abstractions(requests: Sequence[Request], memory: Memory, *, codec: Co
     result = []
     for request in requests:
         hint = sometimes(request, memory, "abstractions", share=share)
-        asked = reworded(request, worded(ASKING, request.problem), codec, hinted=False)
+        asked = reworded(request, to_abstract(request.prompt), codec)
         result.append(answered(asked, hint, codec) if hint else request)
     return result
 
@@ -136,5 +140,5 @@ class TeachAbstractions(Asking):
     share: Proportion = 0.3
     does = teach_abstractions
 
-    def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
-        return lengthened(problem, worded(ASKING, problem), codec)
+    def prompts(self, prompt: Prompt, problem: Problem, codec: Codec, max_new: int) -> Sequence[Prompt]:
+        return (to_abstract(prompt),)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from assay.ask.template import worded
+from assay.ask.prompts import rendered
 from assay.methods.exploration.rlad.abstract import GIVEN, ROLE
 from assay.part import Count, Expansion
 from assay.types import Episode, Request
@@ -22,12 +22,13 @@ def solve_with(episodes: Sequence[Episode], *, codec: Codec, sampling: Sampling,
         asked = episode.request
         if asked.role != ROLE or asked.id in done:
             continue
-        context = codec.render(worded(GIVEN, asked.problem, episode.text))
+        prompt = asked.prompt.for_an_answer().within(GIVEN, hint=episode.text)
+        context = rendered(prompt, codec)
         place = {"draw": asked.draw, "round": asked.round + 1, "parent": asked.id}
         group = asked.group.removesuffix("/z")
         for sample in range(samples):
             values = sampling.of(asked.problem) | place
-            result.append(Request(asked.problem, context, group, sample=sample, hinted=True, **values))
+            result.append(Request(asked.problem, context, group, sample=sample, worded=prompt, **values))
     return result
 
 

@@ -10,6 +10,7 @@ from assay.ask.hints import written_by_others
 from assay.memory import Memory
 from assay.methods.exploration.seele.rates import STORE, KeepRate
 from assay.part import Asking, Proportion
+from assay.prompt import Prompt
 from assay.tasks.task import steps_of
 from assay.types import Problem, Request
 
@@ -41,8 +42,8 @@ class BeginAtRate(Asking):
     rate: Proportion | None = None
     does = begin_at_rate
 
-    def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
-        return longest_beginning(problem, codec)
+    def prompts(self, prompt: Prompt, problem: Problem, codec: Codec, max_new: int) -> Sequence[Prompt]:
+        return (with_beginning(prompt, problem, codec),)
 
 
 def begun(request: Request, rate: float, codec: Codec) -> Request:
@@ -52,6 +53,9 @@ def begun(request: Request, rate: float, codec: Codec) -> Request:
     return dataclasses.replace(request, prefix=tuple(written_by_others(codec.encode(step)) for step in steps[:count]))
 
 
-def longest_beginning(problem: Problem, codec: Codec) -> int:
-    """The number of tokens of all steps but the last; given steps do not count towards the answer limit."""
-    return sum(len(codec.encode(step)) for step in steps_of(problem)[:-1])
+def with_beginning(prompt: Prompt, problem: Problem, codec: Codec) -> Prompt:
+    """The prompt with room for all steps but the last; given steps do not count towards the answer limit. An answer has
+    one beginning, whichever part gives it.
+    """
+    tokens = sum(len(codec.encode(step)) for step in steps_of(problem)[:-1])
+    return dataclasses.replace(prompt, room=max(prompt.room, tokens))

@@ -6,9 +6,10 @@ import dataclasses
 from collections.abc import Sequence
 
 from assay.ask import Codec
-from assay.methods.exploration.seele.begin import begun, longest_beginning
+from assay.methods.exploration.seele.begin import begun, with_beginning
 from assay.methods.exploration.seele.rates import by_group, points_of, rate_for
 from assay.part import Count, Expansion, Proportion
+from assay.prompt import Prompt
 from assay.tasks.task import steps_of
 from assay.types import Episode, Problem, Request
 
@@ -43,5 +44,5 @@ class HintRounds(Expansion):
     target: Proportion = 0.5  # the pass rate that the next round should have
     does = hint_rounds
 
-    def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
-        return longest_beginning(problem, codec)
+    def prompts(self, prompt: Prompt, problem: Problem, codec: Codec, max_new: int) -> Sequence[Prompt]:
+        return (with_beginning(prompt, problem, codec),)

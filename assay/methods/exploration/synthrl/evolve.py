@@ -6,11 +6,12 @@ import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
-from assay.ask.hints import lengthened
+from assay.ask.prompts import rendered
 from assay.memory import Memory
 from assay.methods.exploration.synthrl.evolution import ROLE, Bar, Evolution, evolutions
 from assay.part import Count, Expansion, Remembering, Within
-from assay.tasks.harder import request_for_variant, text_asked, variant_of
+from assay.prompt import Prompt
+from assay.tasks.harder import ASKING, text_asked, variant_of
 from assay.types import Episode, Problem, Request
 
 if TYPE_CHECKING:
@@ -72,8 +73,13 @@ class Evolve(Expansion):
     does = evolve
     needs_verdict = True
 
-    def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
-        return min(self.longest, max_new) + lengthened(problem, request_for_variant(problem), codec)
+    def prompts(self, prompt: Prompt, problem: Problem, codec: Codec, max_new: int) -> Sequence[Prompt]:
+        return (to_vary(prompt).longer(min(self.longest, max_new)),)
+
+
+def to_vary(prompt: Prompt) -> Prompt:
+    """The prompt that asks for a harder variant of the question; pictures that it shows stay in it."""
+    return prompt.within(ASKING, instead=True)
 
 
 def _again(request: Request, *, sample: int) -> Request:
@@ -84,15 +90,16 @@ def _writing(request: Request, state: Evolution, codec: Codec, sampling: Samplin
     place = {"draw": request.draw, "sample": state.attempts, "round": request.round + 1, "role": ROLE}
     limit = min(longest, sampling.max_new)
     values: dict[str, Any] = {**sampling.of(state.seed), **place, "max_new": limit}
-    return Request(state.seed, codec.render(request_for_variant(state.current)), f"{request.group}/{ROLE}", **values)
+    prompt = to_vary(request.prompt.about(state.current))
+    return Request(state.seed, rendered(prompt, codec), f"{request.group}/{ROLE}", worded=prompt, **values)
 
 
 def _replies(state: Evolution, written: Episode, checks: int, codec: Codec, sampling: Sampling) -> list[Request]:
     asked, variant = written.request, variant_of(state.seed, written.text.strip())
     place = {"draw": asked.draw, "round": asked.round + 1, "parent": asked.id, "tag": "check"}
-    context, group = codec.render(variant.prompt), f"{asked.group}/{asked.sample}"
-    values = sampling.of(variant) | place
-    return [Request(variant, context, group, sample=i, **values) for i in range(checks)]
+    prompt, group = asked.prompt.for_an_answer().about(variant), f"{asked.group}/{asked.sample}"
+    context, values = rendered(prompt, codec), sampling.of(variant) | place
+    return [Request(variant, context, group, sample=i, worded=prompt, **values) for i in range(checks)]
 
 
 def keep_evolved(

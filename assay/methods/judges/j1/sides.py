@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from assay.ask.prompts import reworded
 from assay.part import Asking, Rewarding
 from assay.tasks.judging import COMPARE, JUDGE, each_alone, in_other_order, written
 from assay.types import Episode, Problem, Request, Reward
@@ -34,10 +35,8 @@ def in_halves(requests: Sequence[Request], *, codec: Codec, form: Form) -> list[
             continue
         pair = known[problem.id] = known.get(problem.id) or halves(problem, form)
         side = request.sample % 2
-        context = codec.render(pair[side].prompt)
-        result.append(
-            dataclasses.replace(request, problem=pair[side], context=context, group=f"{request.group}/{side}")
-        )
+        half = dataclasses.replace(request, problem=pair[side], group=f"{request.group}/{side}")
+        result.append(reworded(half, request.prompt.about(pair[side]), codec))
     return result
 
 

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from assay.ask.hints import answered
-from assay.ask.verdicts import NO, YES, asked_whether_right, longer_by, said
+from assay.ask.verdicts import NO, YES, asked_whether_right, said, with_verdict
 from assay.collect.judges import request_about
 from assay.memory import Memory
 from assay.part import Count, Expansion, Rewarding
+from assay.prompt import Prompt
 from assay.types import Episode, Problem, Request, Reward
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def ask_verdicts(
 
 
 def _about(episode: Episode, codec: Codec, verifier: str, length: int) -> Request:
-    prompt = asked_whether_right(episode.request.problem, episode.text)
+    prompt = asked_whether_right(episode.request.prompt, episode.text)
     group = f"{PREFIX}{episode.request.id}"
     return request_about(episode, prompt, codec, role=verifier, group=group, max_new=length)
 
@@ -60,8 +61,8 @@ class AskVerdicts(Expansion):
     does = ask_verdicts
     needs_verdict = True
 
-    def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
-        return longer_by(problem, codec) + max(0, self.length - 1)
+    def prompts(self, prompt: Prompt, problem: Problem, codec: Codec, max_new: int) -> Sequence[Prompt]:
+        return (with_verdict(prompt, self.length),)
 
 
 def show_verdicts(
@@ -87,8 +88,8 @@ class ShowVerdicts(Expansion):
     does = show_verdicts
     needs_verdict = True
 
-    def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
-        return longer_by(problem, codec) + 1
+    def prompts(self, prompt: Prompt, problem: Problem, codec: Codec, max_new: int) -> Sequence[Prompt]:
+        return (with_verdict(prompt, 2),)
 
 
 def verdict_agrees(

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from assay.ask.hints import lengthened, reworded, with_hint
+from assay.ask.prompts import reworded
 from assay.memory import Memory
 from assay.part import Asking, Count, Proportion, scales_with
+from assay.prompt import Prompt
 from assay.types import Problem, Request
+from assay.verifiers.answers import Wording
 
 if TYPE_CHECKING:
     from assay.ask import Codec
@@ -36,7 +38,7 @@ def budget(
         limit = Limit(int(generator.integers(low, high + 1)), bool(generator.random() < at_most))
         kind = AT_MOST if limit.most else EXACTLY
         tagged = dataclasses.replace(request, tag=f"{kind} {limit.tokens}")
-        result.append(reworded(tagged, limited(request.problem, limit), codec, hinted=False))
+        result.append(reworded(tagged, limited(request.prompt, limit), codec))
     return result
 
 
@@ -57,19 +59,18 @@ class Budget(Asking):
             return None
         return f"budget: low must be at most high, and is {self.low}, where high is {self.high}."
 
-    def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
-        limits = [Limit(self.high, most) for most in (False, True)]
-        return max(lengthened(problem, limited(problem, limit), codec) for limit in limits)
+    def prompts(self, prompt: Prompt, problem: Problem, codec: Codec, max_new: int) -> Sequence[Prompt]:
+        return [limited(prompt, Limit(self.high, most)) for most in (False, True)]
 
 
-def limited(problem: Problem, limit: Limit) -> Any:
-    """The problem with the instruction at the end of its prompt."""
-    return with_hint(problem, told(problem, limit), title="")
+def limited(prompt: Prompt, limit: Limit) -> Prompt:
+    """The prompt with the instruction."""
+    return prompt.with_note("length", told(prompt.wording, limit))
 
 
-def told(problem: Problem, limit: Limit) -> str:
-    """The instruction in the wording of the problem."""
-    if problem.wording == "compact":
+def told(wording: Wording, limit: Limit) -> str:
+    """The instruction in this wording."""
+    if wording == "compact":
         return f"{'<' if limit.most else '='}{limit.tokens}"
     return f"Think for {'maximum ' if limit.most else ''}{limit.tokens} tokens."
 

@@ -6,12 +6,13 @@ import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from assay.ask.hints import answered, lengthened, reworded
-from assay.ask.template import worded
+from assay.ask.hints import answered
+from assay.ask.prompts import reworded
 from assay.errors import DataError
 from assay.memory import Memory
 from assay.methods.shaping.rgr_grpo.rubric import steps_in, worked_rubric
 from assay.part import Asking, Expansion
+from assay.prompt import Prompt
 from assay.reward.rubrics import unmet_in
 from assay.types import Episode, Problem, Request
 
@@ -27,9 +28,9 @@ ASKING = {
 BETWEEN = {"compact": ",", "natural": "\n"}
 
 
-def asking(problem: Problem, text: str, unmet: Sequence[str]) -> Any:
+def asking(prompt: Prompt, text: str, unmet: Sequence[str]) -> Prompt:
     """The prompt for a better answer than this one."""
-    return worded(ASKING, problem, text, unmet=BETWEEN[problem.wording].join(unmet))
+    return prompt.within(ASKING, hint=text, unmet=BETWEEN[prompt.wording].join(unmet))
 
 
 def as_long_as(texts: Sequence[str], codec: Codec, tokens: int, between: str) -> list[str]:
@@ -81,7 +82,7 @@ def _last(members: Sequence[Episode], codec: Codec) -> Request:
     if not unmet:
         return plain
     again = dataclasses.replace(plain, tag=REFINED, train_context=plain.context)
-    return reworded(again, asking(plain.problem, best.text, unmet), codec, hinted=True)
+    return reworded(again, asking(plain.prompt, best.text, unmet), codec)
 
 
 class Refine(Expansion):
@@ -92,8 +93,8 @@ class Refine(Expansion):
 
     does = refine
 
-    def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
-        return lengthened(problem, asking(problem, "", ()), codec) + 2 * max_new
+    def prompts(self, prompt: Prompt, problem: Problem, codec: Codec, max_new: int) -> Sequence[Prompt]:
+        return (asking(prompt, "", ()).longer(2 * max_new),)
 
 
 def taught_refinement(requests: Sequence[Request], memory: Memory, *, codec: Codec) -> list[Request]:
@@ -111,7 +112,7 @@ def taught_refinement(requests: Sequence[Request], memory: Memory, *, codec: Cod
         written = set(steps_in(problem, spoilt))
         unmet = [one.text for one in worked_rubric(problem) if one.factual or one.text not in written]
         shown = as_long_as(unmet, codec, request.max_new, BETWEEN[problem.wording])
-        reading = reworded(request, asking(problem, spoilt, shown), codec, hinted=True)
+        reading = reworded(request, asking(request.prompt, spoilt, shown), codec)
         result.append(answered(reading, problem.solution, codec))
     return result
 
@@ -133,5 +134,5 @@ class TaughtRefinement(Asking):
     imitates = True
     does = taught_refinement
 
-    def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
-        return Refine().grows(problem, codec, max_new)
+    def prompts(self, prompt: Prompt, problem: Problem, codec: Codec, max_new: int) -> Sequence[Prompt]:
+        return Refine().prompts(prompt, problem, codec, max_new)

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assay.ask.verdicts import asked_whether_right, chances_right, longer_by, verdict_tokens
+from assay.ask.prompts import reworded
+from assay.ask.verdicts import asked_whether_right, chances_right, verdict_tokens, with_verdict
 from assay.curate.grouping import groups
 from assay.forwards.agreement import ranked
 from assay.memory import Memory
 from assay.models import Models
 from assay.part import Curator, Forward
+from assay.prompt import Prompt
 from assay.types import Origin, Problem, Row, Segment, Stats
 from assay.verifiers.elections import answer_of, best, majority, weighted
 
@@ -52,8 +54,7 @@ def _verdict_on(row: Row, codec: Codec) -> Row:
     yes, no = verdict_tokens(problem.wording, codec)
     word = np.array([yes if episode.right else no], np.int32)
     asked = dataclasses.replace(
-        request,
-        context=codec.render(asked_whether_right(problem, episode.text)),
+        reworded(request, asked_whether_right(request.prompt, episode.text), codec),
         train_context=None,
         prefix=(),
         group=f"{request.group}/{VERDICT}",
@@ -87,8 +88,8 @@ class OwnVerdicts(Curator):
     does = own_verdicts
     needs_verdict = True
 
-    def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
-        return longer_by(problem, codec)
+    def prompts(self, prompt: Prompt, problem: Problem, codec: Codec, max_new: int) -> Sequence[Prompt]:
+        return (with_verdict(prompt),)
 
 
 def vote_by_verdicts(rows: Sequence[Row], *, models: Models, codec: Codec, role: str) -> tuple[list[Row], Stats]:

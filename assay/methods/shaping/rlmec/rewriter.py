@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from assay.ask.hints import answered, lengthened
-from assay.ask.template import worded
+from assay.ask.hints import answered
 from assay.collect.judges import judged_before, open_to_judgement, request_about
 from assay.collect.steps import by_group
 from assay.memory import Memory
 from assay.methods.shaping.rlmec.edits import REWRITTEN, distance
 from assay.part import Expansion
+from assay.prompt import Prompt
 from assay.types import Episode, Origin, Problem, Request, Segment
 
 if TYPE_CHECKING:
@@ -28,14 +28,14 @@ REWRITE = {
 }
 
 
-def to_rewrite(problem: Problem, text: str) -> Any:
+def to_rewrite(prompt: Prompt, problem: Problem, text: str) -> Prompt:
     """The prompt that asks for this response to the problem, corrected."""
-    return worded(REWRITE, problem, problem.solution or "", answer=text)
+    return prompt.within(REWRITE, instead=True, hint=problem.solution or "", answer=text)
 
 
 def _about(episode: Episode, role: str, codec: Codec) -> Request:
     request = episode.request
-    prompt, group = to_rewrite(request.problem, episode.text), f"{request.group}/{role}"
+    prompt, group = to_rewrite(request.prompt, request.problem, episode.text), f"{request.group}/{role}"
     return request_about(episode, prompt, codec, role=role, group=group, parent=request.id, fork=0)
 
 
@@ -86,8 +86,8 @@ class ShowRewrites(Expansion):
     does = show_rewrites
     needs_verdict = True
 
-    def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
-        return _longer(problem, codec, max_new)
+    def prompts(self, prompt: Prompt, problem: Problem, codec: Codec, max_new: int) -> Sequence[Prompt]:
+        return (to_rewrite(prompt, problem, "").longer(max_new),)
 
     def refusal(self, **_: Any) -> str | None:
         if self.role == self.of or self.most < 0:
@@ -134,14 +134,10 @@ class AskRewrites(Expansion):
     does = ask_rewrites
     needs_verdict = True
 
-    def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
-        return _longer(problem, codec, max_new)
+    def prompts(self, prompt: Prompt, problem: Problem, codec: Codec, max_new: int) -> Sequence[Prompt]:
+        return (to_rewrite(prompt, problem, "").longer(max_new),)
 
     def refusal(self, **_: Any) -> str | None:
         if self.role == self.of:
             return f"ask-rewrites: '{self.role}' would rewrite its own rewrites. Name the rewriter's role differently."
         return None
-
-
-def _longer(problem: Problem, codec: Codec, max_new: int) -> int:
-    return lengthened(problem, to_rewrite(problem, ""), codec) + max_new

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from assay.ask.prompts import rendered
 from assay.methods.shaping.rlmec.edits import REWRITTEN
 from assay.methods.shaping.rlmec.rewriter import to_rewrite
 from assay.models import Models
@@ -35,8 +36,8 @@ def rewriter_tokens(
     places = [i for i in places if rows[i].episode.request.tag != REWRITTEN]
     spans = []
     for episode in (rows[i].episode for i in places):
-        context = codec.render(to_rewrite(episode.request.problem, episode.text))
-        spans.append(Span(context, episode.stream("ids").astype(np.int32)))
+        asked = to_rewrite(episode.request.prompt, episode.request.problem, episode.text)
+        spans.append(Span(rendered(asked, codec), episode.stream("ids").astype(np.int32)))
     found = models.play(role).score(spans) if spans else []
     blamed = []
     for i, scores in zip(places, found, strict=True):

@@ -6,9 +6,10 @@ import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from assay.ask.hints import lengthened
+from assay.ask.prompts import reworded
 from assay.memory import Memory
 from assay.part import Asking
+from assay.prompt import Prompt
 from assay.rng import Key
 from assay.tasks import task
 from assay.types import Problem, Request
@@ -39,8 +40,8 @@ def paraphrased(requests: Sequence[Request], *, memory: Memory, codec: Codec) ->
         name = f"{request.group}/reworded"
         if name not in said:
             said[name] = in_other_words(request.problem, memory.key("reworded", memory.step, request.group))
-        context = codec.render(said[name].prompt)
-        result.append(dataclasses.replace(request, problem=said[name], context=context, group=name))
+        again = dataclasses.replace(request, problem=said[name], group=name)
+        result.append(reworded(again, request.prompt.about(said[name]), codec))
     return result
 
 
@@ -56,5 +57,5 @@ class Paraphrased(Asking):
 
     does = paraphrased
 
-    def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
-        return max(0, lengthened(problem, in_other_words(problem, Key("grows")).prompt, codec))
+    def prompts(self, prompt: Prompt, problem: Problem, codec: Codec, max_new: int) -> Sequence[Prompt]:
+        return prompt, prompt.about(in_other_words(problem, Key("grows")))

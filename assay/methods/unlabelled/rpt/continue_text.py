@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from assay.ask.prompts import reworded
 from assay.memory import Memory
 from assay.models import Models
 from assay.part import Asking, Count, PositiveProportion
+from assay.prompt import Prompt
 from assay.rng import Key
 from assay.types import Problem, Request
 
@@ -34,7 +36,7 @@ def continue_text(
     from assay.engine.interface import Span
 
     first = {request.group: request for request in requests if request.problem.solution}
-    begun: dict[str, np.ndarray] = {}
+    begun: dict[str, tuple[int, ...]] = {}
     for role in dict.fromkeys(request.role for request in first.values()):
         mine = {name: request for name, request in first.items() if request.role == role}
         texts = {name: codec.encode(request.problem.solution or "") for name, request in mine.items()}
@@ -42,13 +44,13 @@ def continue_text(
         for (name, ids), scores in zip(texts.items(), models.play(role).score(spans, entropy=True), strict=True):
             assert scores.entropy is not None
             at = place_of(scores.entropy, memory.key("continue", memory.step, name), share=share)
-            begun[name] = np.concatenate([mine[name].context, ids[:at]]).astype(np.int32)
-    return [
-        dataclasses.replace(r, context=begun[r.group], max_new=min(length, r.max_new), hinted=True)
-        if r.group in begun
-        else r
-        for r in requests
-    ]
+            begun[name] = tuple(ids[:at].tolist())
+    return [_continuing(r, begun[r.group], length, codec) if r.group in begun else r for r in requests]
+
+
+def _continuing(request: Request, begun: tuple[int, ...], length: int, codec: Codec) -> Request:
+    asked = dataclasses.replace(request, max_new=min(length, request.max_new))
+    return reworded(asked, dataclasses.replace(request.prompt, begun=begun), codec)
 
 
 class ContinueText(Asking):
@@ -66,5 +68,5 @@ class ContinueText(Asking):
     length: Count = 8  # the most tokens of a prediction
     does = continue_text
 
-    def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
-        return len(codec.encode(problem.solution or ""))
+    def prompts(self, prompt: Prompt, problem: Problem, codec: Codec, max_new: int) -> Sequence[Prompt]:
+        return (prompt.longer(len(codec.encode(problem.solution or ""))),)

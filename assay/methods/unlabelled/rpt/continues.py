@@ -28,7 +28,7 @@ def continues(episodes: Sequence[Episode], *, codec: Codec) -> list[Reward | Non
     result: list[Reward | None] = []
     for episode in episodes:
         problem = episode.request.problem
-        shown = len(episode.request.context) - len(codec.render(problem.prompt))
+        shown = len(episode.request.prompt.begun)
         ids = codec.encode(problem.solution or "").tolist()
         pieces = [codec.decode([token]) for token in ids[shown:]]
         said = episode.text if problem.wording == "compact" else find_answer(episode.text, problem.wording) or ""

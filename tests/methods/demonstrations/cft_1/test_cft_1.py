@@ -10,6 +10,7 @@ import worked
 from hypothesis import given
 from hypothesis import strategies as st
 from tiny import END, episode, recipe_of, require_resumable, run
+from worded import grown
 from worked import POOL, beginner, register
 
 from assay.engine.interface import Span
@@ -85,14 +86,14 @@ def test_each_different_answer_gets_one_critique() -> None:
     assert len(criticise(written, codec=Codec(), most=2)) == 2
     done = [Episode(r, r.prefix, "stop") for r in asked]
     assert criticise([*written, *done], codec=Codec(), most=9) == []
-    assert Criticise(most=2).grows(PROBLEM, Codec(), 6) >= len(asked[0].context) - len(Codec().render("ab"))
+    assert grown(Criticise(most=2), PROBLEM, Codec(), 6) >= len(asked[0].context) - len(Codec().render("ab"))
 
 
 def test_the_answer_and_what_the_longest_critique_has_beyond_it_are_added_to_a_prompt() -> None:
     """` []~` and spaces are 5 tokens, `-99:8*7=10,` with its end 12: 6 more than an answer of 6 has, none of 20."""
     problem = dataclasses.replace(PROBLEM, solution="5+3=8,8*7=10,9#9")
-    assert Criticise().grows(problem, Codec(), 6) == 5 + 6 + 6
-    assert Criticise().grows(problem, Codec(), 20) == 5 + 20
+    assert grown(Criticise(), problem, Codec(), 6) == 5 + 6 + 6
+    assert grown(Criticise(), problem, Codec(), 20) == 5 + 20
 
 
 def small(**scale: object) -> Recipe:

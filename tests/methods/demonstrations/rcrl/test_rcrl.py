@@ -16,6 +16,7 @@ from record_runs import IDENTITY
 from tiny import ALONE, END, Letters, Table, batch_of, policy, recipe_of, require_resumable, run, update
 from tiny import POOL as LETTERS_POOL
 from tiny import register as register_letters
+from worded import added
 from worked import POOL, Signs, register
 
 from assay.ask import Sampling, as_examined
@@ -27,11 +28,11 @@ from assay.methods.demonstrations.rcrl.completions import COMPLETION, complete_s
 from assay.methods.demonstrations.rcrl.condition import Conditioned, conditioned, labelled
 from assay.methods.demonstrations.rcrl.labels import label_steps
 from assay.part import Asking
+from assay.prompt import Prompt
 from assay.recipe import Recipe
 from assay.record import RunFolder
 from assay.rng import Key
 from assay.run.configure import to_data
-from assay.run.context_fit import added
 from assay.run.experiment import Experiment
 from assay.scoring import bank
 from assay.tasks.verdicts import verify
@@ -220,9 +221,9 @@ def test_a_label_stands_at_the_end_of_a_prompt() -> None:
     (asked,) = conditioned([question()], codec=CODEC, label="GOOD")
     assert CODEC.decode(asked.context.tolist()) == "ab [GOOD] " and asked.train_context is None
     told = Problem("worked", "ab", {}, "ab", wording="natural")
-    assert labelled(told, "BAD") == "ab\n\n[BAD]"
+    assert labelled(Prompt.of(told), "BAD").told == "ab\n\n[BAD]"
     chat = dataclasses.replace(told, prompt=({"role": "user", "content": "ab"},))
-    assert labelled(chat, "BAD") == ({"role": "user", "content": "ab\n\n[BAD]"},)
+    assert labelled(Prompt.of(chat), "BAD").told == ({"role": "user", "content": "ab\n\n[BAD]"},)
 
 
 def test_held_out_problems_areasked_with_it() -> None:
@@ -314,7 +315,7 @@ def likelihood(engine: LocalEngine, label: str) -> float:
     from assay.engine.interface import Span
 
     problem = LETTERS_POOL.problem(Key("any"))
-    span = Span(Told().render(labelled(problem, label)), np.array([1, END], np.int32))
+    span = Span(Told().render(labelled(Prompt.of(problem), label).told), np.array([1, END], np.int32))
     return float(engine.score([span])[0].logp.sum())
 
 

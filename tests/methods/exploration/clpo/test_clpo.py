@@ -11,6 +11,7 @@ import worked
 from hypothesis import given
 from hypothesis import strategies as st
 from tiny import episode, recipe_of, require_resumable, run, segment
+from worded import grown
 from worked import POOL, Signs, beginner, register
 
 from assay.ask import Sampling
@@ -93,8 +94,8 @@ def test_a_bound_belongs_to_the_band_below_it() -> None:
 
 def test_the_longer_of_text_and_question_to_the_rewriter_is_added_to_a_prompt() -> None:
     """9 tokens of a text, or the 7 that an answer may have; ` [a] ` in the question to the rewriter has 5."""
-    grown = [Rewrite(longest=most).grows(PROBLEM, Codec(), limit) for most, limit in ((9, 20), (9, 7), (2, 20))]
-    assert grown == [9, 7, 5]
+    longer = [grown(Rewrite(longest=most), PROBLEM, Codec(), limit) for most, limit in ((9, 20), (9, 7), (2, 20))]
+    assert longer == [9, 7, 5]
 
 
 def test_the_rewriter_reads_question_and_answer_in_the_wording_of_the_mode() -> None:

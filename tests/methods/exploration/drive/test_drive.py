@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tiny import POOL, episode, group_of, policy, recipe_of, register, require_resumable, run
+from worded import helped
 
 from assay.known import recipe
 from assay.memory import Memory
@@ -49,7 +50,7 @@ def places(memory: Memory, *, share: float, first: int = 0, count: int = 99, dra
 def test_counts_of_two_stages_by_hand() -> None:
     """Two visits: 1 of 2, then 0 of 2: 1 of 4, the first visit at 0.5. The next stage begins anew and keeps these."""
     memory = counted(Memory(0), of(0, True, False), of(1, None))
-    hinted = [dataclasses.replace(e, request=dataclasses.replace(e.request, hinted=True)) for e in of(0, True, True)]
+    hinted = [dataclasses.replace(e, request=helped(e.request)) for e in of(0, True, True)]
     unjudged = [dataclasses.replace(e, verdict=None) for e in of(1, False)]
     memory = counted(memory, of(0, False, False), hinted, unjudged)
     (name,) = memory.store(STORE)["now"]

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from learning_draws import shown
 from tiny import TINY, episode, group_of, models_of, phases_of, policy, recipe_of, register, require_resumable, run
 from typed import present
+from worded import helped
 
 from assay.ask import Sampling
 from assay.collect.expand import refill
@@ -117,7 +118,7 @@ def test_it_rises_falls_and_waits() -> None:
 
 def test_answers_with_a_hint_move_nothing() -> None:
     made = [episode([1], sample=i, reward=1.0) for i in range(4)]
-    hinted = [dataclasses.replace(e, request=dataclasses.replace(e.request, hinted=True)) for e in made]
+    hinted = [dataclasses.replace(e, request=helped(e.request)) for e in made]
     settings = {"sampling": Sampling(4, temperature=1.0), "step": 0.05, "highest": 1.3}
     assert track_temperature(Memory(0), episodes=made, **settings).store(STORE)
     assert not track_temperature(Memory(0), episodes=hinted, **settings).store(STORE)

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from learning_draws import shown
 from tiny import episode, recipe_of, require_resumable, run
+from worded import helped
 from worked import POOL, TASK, Signs, beginner, register
 
 from assay.ask import Sampling, first_requests
@@ -63,7 +64,7 @@ def test_the_rule_by_hand() -> None:
 
 
 def test_guided_answers_and_errors_of_ours_count_nowhere() -> None:
-    guided = [dataclasses.replace(e, request=dataclasses.replace(e.request, hinted=True)) for e in answers(True, True)]
+    guided = [dataclasses.replace(e, request=helped(e.request)) for e in answers(True, True)]
     memory = adapted(Memory(0), [*guided, *answers(True, False, None)])
     assert memory.store(STORE) == {"length": 100.0, "rates": [0.5]}
     assert adapted(memory, [*guided, *answers(None)]) == memory

@@ -17,7 +17,7 @@ from tiny import episode, loss_and_gradient, models_of, policy, recipe_of, requi
 from typed import present
 from worked import POOL, Signs, beginner, register, world
 
-from assay.ask.hints import hint_of, hinted, with_hint
+from assay.ask.hints import hint_of, hinted
 from assay.collect.expand import refill
 from assay.engine.interface import Span
 from assay.memory import Memory
@@ -27,6 +27,7 @@ from assay.methods.exploration.guide.quantile import GAMMA
 from assay.methods.exploration.guide.retry import retry_with_hint
 from assay.methods.exploration.guide.surplus import take_turns
 from assay.objective import Clip
+from assay.prompt import Prompt
 from assay.recipe import Recipe
 from assay.rng import Key
 from assay.tasks import TASKS, task
@@ -65,12 +66,13 @@ def test_steps_and_prompts_of_an_example() -> None:
     problem = task("mod-chain").pose({"p": 23, "start": 5, "steps": [["+", 3], ["*", 7], ["-", 2]]}, level=3)
     assert steps_of(problem) == ["5+3=8,", "8*7=10,", "10-2=8#8"]
     assert [hint_of(problem, share=s) for s in (0.0, 0.3, 0.7, 1.0)] == ["", "5+3=8", "5+3=8,8*7=10", "5+3=8,8*7=10"]
-    assert with_hint(problem, "8") == "M23 5+3*7-2 [8]" and with_hint(problem, "") == problem.prompt
+    bare = Prompt.of(problem)
+    assert bare.with_hint("8").told == "M23 5+3*7-2 [8]" and bare.with_hint("") == bare
     own = dataclasses.replace(problem, hints=("start with the sum",))
     assert hint_of(own, share=0.3) == "start with the sum"
     messages = ({"role": "system", "content": "s"}, {"role": "user", "content": "u"})
     chat = dataclasses.replace(problem, prompt=messages, wording="natural")
-    assert with_hint(chat, "8") == (messages[0], {"role": "user", "content": "u\n\nHint: 8"})
+    assert Prompt.of(chat).with_hint("8").told == (messages[0], {"role": "user", "content": "u\n\nHint: 8"})
 
 
 def test_a_share_of_prompts_holds_a_hint() -> None:
@@ -106,7 +108,7 @@ def test_a_group_that_is_all_wrong_is_asked_once_more_with_a_hint() -> None:
     first = asked(3)
     again = retried(judged([False, False, None]))
     assert [r.context.tolist() for r in again] == [
-        Signs().render(with_hint(first[0].problem, hint(first))).tolist()
+        Signs().render(Prompt.of(first[0].problem).with_hint(hint(first)).told).tolist()
     ] * 3
     for old, new in zip(first, again):
         assert new.train_context is not None and new.train_context.tolist() == old.context.tolist()

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from learning_draws import shown
 from tiny import episode, recipe_of, require_resumable, run
+from worded import grown
 from worked import POOL, TASK, Signs, beginner, register
 
 from assay.ask import Sampling, first_requests
@@ -75,7 +76,7 @@ def test_the_experts_answer_in_turn_each_in_a_group_of_its_own() -> None:
     contexts = [Codec().render(text).tolist() for text in (question, f"{question} (", f"{question} )")]
     assert [r.context.tolist() for r in made[:3]] == contexts and not any(r.helped for r in made)
     assert expert_of(dataclasses.replace(made[1], group="0:0")) == -1, "of no expert"
-    assert AsExperts(experts=3).grows(PROBLEM, Codec(), 6) == 2, "by a space and a bracket"
+    assert grown(AsExperts(experts=3), PROBLEM, Codec(), 6) == 2, "by a space and a bracket"
     shown = taught_experts(made, codec=Codec())
     texts = [Codec().decode(r.prefix[0].ids.tolist()[:-1]) for r in shown[:3]]
     assert texts == TASK.traces(PROBLEM)[:3] and all(r.max_new == 0 for r in shown)

@@ -12,11 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from learning_draws import shown
 from tiny import episode, group_of, phases_of, recipe_of, require_resumable, run, segment
+from worded import grown
 from worked import POOL, TASK, Signs, beginner, register
 
-from assay.ask.hints import with_hint
 from assay.memory import Memory
 from assay.methods.exploration.nurl.nudge import NUDGED, ROLE, Nudge, hint_in, nudge
+from assay.prompt import Prompt
 from assay.recipe import Recipe
 from assay.rng import Key
 from assay.types import Episode, Request
@@ -56,7 +57,7 @@ def test_first_the_hint_then_three_answers_with_it_and_one_without() -> None:
     assert writing.context.tolist() == Codec().render(f"{PROBLEM.prompt} [{PROBLEM.spec['letters'][-1]}] ").tolist()
     written = Episode(writing, (segment([1, 2]),), "stop", text="ab")
     again = nudged([*first, written])
-    hinted = Codec().render(with_hint(PROBLEM, "ab")).tolist()
+    hinted = Codec().render(Prompt.of(PROBLEM).with_hint("ab").told).tolist()
     assert [r.context.tolist() == hinted for r in again] == [True, True, True, False]
     assert {r.group for r in again} == {"0:0/nudged"} and all(r.helped for r in again)
     assert writing.round == 1 and {r.round for r in again} == {2} and [r.sample for r in again] == [0, 1, 2, 3]
@@ -76,8 +77,8 @@ def test_questions_with_hints_are_longer_by_hand() -> None:
     """The solution is x,y,z#z: its first step is ` [x]`, its first two are ` [x,y]`. The writer reads ` [z] `, 5 signs;
     around its hint, which is cut at `longest` and at the limit of answers, stand 3.
     """
-    assert [Nudge(writer="solution", share=s).grows(PROBLEM, Codec(), 6) for s in (0.3, 0.5)] == [4, 6]
-    assert [Nudge(longest=5).grows(PROBLEM, Codec(), limit) for limit in (1, 4, 6)] == [5, 3 + 4, 3 + 5]
+    assert [grown(Nudge(writer="solution", share=s), PROBLEM, Codec(), 6) for s in (0.3, 0.5)] == [4, 6]
+    assert [grown(Nudge(longest=5), PROBLEM, Codec(), limit) for limit in (1, 4, 6)] == [5, 3 + 4, 3 + 5]
 
 
 @given(st.lists(st.sampled_from([True, False, None]), min_size=1, max_size=6))

@@ -25,9 +25,10 @@ from tiny import (
     run,
     segment,
 )
+from worded import grown
 
 from assay.ask import Sampling, first_requests
-from assay.ask.hints import holds_answer, with_hint
+from assay.ask.hints import holds_answer
 from assay.collect import Lagged
 from assay.credit import pack
 from assay.credit.whiten import whiten
@@ -37,6 +38,7 @@ from assay.memory import Memory
 from assay.memory.follow import Follow
 from assay.methods.exploration.questa.partial_solution import PartialSolution, hint, partial_solution
 from assay.objective.improve import accumulate
+from assay.prompt import Prompt
 from assay.recipe import Recipe, Stage
 from assay.rng import Key
 from assay.tasks import task
@@ -68,10 +70,10 @@ def test_hints_by_hand() -> None:
     assert hint(question(), percent=10, unit="steps") == ""
     lines = question(solution="one, two\nthree\nAnswer", wording="natural")
     assert hint(lines, percent=70, unit="steps") == "one, two\n"
-    assert with_hint(question(), "7,") == "M23 5+2 [7,]"
-    assert with_hint(lines, "one", title="## Hint.") == "M23 5+2\n\n## Hint.one"
+    assert Prompt.of(question()).with_hint("7,").told == "M23 5+2 [7,]"
+    assert Prompt.of(lines).with_hint("one", title="## Hint.").told == "M23 5+2\n\n## Hint.one"
     talk = question(prompt=({"role": "system", "content": "s"}, {"role": "user", "content": "q"}), wording="natural")
-    assert with_hint(talk, "h", title="## Hint.")[1] == {"role": "user", "content": "q\n\n## Hint.h"}
+    assert Prompt.of(talk).with_hint("h", title="## Hint.").told[1] == {"role": "user", "content": "q\n\n## Hint.h"}
     assert holds_answer(question(), "7,12,3") and not holds_answer(question(), "7,12")
 
 
@@ -88,7 +90,7 @@ def test_a_hint_takes_the_room_of_its_own_problem() -> None:
     """Between ` [` and `]`."""
     part = PartialSolution(percent=100.0, least=1)
     short, long = (Problem("mod-chain-7", "M7 1", {}, text, solution=text) for text in ("1", "1" * 50))
-    assert [part.grows(problem, CODEC, 20) for problem in (short, long)] == [3 + 1, 3 + 50]
+    assert [grown(part, problem, CODEC, 20) for problem in (short, long)] == [3 + 1, 3 + 50]
 
 
 class Plain(Letters):

@@ -29,6 +29,7 @@ from tiny import (
     segment,
     stages_of,
 )
+from worded import added
 
 from assay.ask import Sampling, first_requests
 from assay.ask.demonstrate import demonstrate
@@ -38,22 +39,21 @@ from assay.known import RECIPES
 from assay.loop import train
 from assay.memory import Memory
 from assay.methods.exploration.rlad.abstract import (
-    ASKING,
     GIVEN,
-    JOINT,
     abstract,
     distilled,
     teach_abstractions,
-    worded,
+    to_abstract,
     write_then_solve,
 )
 from assay.methods.exploration.rlad.players import helpful, without_advantage
 from assay.methods.exploration.rlad.solve import solve_with
 from assay.methods.exploration.rlad.usefulness import usefulness
 from assay.models import Models
+from assay.prompt import Prompt
 from assay.recipe import Recipe
 from assay.rng import Key
-from assay.run.context_fit import added, check_lengths
+from assay.run.context_fit import check_lengths
 from assay.types import Episode, Problem, Request, Row, Stats
 
 RLAD = ("rlad", "rlad-hierarchical", "rlad-two", "rlad-joint")
@@ -119,9 +119,9 @@ def test_answers_follow_their_abstraction_once() -> None:
 def test_wording_of_conversations_touches_the_last_message_alone() -> None:
     talk = ({"role": "system", "content": "s {x}"}, {"role": "user", "content": "q {y}"})
     problem = Problem("tiny", talk, {}, "q", wording="natural")
-    assert worded(GIVEN, problem, "h")[0] == talk[0]
-    assert worded(GIVEN, problem, "h")[1]["content"] == "<hint>\nh\n</hint>\n\nq {y}"
-    assert worded(ASKING, problem)[1]["content"].startswith("q {y}\n\nDo not solve this.")
+    first, last = Prompt.of(problem).within(GIVEN, hint="h").told
+    assert first == talk[0] and last["content"] == "<hint>\nh\n</hint>\n\nq {y}"
+    assert to_abstract(Prompt.of(problem)).told[1]["content"].startswith("q {y}\n\nDo not solve this.")
 
 
 # What an abstraction is worth
@@ -245,7 +245,7 @@ def test_a_given_abstraction_is_half_of_the_steps_or_the_hint_unless_it_tells_th
 def test_an_abstraction_and_its_answer_are_one_text_with_one_advantage() -> None:
     (one,) = write_then_solve(requests(1, 1), codec=Letters())
     assert one.context.tolist() == Letters().render("a").tolist() and one.role == "policy"
-    assert worded(JOINT, one.problem) == "a !"
+    assert one.prompt.told == "a !"
     rows = [Row(episode([2, 3, 1], sample=i, reward=float(i))) for i in range(2)]
     batch = batch_of(small("rlad-joint"), rows)
     np.testing.assert_allclose(batch.advantage, [*[-(2**-0.5)] * 3, *[2**-0.5] * 3], rtol=1e-4)

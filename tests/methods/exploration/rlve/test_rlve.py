@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from learning_draws import shown
 from tiny import TINY, Letters, episode, models_of, phases_of, policy, recipe_of, register, require_resumable, run
+from worded import helped
 
 from assay.memory import Memory
 from assay.methods.exploration.rlve.levels import STORE, Standing, promote, standing
@@ -127,7 +128,7 @@ def test_the_controller_sees_what_the_filter_removes() -> None:
 
 def test_answers_with_a_hint_open_no_level() -> None:
     bare = answers(2, [[True, True]] * 8)
-    hinted = [dataclasses.replace(e, request=dataclasses.replace(e.request, hinted=True)) for e in bare]
+    hinted = [dataclasses.replace(e, request=helped(e.request)) for e in bare]
     assert after(at(0), bare) == Standing(1) and after(at(0), hinted) == Standing(0)
 
 

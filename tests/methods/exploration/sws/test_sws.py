@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tiny import episode, policy, recipe_of, register, require_resumable, run
+from worded import helped
 
 from assay.memory import Memory
 from assay.methods.exploration.sws.synthesis import WithSynthesised, made_after, with_synthesised
@@ -38,7 +39,7 @@ def to(problem: Problem, *rights: bool | None) -> list[Episode]:
 def test_curves_by_hand() -> None:
     one, two, *_ = set_of(LISTS, 0, SIZE)
     memory = keep_curves(Memory(0), episodes=[*to(one, True, False, False, None), *to(two, None)])
-    hinted = [dataclasses.replace(e, request=dataclasses.replace(e.request, hinted=True)) for e in to(one, True, True)]
+    hinted = [dataclasses.replace(e, request=helped(e.request)) for e in to(one, True, True)]
     unjudged = [dataclasses.replace(e, verdict=None) for e in to(two, False)]
     memory = keep_curves(memory, episodes=[*to(one, False, False), *to(two, True), *hinted, *unjudged])
     assert memory.store(STORE) == {one.id: [pytest.approx(1 / 3), 0.0], two.id: [1.0]}

@@ -13,6 +13,7 @@ from data_files import jsonl, sums
 from hypothesis import given
 from hypothesis import strategies as st
 from tiny import episode, policy, recipe_of, register, require_resumable, run
+from worded import grown
 
 from assay.ask import Sampling
 from assay.collect import Refill
@@ -20,15 +21,16 @@ from assay.errors import ConfigError
 from assay.known import recipe
 from assay.memory import Memory
 from assay.methods.exploration.synthrl.evolution import ROLE, Bar, evolutions, right_of
-from assay.methods.exploration.synthrl.evolve import STORE, Evolve, KeepEvolved, evolve, keep_evolved
+from assay.methods.exploration.synthrl.evolve import STORE, Evolve, KeepEvolved, evolve, keep_evolved, to_vary
 from assay.methods.exploration.synthrl.variants import evolved_all, with_evolved
+from assay.prompt import Prompt
 from assay.recipe import Recipe
 from assay.rng import Key
 from assay.source import Pool, Share
 from assay.source.epochs import set_of
 from assay.tasks import task
 from assay.tasks.data.task import data
-from assay.tasks.harder import may_be_asked, request_for_variant, variant_of
+from assay.tasks.harder import may_be_asked, variant_of
 from assay.types import Episode, Problem, Request
 
 CHAINS = Pool((Share("mod-chain", (2,)),))
@@ -197,7 +199,7 @@ def test_a_variant_keeps_pictures_and_the_answer_of_its_seed() -> None:
     assert variant.spec == seed.spec and variant.parents == (seed.id,)
     assert variant.solution == (seed.solution or "").rpartition("#")[2]
     assert variant.id != seed.id and task("grids").chain(variant, "a") is None
-    writing = shown(request_for_variant(seed))
+    writing = shown(to_vary(Prompt.of(seed)).told)
     assert writing[0] == before[0] and writing[1]["text"].endswith(" ^")
 
 
@@ -247,7 +249,7 @@ def test_a_file_with_fewer_rows_than_the_set_is_measured_when_all_of_its_rows_ar
 
 def test_the_longest_text_and_what_asks_for_the_next_are_added_to_a_prompt() -> None:
     """5 characters of a text, or the 3 that an answer may have, and ` ^` behind it."""
-    assert [Evolve(longest=5).grows(SEED, Characters(), limit) for limit in (64, 3)] == [7, 5]  # type: ignore[arg-type]
+    assert [grown(Evolve(longest=5), SEED, Characters(), limit) for limit in (64, 3)] == [7, 5]  # type: ignore[arg-type]
 
 
 def test_settings_that_cannot_work_are_refused() -> None:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tiny import POOL, episode, policy, recipe_of, register, require_resumable, run
+from worded import helped
 
 from assay.memory import Memory
 from assay.methods.exploration.wemath2.climb import ARROWS, STORE, climb, difficulty_graph
@@ -148,7 +149,7 @@ def test_a_problem_follows_the_arrow_of_its_answers() -> None:
     memory = climb(memory, episodes=answered(at_level(base, 2), False, None), pool=GRIDS)
     assert memory.store(STORE) == {base.id: [3, False]}
     lost, plain = answered(at_level(base, 3), None, True)
-    hinted = dataclasses.replace(plain, request=dataclasses.replace(plain.request, hinted=True))
+    hinted = dataclasses.replace(plain, request=helped(plain.request))
     for silent in (lost, hinted, dataclasses.replace(plain, verdict=None)):
         assert climb(memory, episodes=[silent], pool=GRIDS).store(STORE) == {base.id: [3, False]}, "says nothing"
     assert climb(memory, episodes=[plain], pool=GRIDS).store(STORE) == {base.id: [4, True]}

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from learning_draws import shown
 from tiny import END, Letters, episode, policy, recipe_of, register, run
+from worded import grown
 
 from assay.lab.trial import small_run
 from assay.memory import Memory
@@ -85,10 +86,10 @@ def test_how_much_longer_a_question_about_an_answer_is() -> None:
     for length in (1, 3):
         part = AskVerdicts(most=1, length=length)
         asked = bind(part, codec=Words())(episodes, memory=Memory(0))[0]
-        assert part.grows(first.request.problem, Words(), 8) == len(asked.context) + asked.max_new - first_length
+        assert grown(part, first.request.problem, Words(), 8) == len(asked.context) + asked.max_new - first_length
     part = ShowVerdicts(most=1)
     shown = bind(part, codec=Words())(episodes, memory=Memory(0))[0]
-    assert part.grows(first.request.problem, Words(), 8) == len(shown.context) + shown.given - first_length
+    assert grown(part, first.request.problem, Words(), 8) == len(shown.context) + shown.given - first_length
 
 
 @given(st.lists(st.lists(st.sampled_from([0.0, 1.0, None]), min_size=1, max_size=6), max_size=4), st.integers(1, 3))

@@ -67,11 +67,9 @@ def test_a_group_has_one_budget_and_groups_have_their_own() -> None:
 
 
 def test_what_the_prompt_says() -> None:
-    problem = episode([1]).request.problem
-    assert told(problem, Limit(40, False)) == "=40" and told(problem, Limit(40, True)) == "<40"
-    natural = dataclasses.replace(problem, wording="natural")
-    assert told(natural, Limit(40, False)) == "Think for 40 tokens."
-    assert told(natural, Limit(40, True)) == "Think for maximum 40 tokens."
+    assert told("compact", Limit(40, False)) == "=40" and told("compact", Limit(40, True)) == "<40"
+    assert told("natural", Limit(40, False)) == "Think for 40 tokens."
+    assert told("natural", Limit(40, True)) == "Think for maximum 40 tokens."
 
 
 def test_what_tools_reply_is_on_no_budget() -> None:
@@ -88,12 +86,14 @@ def test_end_tokens_count_as_length() -> None:
     assert earned(Adherence(unit=10), [ended]) == [0.0]
 
 
-def test_a_question_that_is_written_anew_holds_no_hint_any_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_question_keeps_its_hint_beside_its_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     worked.register(monkeypatch)
     helped = hinted(asked(), Memory(0), codec=Signs(), share=1.0)
     assert all(request.helped for request in helped)
     again = bind(Budget(low=2, high=3), codec=Signs())(helped, memory=Memory(0))
-    assert not any(request.helped for request in again)
+    assert all(request.helped for request in again)
+    for before, after in zip(helped, again, strict=True):
+        assert str(after.prompt.told).startswith(f"{before.prompt.told} [=")
 
 
 def test_the_card_of_the_budget_says_what_it_asks_for_and_how_it_scales() -> None:
@@ -103,8 +103,8 @@ def test_the_card_of_the_budget_says_what_it_asks_for_and_how_it_scales() -> Non
     assert {row["paper"] for row in found["method"]} == {"2503.04697"}
     (high,) = (row for row in found["fields"] if row["name"] == "high")
     assert high["scales_with"] == "max_new" and high["default"] == 4000
-    (grows,) = (row for row in found["answers"] if row["name"] == "grows")
-    assert grows["own"] and grows["answer"] == "its own"
+    (prompts,) = (row for row in found["answers"] if row["name"] == "prompts")
+    assert prompts["own"] and prompts["answer"] == "its own"
 
 
 def test_all_names_of_the_paper_mean_one() -> None:

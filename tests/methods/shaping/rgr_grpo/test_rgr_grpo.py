@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from learning_draws import shown
 from tiny import policy, recipe_of, register, require_resumable, run
+from worded import grown
 from worked import Signs
 
 import assay.tasks
@@ -34,6 +35,7 @@ from assay.methods.shaping.rgr_grpo.refine import (
 )
 from assay.methods.shaping.rgr_grpo.rubric import MetSteps, met_steps, needed_steps, worked_rubric
 from assay.objective.gates import shaped
+from assay.prompt import Prompt
 from assay.recipe import Recipe
 from assay.reward import Anchors
 from assay.reward.rubrics import Criterion, of_vector, unmet_in
@@ -149,7 +151,7 @@ def test_the_best_answer_is_refined_by_what_it_lacks() -> None:
 
 def test_the_prompt_of_a_refinement_is_longer_by_hand() -> None:
     """`aba [] [] ` in place of `aba ` is 6 tokens, and an answer and criteria of as many tokens stand in it."""
-    assert Refine().grows(PROBLEM, CODEC, 12) == TaughtRefinement().grows(PROBLEM, CODEC, 12) == 6 + 2 * 12
+    assert grown(Refine(), PROBLEM, CODEC, 12) == grown(TaughtRefinement(), PROBLEM, CODEC, 12) == 6 + 2 * 12
 
 
 def test_what_meets_everything_and_what_was_not_judged_is_not_refined() -> None:
@@ -229,9 +231,8 @@ def test_a_spoilt_solution_and_what_it_lacks() -> None:
     assert plain.context is asked[0].context and decoded(plain.prefix[0].ids[:-1]) == "a,b,a#a"
     assert decoded(taught.context) == "aba [a,b,a#a] [#] ", "letters cannot be spoilt"
     assert decoded(taught.prefix[0].ids[:-1]) == "a,b,a#a" and taught.max_new == 0
-    assert (
-        asking(task("worked").pose({"letters": "ab"}, level=2, wording="natural"), "x", ["p", "q"]).count("p\nq") == 1
-    )
+    natural = Prompt.of(task("worked").pose({"letters": "ab"}, level=2, wording="natural"))
+    assert str(asking(natural, "x", ["p", "q"]).told).count("p\nq") == 1
 
 
 def test_each_request_of_each_step_is_spoilt_in_its_own_place() -> None:

@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from judged import NAME, POOL, Signs, answer, asked, beginner
 from tiny import Table, models_for, policy, recipe_of, require_resumable, run, segment, update
+from worded import grown
 
 from assay.credit import pack
 from assay.engine.interface import Scores, Span
@@ -26,6 +27,7 @@ from assay.methods.shaping.rlmec.edits import REWRITTEN, WeighEdits, distance, e
 from assay.methods.shaping.rlmec.rewriter import AskRewrites, ShowRewrites, to_rewrite
 from assay.methods.shaping.rlmec.tokens import RewriterTokens, process_alone, surrogate, worth
 from assay.part import bind
+from assay.prompt import Prompt
 from assay.recipe import Recipe
 from assay.types import Episode, Origin, Reward, Row, Segment
 
@@ -168,7 +170,7 @@ def test_right_rewrites_and_right_answers_are_shown_to_the_policy() -> None:
     assert [r.parent for r in made] == [wrong.request.id, lost.request.id]
     context = Signs().decode(made[0].context.tolist())
     assert (
-        context == Signs().decode(Signs().render(to_rewrite(asked(), "a,a#a")).tolist())
+        context == Signs().decode(Signs().render(to_rewrite(Prompt.of(asked()), asked(), "a,a#a").told).tolist())
         and "[a,b#b] [a,a#a]" in context
     )
     texts = ("a,b#b", "b#a")
@@ -196,7 +198,7 @@ def test_what_another_role_writes_of_a_wrong_answer_is_no_rewrite() -> None:
 def test_a_question_with_an_answer_is_longer_by_hand() -> None:
     """`E ab [a,b#b] [] ` in place of `ab `, where E is no sign: 15 - 3 tokens, and those of an answer."""
     for part in (ShowRewrites(), AskRewrites()):
-        assert part.grows(asked(), Signs(), 10) == 12 + 10
+        assert grown(part, asked(), Signs(), 10) == 12 + 10
 
 
 def test_tokens_earn_what_the_rewriter_makes_of_them() -> None:
@@ -205,7 +207,7 @@ def test_tokens_earn_what_the_rewriter_makes_of_them() -> None:
     rows += [Row(answer("a#a", sample=2, role="rewriter")), Row(answer("b#a", sample=3), in_loss=False)]
     found, stats = bind(RewriterTokens(), codec=Signs())(rows, models=models)
     for row in found[:2]:
-        context = Signs().render(to_rewrite(asked(), row.episode.text))
+        context = Signs().render(to_rewrite(Prompt.of(asked()), asked(), row.episode.text).told)
         (scores,) = models["rewriter"].score([Span(context, row.episode.stream("ids"))])
         wanted = worth(np.exp(scores.logp), right=row.episode.right, below=0.1)
         assert row.process == pytest.approx(wanted, abs=1e-6)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tiny import Letters, episode
+from worded import grown
 
 from assay.ask import Sampling, first_requests
 from assay.memory import Memory
@@ -53,7 +54,7 @@ def test_other_words_ask_for_the_same(seed: int) -> None:
 def test_a_task_of_one_wording_asks_the_same_again() -> None:
     problem = task("lis").problem(Key(0), level=8)
     assert in_other_words(problem, Key(1)).prompt == problem.prompt
-    assert Paraphrased().grows(problem, CODEC, 8) == 0
+    assert grown(Paraphrased(), problem, CODEC, 8) == 0
 
 
 @pytest.mark.parametrize("level", [3, 6])

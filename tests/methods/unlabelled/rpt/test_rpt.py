@@ -11,6 +11,7 @@ from engine_cases import naive_log_probs
 from hypothesis import given
 from hypothesis import strategies as st
 from tiny import models_of, policy, recipe_of, run
+from worded import grown
 from worked import Signs
 
 from assay.memory import Memory
@@ -69,7 +70,7 @@ def test_the_reward_reads_what_the_prompt_shows() -> None:
 
 
 def test_prompts_grow_by_at_most_the_whole_solution() -> None:
-    assert ContinueText().grows(PROBLEM, CODEC, 9) == 5
+    assert grown(ContinueText(), PROBLEM, CODEC, 9) == 5
 
 
 @pytest.mark.slow
