@@ -18,7 +18,7 @@ PACKAGE = ROOT / "assay"
 PAGE = ROOT / "docs" / "design.md"
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "rng", "scale", "streams"),
+    ("errors", "prompt", "rng", "scale", "streams"),
     ("types", "host"),
     ("externals", "sandbox"),
     ("part", "policy", "verifiers"),
@@ -41,10 +41,11 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 """From the ground up: a room imports from rooms of lower layers, and from nothing else."""
 
 FOR_TYPES = {
-    ("part", "ask"): "a part may be asked how much longer it makes a prompt, in tokens of a codec",
+    ("part", "ask"): "a part may be asked how long it makes a prompt, in tokens of a codec",
     ("part", "recipe"): "a part may be asked whether it can work beside the others of a mechanism",
     ("part", "source"): "a source may be asked whether it can draw from a pool",
     ("stages", "assemble"): "a stage is entered by what its phases were assembled to",
+    ("prompt", "types"): "a prompt is made of the question of a problem",
     ("record", "run"): "a tracker is told what the run was configured to be",
 }
 """Arrows that run back up for the type checker alone, each with its reason."""
