@@ -24,7 +24,7 @@ from assay.part_checks import GIVEN, OFFERED
 
 PAGE = ROOT / "docs" / "method.md"
 FILE = re.compile(r"^```python ([\w/.]+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-WORKED = {"calm": "a gate and a shape", "regrow": "a tree with a memory of its own"}
+WORKED = {"mad": "an advantage", "diary": "a prompt with a memory"}
 FILES = dict(FILE.findall(PAGE.read_text()))
 
 
