@@ -14,6 +14,7 @@
     BARE = {"remember:keep-examined": {}}                 values at which it keeps answers, but none that had a hint
     OF_ITS_OWN = {"reward:learnt-score": "what"}          it reads of other episodes no judgement that a role wrote
     JUDGED = {"reward:a": ("answers", "judge", "2")}      what this role compares for it, and the worst judgement
+    MARKED = {"reward:a": ("steps", ("+-#0", "++#1"), "--#0")}  two judgements that mark answers so, and the worst one
     ENDPOINTS = {"reward:judge-pairs": {}}                values at which it asks a judge behind an endpoint
     COLUMNS = {"rules": ["It is a tree."]}                of a row of data, for such a reward
     FREE = {"role": "what it names"}                      field whose text is a name of something, not one of a list

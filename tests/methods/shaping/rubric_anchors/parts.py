@@ -2,6 +2,8 @@
 
 OWN_JUDGE = ("rubric-anchors-role",)
 
+MARKED = {"reward:rubric-by": ("rules", ("++#2", "+-#1"), "--#0")}
+
 OPEN = ("rubric-anchors",)
 
 OPEN_FILE = {"rubric-anchors": 0}
