@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from assay.memory import Memory
-from assay.memory.posed import STORE, AdmitPosed, short_of
+from assay.memory.posed import STORE, AdmitPosed
+from assay.methods.exploration.azr.seeded import short_of
 from assay.part import Count, scales_with
 from assay.source import Pose
 from assay.source.pose import Posing, asked, sources
