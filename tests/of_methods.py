@@ -18,6 +18,7 @@
     ENDPOINTS = {"reward:judge-pairs": {}}                values at which it asks a judge behind an endpoint
     COLUMNS = {"rules": ["It is a tree."]}                of a row of data, for such a reward
     FREE = {"role": "what it names"}                      field whose text is a name of something, not one of a list
+    TEXTS = {"Part.field": "what it names"}               text of a setting that reaches nothing outside of the run
 
     SMALLER = {"grpo": "why"}                             of a recipe: not every group has as many answers as a group
     CHOOSES = {"dapo": "groups"}                          of four answers it leaves out the group, or rows

@@ -9,3 +9,5 @@ MARKED = {"reward:marked-by": ("steps", ("++#1", "+-#0"), "--#0")}
 ALONG = {"shape:by-class": ("expand:ask-judge",), "remember:count-classes": ("expand:ask-judge",)}
 KEEPS = {"remember:count-classes": "classes"}
 BUSY = ("remember:count-classes",)
+
+TEXTS = {"MarkedBy.role": "a model, a role or a store of the recipe"}
