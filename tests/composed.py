@@ -40,7 +40,6 @@ SLOTS = {
 SMALL: dict[str, dict[str, Any]] = {
     "source:epochs": {"size": 1},
     "source:examine": {"size": 1},
-    "source:pose-seeds": {"size": 1},
     "source:unsolved": {"size": 1},
     "ask:first-steps": {"width": 2, "depth": 2},
     "curate:train-at": {"temperature": 0.5},  # another one than that of the answers

@@ -12,6 +12,7 @@ from tiny import END, policy, recipe_of, run, segment
 
 import assay.tasks
 from assay.engine.local import LocalEngine
+from assay.part import Rewarding, bind
 from assay.source import Pool, Share
 from assay.source.epochs import problem_set
 from assay.tasks.judging import to_compare, to_judge
@@ -153,3 +154,9 @@ def comparison(one: Episode, other: Episode, text: str, *, role: str = "judge", 
     place = 20 + 5 * min(one.request.sample, other.request.sample) + max(one.request.sample, other.request.sample)
     parent = f"{one.request.id} {other.request.id}"
     return answer(text, posed, group=f"0:{place}", sample=sample, role=role, parent=parent)
+
+
+def worth(part: Rewarding, episodes: Sequence[Episode], *others: Episode) -> list[float | str | None]:
+    """What each answer has of this reward; `unread` for no judgement."""
+    found = bind(part, codec=Signs(), max_new=12)(episodes, everyone=[*episodes, *others])
+    return [None if one is None else "unread" if one.unread else one.value for one in found]

@@ -14,9 +14,11 @@
     BARE = {"remember:keep-examined": {}}                 values at which it keeps answers, but none that had a hint
     OF_ITS_OWN = {"reward:learnt-score": "what"}          it reads of other episodes no judgement that a role wrote
     JUDGED = {"reward:a": ("answers", "judge", "2")}      what this role compares for it, and the worst judgement
+    MARKED = {"reward:a": ("steps", ("+-#0", "++#1"), "--#0")}  two judgements that mark answers so, and the worst one
     ENDPOINTS = {"reward:judge-pairs": {}}                values at which it asks a judge behind an endpoint
     COLUMNS = {"rules": ["It is a tree."]}                of a row of data, for such a reward
     FREE = {"role": "what it names"}                      field whose text is a name of something, not one of a list
+    TEXTS = {"Part.field": "what it names"}               text of a setting that reaches nothing outside of the run
 
     SMALLER = {"grpo": "why"}                             of a recipe: not every group has as many answers as a group
     CHOOSES = {"dapo": "groups"}                          of four answers it leaves out the group, or rows
@@ -53,7 +55,7 @@
     WITHOUT_VERDICT = {"reward:steps": "its own marks"}     looks at verdicts and works without: at what it looks there
 
 A part without a line is as it is by default, alone, and no hook. `oracle.py` there says what its paper says of a step
-(tests/oracles.py).
+(tests/oracles.py). All of this may stand in the tests themselves where these have one file, beside their `ORACLES`.
 """
 
 from __future__ import annotations
@@ -69,6 +71,7 @@ from assay.part import Part
 
 FOLDER = Path(__file__).parent / "methods"
 SAID = sorted(path for name in ("parts", "oracle", "learns") for path in FOLDER.glob(f"*/*/{name}.py"))
+SAID += sorted(path for path in FOLDER.glob("*/*/test_*.py") if "\nORACLES = " in path.read_text())
 
 
 @cache

@@ -201,7 +201,7 @@ def oracle_of(name: str) -> Oracle:
     """The oracle of a recipe; what to write where there is none."""
     if name not in oracles():
         raise AssertionError(
-            f"the recipe '{name}' has no oracle: write {folder_of(name)}/oracle.py with\n\n"
+            f"the recipe '{name}' has no oracle: write {folder_of(name)}/oracle.py, or into its tests,\n\n"
             f'    ORACLES = {{"{name}": Oracle(advantages, token_loss, token_weight)}}\n\n'
             "    advantages(answers, step) -> [A] of the answers of a group, or [[A of each token]]\n"
             "    token_loss(answer, step) -> Tensor[T], to be differentiated\n"

@@ -8,7 +8,7 @@ import pytest
 
 from assay.ask import Hinted
 from assay.errors import ConfigError
-from assay.forwards import Distributions
+from assay.forwards import Agreement
 from assay.known import recipe
 from assay.recipe import Recipe, with_mechanisms
 from assay.run.configure import from_data, override, to_data
@@ -16,7 +16,7 @@ from assay.run.configure import from_data, override, to_data
 
 def test_earlier_names_of_fields_are_read_from_documents() -> None:
     now = with_mechanisms(
-        recipe("grpo"), lambda one: dataclasses.replace(one, ask=(Hinted(),), forwards=(Distributions(),))
+        recipe("grpo"), lambda one: dataclasses.replace(one, ask=(Hinted(),), forwards=(Agreement(),))
     )
     data = to_data(now)
     mechanism = data["mechanism"]

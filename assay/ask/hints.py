@@ -56,6 +56,8 @@ def hinted(requests: Sequence[Request], memory: Memory, *, codec: Codec, share: 
 class Hinted(Asking):
     """Some requests have a hint in their prompt: the first steps of the worked solution, a random number, never all.
 
+    For your own recipes: where a model is to learn to use hints, as the bases of some studies are.
+
     ask=(Hinted(share=0.3),)
     --mechanism.ask hinted --mechanism.ask.0.share 0.3
     """

@@ -89,6 +89,9 @@ class Ahead(Collecting):
     versions in turn. `window`: weights change while answers are written, and none is written by weights older than
     `lag` steps. How many servers there are is said by the machine; without any, the same answers are written in turn.
 
+    For your own recipes: with servers of models beside the learner (docs/scale.md), so that neither waits for the
+    other.
+
         collect=(Ahead(lag=1),)
         --mechanism.collect ahead --mechanism.collect.0.lag 1
     """

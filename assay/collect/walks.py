@@ -194,8 +194,11 @@ class StepSearch(Expansion):
     judges steps, `errors` wrong ones in a row end an answer. With a model, its score of a step is the first of the
     step's values; if the model is the judge, its score of an answer stands for the outcome, as where none is known.
 
-        expand=(StepSearch(rollouts=8),)
-        --mechanism.expand step-search --mechanism.expand.0.rollouts 8
+    For your own recipes: to search a tree of steps where a task judges answers or a model scores steps. `assay search`
+    looks for answers with it.
+
+        ask=(FirstSteps(),), expand=(StepSearch(rollouts=8),)
+        --mechanism.ask first-steps --mechanism.expand step-search --mechanism.expand.0.rollouts 8
     """
 
     continues = True

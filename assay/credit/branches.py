@@ -30,6 +30,8 @@ def shared_mean(rows: Sequence[Row]) -> list[Row]:
 class SharedMean(Shape):
     """A token that several rows share gets the mean of their advantages (the hard advantage attribution of ARPO).
 
+    For your own recipes: behind any credit of whole answers, where `expand` grows branches that share tokens.
+
     shape=(SharedMean(),)
     --mechanism.shape shared-mean
     """

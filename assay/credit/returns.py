@@ -35,6 +35,8 @@ class ReturnToGo(Credit):
 
     For rewards of turns, spans and tokens. Without such rewards it is `group-relative` with scale none.
 
+    For your own recipes: for rewards of turns, spans and tokens without a critic; `gae` is the one with a critic.
+
         credit=ReturnToGo()
         --mechanism.credit return-to-go
     """

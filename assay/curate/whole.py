@@ -16,6 +16,9 @@ def whole_answers(rows: Sequence[Row]) -> list[Row]:
 class WholeAnswers(Curator):
     """Answers that the limit cut do not train, but count in their group's statistics (overlong filtering, 2503.14476).
 
+    For your own recipes: where many answers are cut and none of them may teach to stop early; `--cut masked` adds it by
+    itself.
+
     curate=(WholeAnswers(),)
     --mechanism.curate whole-answers
     """

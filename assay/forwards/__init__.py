@@ -10,7 +10,6 @@ import numpy as np
 from assay.credit.pack import taught
 from assay.forwards.agreement import Agreement
 from assay.forwards.critic import Critic, TokenKL
-from assay.forwards.distributions import Distributions
 from assay.forwards.reward_model import RewardModel
 from assay.memory import Memory
 from assay.models import Models
@@ -20,7 +19,6 @@ from assay.types import Episode, Row, Stats, changed, joined
 __all__ = [
     "Agreement",
     "Critic",
-    "Distributions",
     "RewardModel",
     "TokenKL",
     "run_forwards",

@@ -1,5 +1,5 @@
 """The tables in docs/ that are generated from the records: of the recipes of a group of methods, of the components of
-these recipes, of papers, of tasks.
+these recipes, of papers, of tasks, of parts for recipes of one's own.
 
 In a page a table stands between two comments, `<!-- recipes: gates -->` and `<!-- end -->`. `make docs`, which runs
 `python -m assay.lab.pages docs/*.md`, writes the tables; a test fails if a page differs from what `make docs` would
@@ -19,6 +19,7 @@ from typing import Any
 from assay.errors import unknown
 from assay.known import GROUPS, METHOD_OF, RECIPES, SLOTS
 from assay.lab import blueprint
+from assay.lab.composing import for_own_recipes
 from assay.lab.papers import Paper, papers
 from assay.part import Part, name_of
 from assay.tasks import TASKS
@@ -33,8 +34,8 @@ def filled(page: str) -> str:
 
 
 def table(what: str, of: str) -> str:
-    """A table as Markdown. `what` is recipes, blueprint, papers or tasks; `of` is a group of methods, or a kind of
-    papers or tasks.
+    """A table as Markdown. `what` is recipes, blueprint, papers, tasks or parts; `of` is a group of methods, or a kind
+    of papers, tasks or parts.
 
     table("recipes", "gates")
     """
@@ -133,7 +134,23 @@ def _tasks(which: str) -> Iterator[Sequence[str]]:
             yield f"`{task.name}`", task.summary, levels, first, judges, "yes" if task.second else "no"
 
 
-TABLES = {"recipes": _recipes, "blueprint": _blueprint, "papers": _papers, "tasks": _tasks}
+def _parts_of_own(which: str) -> Iterator[Sequence[str]]:
+    """The rows of the parts that fewer than two methods use (`own`)."""
+    if which != "own":
+        raise unknown("set of parts", which, ("own",), "assay/lab/pages.py")
+    yield "part", "what it does", "when you take it", "options"
+    yield ("---",) * 4
+    for place, (does, when, options) in for_own_recipes().items():
+        yield f"`{place}`", does, when, f"`{options}`"
+
+
+TABLES = {
+    "recipes": _recipes,
+    "blueprint": _blueprint,
+    "papers": _papers,
+    "tasks": _tasks,
+    "parts": _parts_of_own,
+}
 
 
 def main(pages: Sequence[Path]) -> None:

@@ -34,6 +34,8 @@ def harvest(memory: Memory, *, episodes: Sequence[Episode], most: int, place: st
 class Harvest(Named, Remembering):
     """Holds the right answers that the policy generated, each once, at most `most` for each problem in each stage.
 
+    For your own recipes: to keep right answers for later: `rehearse` of `ask` trains on them, in a later step or stage.
+
     remember=(Harvest(most=4),)
     --mechanism.remember harvest --mechanism.remember.0.most 4
     """

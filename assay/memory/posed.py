@@ -97,14 +97,6 @@ def pool_of(memory: Memory, name: str, place: str = STORE) -> list[dict[str, Any
     return [{"spec": posing.seed, "id": instance_of(name, posing.seed).id, "parents": []}]
 
 
-def short_of(memory: Memory, names: Sequence[str], size: int, place: str = STORE) -> list[str]:
-    """The tasks of which fewer than `size` problems were posed; the seed instance does not count, since nobody posed
-    it.
-    """
-    store = memory.store(place)
-    return [name for name in names if len(store.get(name, ())) < size]
-
-
 def solved(episode: Episode, everyone: Sequence[Episode], *, lost: str = "missing") -> list[bool]:
     """For each probe of the problem that this episode poses, whether it is right. A probe that an error of ours left
     without a verdict is left out, or counts as wrong, by `lost`.

@@ -86,6 +86,8 @@ def prompt_mean(batch: Batch, *, max_new: int) -> np.ndarray:
 class PromptMean(Aggregate):
     """Mean over groups of the mean over their tokens: 1 / (P N_g) (DAPO's formula read literally).
 
+    For your own recipes: where each prompt is to weigh the same, however long its answers are.
+
     objective=Objective(aggregate=PromptMean())
     --mechanism.objective.aggregate prompt-mean
     """
@@ -104,6 +106,8 @@ class DeltaL(Aggregate):
     """Sum over tokens with row weights T_i^-a: at a = 1 the unbiased mean of least variance (Delta L, 2509.07558).
 
     a = 0 is `fixed-length`. The paper takes 1 for countdown and 0.75 for mathematics.
+
+    For your own recipes: where lengths differ by much and the gradient is too noisy.
 
         objective=Objective(aggregate=DeltaL(power=0.75))
         --mechanism.objective.aggregate delta-l --mechanism.objective.aggregate.power 0.75

@@ -119,6 +119,9 @@ class Reject(Correction):
     m is the geometric mean of rho over the answer, an estimate of KL(mu, old) per token (k2, k3), or the least rho of a
     token (a veto).
 
+    For your own recipes: where sampler and learner differ by so much that whole answers are to be left out, and not
+    weighed down.
+
         objective=Objective(correct=(Reject(high=1.01),))
         --mechanism.objective.correct reject --mechanism.objective.correct.0.high 1.01
     """

@@ -5,9 +5,9 @@ from assay.reward.certainty import Certainty
 from assay.reward.combinators import Cascade, Gated, OfTasks, Product, Sum, Veto
 from assay.reward.continued import SampledSteps
 from assay.reward.controls import Misjudged, Shuffled
-from assay.reward.formed import FreeOf, WellFormed
+from assay.reward.formed import WellFormed
 from assay.reward.judged import JudgedAlone, JudgedByReference, JudgedInPairs
-from assay.reward.judgements import Grounded, MarkedBy, PreferredBy, RubricBy, ScoredBy, WellMarked
+from assay.reward.judgements import ScoredBy
 from assay.reward.kept import KeptRules
 from assay.reward.learnt import LearntScore, LearntSteps
 from assay.reward.lengths import SoftOverlong
@@ -29,10 +29,8 @@ __all__ = [
     "CollectiveVote",
     "Delta",
     "FailedReplies",
-    "FreeOf",
     "Gated",
     "Graded",
-    "Grounded",
     "GroupVote",
     "JudgedAlone",
     "JudgedByReference",
@@ -41,17 +39,14 @@ __all__ = [
     "KeptRules",
     "LearntScore",
     "LearntSteps",
-    "MarkedBy",
     "Masked",
     "Misjudged",
     "OfTasks",
     "Outcome",
     "PartialOutcome",
-    "PreferredBy",
     "Product",
     "RepeatedNgrams",
     "RepeatedSteps",
-    "RubricBy",
     "SampledSteps",
     "Saturated",
     "Scheduled",
@@ -64,5 +59,4 @@ __all__ = [
     "ValidSteps",
     "Veto",
     "WellFormed",
-    "WellMarked",
 ]

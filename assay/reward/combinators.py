@@ -83,8 +83,10 @@ def product(episodes: Sequence[Episode], *, of: Sequence[Child], name: str) -> l
 class Product(OfSeveral):
     """The product of several rewards: all of them must be high at once.
 
-    reward=(Product(of=(Outcome(), Scored())),)
-    --mechanism.reward product --mechanism.reward.0.of outcome,scored
+    For your own recipes: where no reward may make up for another.
+
+    reward=(Product(of=(Outcome(), WellFormed())),)
+    --mechanism.reward product --mechanism.reward.0.of outcome,well-formed
     """
 
     does = product
@@ -164,8 +166,11 @@ class Cascade(Rewarding):
 
     Where the second has nothing to say, the first stands.
 
-        reward=(Cascade(first=Outcome(), then=Scored(name="judge")),)
-        --mechanism.reward cascade --mechanism.reward.0.then scored --mechanism.reward.0.then.name judge
+    For your own recipes: where a rule refuses some right answers, and what decides about these is dear or easy to
+    deceive.
+
+        reward=(Cascade(first=Outcome(), then=JudgedByReference()),)
+        --mechanism.reward cascade --mechanism.reward.0.then judge-reference
     """
 
     first: Rewarding = Outcome()
@@ -201,8 +206,10 @@ class Veto(Rewarding):
 
     Groups in which all answers are vetoed teach nothing: begin with a `vetoed` above the worst reward, as a penalty.
 
-        reward=(Veto(of=Outcome(), critical=(Scored(),), least=0.5),)
-        --mechanism.reward veto --mechanism.reward.0.critical scored --mechanism.reward.0.least 0.5
+    For your own recipes: against an exploit that was seen, which the reward would pay for.
+
+        reward=(Veto(of=Outcome(), critical=(WellFormed(),), least=0.5),)
+        --mechanism.reward veto --mechanism.reward.0.critical well-formed --mechanism.reward.0.least 0.5
     """
 
     of: Rewarding = Outcome()
@@ -230,8 +237,10 @@ def of_tasks(episodes: Sequence[Episode], *, of: Child, tasks: Sequence[str], ot
 class OfTasks(Rewarding):
     """A reward for answers to some tasks alone. Two of them give each kind of task a reward of its own.
 
-    reward=(OfTasks(of=Scored(), tasks=("trace",)),)
-    --mechanism.reward of-tasks --mechanism.reward.0.of scored --mechanism.reward.0.tasks trace
+    For your own recipes: on a mixture of tasks that are not to be paid alike.
+
+    reward=(OfTasks(of=WellFormed(), tasks=("countdown",)),)
+    --mechanism.reward of-tasks --mechanism.reward.0.of well-formed --mechanism.reward.0.tasks countdown
     """
 
     of: Rewarding = Outcome()

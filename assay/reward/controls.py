@@ -38,6 +38,8 @@ class Shuffled(OfOne):
     The rewards of a step are the same numbers as without it, and say nothing about the answers that get them. Only a
     reward of whole answers can be dealt.
 
+    For your own recipes: as the arm that shows what training does without the rewards' information.
+
         reward=(Shuffled(of=Outcome()),)
         --mechanism.reward shuffled --mechanism.reward.0.of outcome
     """
@@ -82,6 +84,8 @@ def misjudged(
 
 class Misjudged(OfOne):
     """A verifier that errs as often as you say: for experiments on what its errors cost.
+
+    For your own recipes: to see how many errors of a verifier a method bears.
 
     reward=(Misjudged(accepts=0.05),)
     --mechanism.reward misjudged --mechanism.reward.0.accepts 0.05

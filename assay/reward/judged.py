@@ -131,6 +131,9 @@ class JudgedByReference(Judged):
 
     As the second of a cascade it sees only what the rule refuses. A problem without a reference has no such reward.
 
+    For your own recipes: where a rule cannot compare an answer with its reference, with a judge behind an endpoint
+    (docs/judges.md).
+
         reward=(Cascade(then=JudgedByReference()),)
         --mechanism.reward cascade --mechanism.reward.0.then judge-reference
     """
@@ -166,6 +169,8 @@ class JudgedAlone(Judged):
     """A judge rates each response by itself, from 1 to 10; the reward is a tenth of that (MT-Bench 2306.05685).
 
     Many answers of a group get the same rating, and then teach nothing; `judge-pairs` tells them apart.
+
+    For your own recipes: for rows without a reference answer, with a judge behind an endpoint (docs/judges.md).
 
         reward=(JudgedAlone(),)
         --mechanism.reward judge-single
@@ -253,6 +258,9 @@ class JudgedInPairs(Judged):
     """A judge compares answers two by two, each pair in both orders; a win must be one in both (MT-Bench 2306.05685).
 
     The reward is the share of comparisons won, a tie being half a win. A group of G takes G (G - 1) questions.
+
+    For your own recipes: for rows without a reference answer whose ratings are all alike, with a judge behind an
+    endpoint (docs/judges.md).
 
         reward=(JudgedInPairs(against="reference"),)
         --mechanism.reward judge-pairs --mechanism.reward.0.against reference

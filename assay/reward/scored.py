@@ -25,6 +25,9 @@ def scored(episodes: Sequence[Episode], *, name: str, weight: float, cut: Litera
 class Scored(Rewarding):
     """The score of one reward function of the user. `assay train --reward` adds one such part for each function.
 
+    For your own recipes: to put the score of `--reward FILE.py:brevity` within another reward, as in
+    `--mechanism.reward.0.of`.
+
     reward=(Scored(name="brevity", weight=0.5),)
     --mechanism.reward scored --mechanism.reward.0.name brevity --mechanism.reward.0.weight 0.5
     """

@@ -53,8 +53,10 @@ class ValidSteps(Rewarding):
     A step that takes back a wrong one is valid. So that mistakes made on purpose do not pay, `wrong` costs at least
     what `valid` earns.
 
-    reward=(Outcome(), ValidSteps(wrong=-0.2))
-    --mechanism.reward outcome,valid-steps --mechanism.reward.1.wrong -0.2
+    For your own recipes: on tasks that judge steps, with a credit that tells tokens apart, such as `return-to-go`.
+
+    reward=(Outcome(), ValidSteps(wrong=-0.2)), credit=ReturnToGo()
+    --mechanism.reward outcome,valid-steps --mechanism.reward.1.wrong -0.2 --mechanism.credit return-to-go
     """
 
     valid: float = 0.05  # the reward of a step that is true and needed

@@ -57,8 +57,10 @@ class Clipped(OfOne):
 
     With `affine` within it this is the clip mechanism min(p - eta, 0) of 2410.15115: a step can only cost.
 
-        reward=(Outcome(), Clipped(of=Scored(), high=0.5))
-        --mechanism.reward outcome,clip --mechanism.reward.1.of scored --mechanism.reward.1.high 0.5
+    For your own recipes: to bound a reward whose extremes would outweigh the others.
+
+        reward=(Outcome(), Clipped(of=SoftOverlong(), low=-0.5))
+        --mechanism.reward outcome,clip --mechanism.reward.1.of soft-overlong --mechanism.reward.1.low -0.5
     """
 
     known_as = "clip"
@@ -82,8 +84,10 @@ class Saturated(OfOne):
 
     So a criterion that is met well enough is not driven further at the cost of others (2508.12790, the form is ours).
 
-        reward=(Outcome(), Saturated(of=Scored(), above=0.6))
-        --mechanism.reward outcome,saturate --mechanism.reward.1.of scored --mechanism.reward.1.above 0.6
+    For your own recipes: where a second reward is driven further than it needs at the cost of the first.
+
+        reward=(Outcome(), Saturated(of=WellFormed(), above=0.6))
+        --mechanism.reward outcome,saturate --mechanism.reward.1.of well-formed --mechanism.reward.1.above 0.6
     """
 
     known_as = "saturate"
@@ -170,8 +174,10 @@ def scheduled(
 class Scheduled(OfOne):
     """A reward whose weight changes linearly over the first steps of the run, and then stays.
 
-    reward=(Outcome(), Scheduled(of=Scored(), end=0.0))
-    --mechanism.reward outcome,schedule --mechanism.reward.1.of scored --mechanism.reward.1.end 0
+    For your own recipes: for a reward that only the beginning of a run needs, or that it cannot bear yet.
+
+    reward=(Outcome(), Scheduled(of=SoftOverlong(), over=0.2))
+    --mechanism.reward outcome,schedule --mechanism.reward.1.of soft-overlong --mechanism.reward.1.over 0.2
     """
 
     known_as = "schedule"
@@ -214,6 +220,9 @@ def _own(name: str, episode: Episode, found: Reward | None) -> Reward | None:
 class Masked(OfOne):
     """A reward for answers of one sort only; the others do not have it. Values at tokens that the policy did not write
     become 0.
+
+    For your own recipes: where a penalty or bonus is meant for some answers alone, such as a price of length for right
+    ones.
 
         reward=(Outcome(), Masked(of=SoftOverlong(), only="right"))
         --mechanism.reward outcome,mask --mechanism.reward.1.of soft-overlong --mechanism.reward.1.only right

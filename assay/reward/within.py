@@ -37,6 +37,8 @@ def _turns(episode: Episode, cost: float) -> Reward:
 class FailedReplies(Rewarding):
     """Each turn that ends in a call which the environment answers with an error costs `cost`.
 
+    For your own recipes: on tasks whose environment replies within an answer (docs/task.md), against calls that fail.
+
     reward=(Outcome(), FailedReplies(cost=0.1))
     --mechanism.reward outcome,failed-replies --mechanism.reward.1.cost 0.1
     """
@@ -82,6 +84,8 @@ def steps_of(ids: Sequence[int], codec: Decoder, marks: str) -> list[tuple[int, 
 class RepeatedSteps(Rewarding):
     """Each step of an answer that repeats an earlier step word for word costs `cost`.
 
+    For your own recipes: against answers that repeat their steps; also within `delta`, as the scores of steps.
+
     reward=(Outcome(), RepeatedSteps(cost=0.1))
     --mechanism.reward outcome,repeated-steps --mechanism.reward.1.cost 0.1
     """
@@ -114,6 +118,8 @@ def _tokens(episode: Episode, length: int, cost: float) -> Reward:
 
 class RepeatedNgrams(Rewarding):
     """Each token within an n-gram that stood in the answer before costs `cost` (2502.03373).
+
+    For your own recipes: against answers that go round in circles until the limit cuts them.
 
     reward=(Outcome(), RepeatedNgrams(length=40, cost=0.05))
     --mechanism.reward outcome,repeated-ngrams --mechanism.reward.1.length 40

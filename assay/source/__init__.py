@@ -15,7 +15,7 @@ from assay.rng import Key
 from assay.source.domains import Only
 from assay.source.epochs import Epochs
 from assay.source.examined import Examine, Unsolved
-from assay.source.pose import Pose, PoseSeeds
+from assay.source.pose import Pose
 from assay.source.rows import draw
 from assay.tasks import MADE_ON_DEMAND, of_hub, short, task
 from assay.tasks.task import Split
@@ -29,7 +29,6 @@ __all__ = [
     "Only",
     "Pool",
     "Pose",
-    "PoseSeeds",
     "Share",
     "Uniform",
     "Unsolved",

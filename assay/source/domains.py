@@ -46,6 +46,8 @@ class Only(Source):
 
     A pool of one task is drawn from whatever `tasks` says.
 
+    For your own recipes: in the stages of a recipe on several tasks, which take them one after the other.
+
         source=Only(tasks="first")
         --mechanism.source only --mechanism.source.tasks first
     """

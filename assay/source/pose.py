@@ -6,8 +6,8 @@ import dataclasses
 from typing import TYPE_CHECKING, ClassVar
 
 from assay.memory import Memory
-from assay.memory.posed import STORE, AdmitPosed, pool_of, short_of
-from assay.part import Count, Source, scales_with
+from assay.memory.posed import STORE, AdmitPosed, pool_of
+from assay.part import Source
 from assay.tasks import TASKS, short, task
 from assay.tasks.pose import PREFIX
 from assay.tasks.task import Task
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from assay.source import Pool
 
 
-class _Posing(Source):
+class Posing(Source):
     """What the sources that ask the policy for problems have in common."""
 
     posed = True
@@ -37,10 +37,10 @@ class _Posing(Source):
 def pose(memory: Memory, first: int, count: int, *, pool: Pool, place: str = STORE) -> list[Problem]:
     """The prompts for new problems of the pool's tasks, in turn."""
     names = [share.task for share in pool.shares]
-    return [_asked(memory, i, names[i % len(names)], pool, place) for i in range(first, first + count)]
+    return [asked(memory, i, names[i % len(names)], pool, place) for i in range(first, first + count)]
 
 
-class Pose(_Posing):
+class Pose(Posing):
     """Asks the policy for new problems of the pool's tasks, one task after the other; the prompt shows some posed
     problems.
 
@@ -56,43 +56,20 @@ class Pose(_Posing):
     does = pose
 
 
-def pose_seeds(memory: Memory, first: int, count: int, *, pool: Pool, size: int, place: str = STORE) -> list[Problem]:
-    """Prompts for the tasks that lack problems; for all tasks in turn once each has enough."""
-    names = [share.task for share in pool.shares]
-    lacking = short_of(memory, names, size, place)
-    chosen = [name for name in lacking if set(sources(task(name))) <= {name}] or lacking or names
-    return [_asked(memory, i, chosen[i % len(chosen)], pool, place) for i in range(first, first + count)]
-
-
-class PoseSeeds(_Posing):
-    """Asks for new problems as `pose` does, but only of tasks with fewer than `size` posed problems.
-
-    A task whose prompt shows problems of other tasks waits until those have enough (AZR 2505.03335).
-
-        source=PoseSeeds(size=256)
-        --mechanism.source pose-seeds --mechanism.source.size 256
-    """
-
-    reads = (AdmitPosed,)
-    world: ClassVar[str] = Pose.world
-
-    size: Count = scales_with("num_prompts", 256, at=192)
-    does = pose_seeds
-
-
 def sources(posed: Task) -> tuple[str, ...]:
     """The tasks whose problems the prompt for a new problem of this task shows."""
     assert posed.posing is not None
     return posed.posing.sources or (posed.name,)
 
 
-def _asked(memory: Memory, ordinal: int, name: str, pool: Pool, place: str) -> Problem:
-    asked, posing = task(PREFIX + name), task(name).posing
+def asked(memory: Memory, ordinal: int, name: str, pool: Pool, place: str) -> Problem:
+    """The prompt for a new problem of this task. Which posed problems it shows is drawn anew for each prompt."""
+    poses, posing = task(PREFIX + name), task(name).posing
     assert posing is not None
     key = memory.key("shown", memory.step, ordinal)
     known = [entry for source in sources(task(name)) for entry in pool_of(memory, source, place)]
     shown = [known[key(i).bits % len(known)] for i in range(posing.shown)]
     spec = {"shown": [entry["spec"] for entry in shown], "example": posing.seed}
-    problem = asked.pose(spec, level=asked.levels[0], wording=pool.wording)
+    problem = poses.pose(spec, level=poses.levels[0], wording=pool.wording)
     parents = tuple(dict.fromkeys(entry["id"] for entry in shown))
     return dataclasses.replace(problem, solution=None, parents=parents, provenance="posed")

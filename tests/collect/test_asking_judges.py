@@ -1,4 +1,4 @@
-"""Who is asked to judge what, and what judgements are worth: for those who are judged, and for the judges."""
+"""Who is asked to judge what, and what scores are worth to those who are judged."""
 
 from __future__ import annotations
 
@@ -7,19 +7,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import judged
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from judged import NAME, RULED, Signs, answer, asked, comparison, judgement
+from judged import NAME, RULED, Signs, answer, asked, comparison, judgement, worth
 from tiny import recipe_of
 from worded import grown
 
 from assay.ask import Sampling
 from assay.collect import AskJudge, AskPairs
 from assay.memory import Memory
-from assay.part import Rewarding, bind
-from assay.reward import Grounded, MarkedBy, OfTasks, Outcome, PreferredBy, ScoredBy, WellMarked
+from assay.part import bind
+from assay.reward import OfTasks, Outcome, ScoredBy
 from assay.types import Episode, Request
 
 
@@ -30,11 +27,6 @@ def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def expand(part: Any, episodes: Sequence[Episode], *, step: int = 0) -> list[Request]:
     return bind(part, sampling=Sampling(12), codec=Signs())(episodes, memory=Memory(0, step=step))
-
-
-def worth(part: Rewarding, episodes: Sequence[Episode], *others: Episode) -> list[float | str | None]:
-    found = bind(part, codec=Signs(), max_new=12)(episodes, everyone=[*episodes, *others])
-    return [None if one is None else "unread" if one.unread else one.value for one in found]
 
 
 # Who is asked
@@ -120,59 +112,9 @@ def test_scores_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     assert worth(ScoredBy(), [nobody]) == [None], "nobody was asked"
 
 
-def test_wins_by_hand() -> None:
-    """a beats b in both orders; b and c each win at the first place; a and d have one text, which ties."""
-    a, b, c = (answer(text, sample=i) for i, text in enumerate(["b", "a", "ab"]))
-    d = answer("b", sample=3)
-    said = [comparison(a, b, "1"), comparison(b, a, "2"), comparison(b, c, "1"), comparison(c, b, "1")]
-    assert worth(PreferredBy(), [a, b, c, d], *said) == [0.75, 0.25, 0.5, 0.5]
-    torn = [comparison(a, b, "1"), comparison(b, a, "?")]
-    assert worth(PreferredBy(), [a, b], *torn) == ["unread"] * 2, "half of a comparison says nothing"
-    even = [comparison(a, b, "1"), comparison(b, a, "0")]
-    assert worth(PreferredBy(), [a, b], *even) == [0.5, 0.5], "a judge that finds both as good was read"
-    assert worth(PreferredBy(), [a, b]) == [None, None]
-
-
-def test_marks_of_steps_by_hand() -> None:
-    """y_k / K at the last token of each step, the mean over judgements with as many marks as there are steps."""
-    one, none = answer("a,a#b", sample=0), answer("b", sample=1)
-    said = [judgement(one, text, sample=i) for i, text in enumerate(["+-#1", "++#0", "+#1", "+-+#1"])]
-    found, empty = bind(MarkedBy(), codec=Signs())([one, none], everyone=[one, none, *said])
-    assert found.scope == "span" and found.values.tolist() == [0.5, 0.0] and found.at.tolist() == [0, 2]
-    assert empty.value == 0.0 and len(empty.values) == 0
-
-
-@given(st.lists(st.sampled_from(["++#1", "+-#1", "-+#0", "--#0", "+#1", "?"]), max_size=5))
-def test_steps_earn_no_more_than_one_in_all(texts: list[str]) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        judged.register(patch)
-        one = answer("a,a#b")
-        (found,) = bind(MarkedBy(), codec=Signs())(
-            [one], everyone=[one, *[judgement(one, t, sample=i) for i, t in enumerate(texts)]]
-        )
-        if not any(t[:2] in ("++", "+-", "-+", "--") for t in texts):
-            assert found is None if not texts else found.unread
-        else:
-            assert -1 <= found.value <= 1 and np.isfinite(found.values).all()
-
-
-def test_the_form_of_a_judgement_and_its_verdict_are_apart() -> None:
-    one = answer("a,a#b")
-    said = [judgement(one, text, sample=i) for i, text in enumerate(["+-#1", "--#0", "+#1", "1", "+-"])]
-    assert worth(WellMarked(worth=0.5), said) == [0.5, 0.5, 0.0, 0.0, 0.0]
-    assert worth(WellMarked(), [one]) == [None]
-    assert worth(Grounded(wrong=-1.0), [*said, one]) == [1.0, -1.0, 1.0, 1.0, -1.0, None]
-
-
-def test_a_critic_is_grounded_where_one_answer_is_better() -> None:
-    a, b, c = (answer(text, sample=i) for i, text in enumerate(["b", "a", "aa"]))
-    said = [comparison(a, b, "1"), comparison(b, a, "1"), comparison(b, c, "1")]
-    assert worth(Grounded(), said) == [1.0, 0.0, 0.5], "both of the last pair are wrong"
-
-
 def test_each_kind_of_task_has_a_reward_of_its_own() -> None:
     a, b = answer("b"), answer("a", sample=1)
     assert worth(OfTasks(of=Outcome(), tasks=(NAME,)), [a, b]) == [1.0, 0.0]
     assert worth(OfTasks(of=Outcome(), tasks=(NAME,), others=True), [a, b]) == [None, None]
     said = [comparison(a, b, "1")]
-    assert worth(OfTasks(of=Grounded(), tasks=(f"compare:{NAME}",)), [*said, a]) == [1.0, None]
+    assert worth(OfTasks(of=Outcome(), tasks=(f"compare:{NAME}",)), [*said, a]) == [1.0, None]

@@ -80,7 +80,6 @@ def test_every_recipe_is_found_by_its_name_its_title_and_its_paper() -> None:
         "https://arxiv.org/pdf/2503.14476",
         "the paper 2503.14476 of 2025",
         "dapo: an open source llm reinforcement learning system at scale",
-        "len_dapo",
         "Decoupled Clip and Dynamic Sampling",
     ],
 )
@@ -121,6 +120,7 @@ def test_a_paper_says_what_runs_and_what_does_not() -> None:
     (dapo,) = papers.find("2503.14476")
     beside = sorted(name for name, other in said("BESIDE").items() if other == "dapo")
     assert dapo.recipes[0] == "dapo" and sorted(dapo.recipes[1:]) == beside
+    assert all(names(name.replace("-", "_")) == ["dapo"] for name in beside)
     assert (dapo.rewards, dapo.here) == (("soft-overlong",), "faithful")
     (sweet,) = papers.find("sweet-rl")
     assert (sweet.here, sweet.recipes, sweet.commands) == ("absent", (), ())
@@ -263,7 +263,7 @@ def test_every_group_and_every_kind_has_a_table() -> None:
     kinds = {"cited", *(paper.kind for paper in papers.others())}
     of_tasks = [("tasks", "own"), ("tasks", "external")]
     of_groups = [(what, group) for what in ("recipes", "blueprint") for group in GROUPS]
-    wanted = [*of_groups, *(("papers", kind) for kind in kinds), *of_tasks]
+    wanted = [*of_groups, *(("papers", kind) for kind in kinds), *of_tasks, ("parts", "own")]
     assert sorted(tables) == sorted(wanted)
     rows = [line for of in GROUPS for line in pages.table("recipes", of).splitlines()[2:]]
     assert sorted(re.findall(r"`([^`]+)`", "".join(row.split("|")[1] for row in rows))) == sorted(RECIPES)

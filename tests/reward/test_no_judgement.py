@@ -25,7 +25,7 @@ from assay.known import PARTS
 from assay.memory import Memory
 from assay.part import Rewarding, bind
 from assay.record.measure import step_stats
-from assay.reward import Cascade, Gated, MarkedBy, Misjudged, Outcome, Product, RubricBy, ScoredBy, Sum, Veto
+from assay.reward import Cascade, Gated, Misjudged, Outcome, Product, ScoredBy, Sum, Veto
 from assay.reward.composed import combined
 from assay.tasks.judging import written
 from assay.types import Episode, Problem, Reward, Verdict
@@ -92,11 +92,17 @@ def _compared(what: str, role: str, worst: str) -> tuple[Callable[[], Judging], 
     return lambda: in_pairs(COMPARED[what](), role), worst
 
 
+MARKED = of_rewards("MARKED")
+TASKS = {"steps": judged.STEPPED, "rules": RULED}  # by what of an answer is marked
+
+
+def _marked(what: str, said: Sequence[str], worst: str) -> tuple[Callable[[], Judging], str]:
+    return lambda: alone(asked("ab", TASKS[what]), said), worst
+
+
 CASES: dict[str, tuple[Callable[[], Judging], str]] = {
     "scored-by": (lambda: alone(asked(), ["++#1", "+-#0"]), "--#0"),
-    "marked-by": (lambda: alone(asked(), ["++#1", "+-#0"]), "--#0"),
-    "rubric-by": (lambda: alone(asked("ab", RULED), ["++#2", "+-#1"]), "--#0"),
-    "preferred-by": _compared("answers", "judge", "2"),
+    **{name: _marked(*told) for name, told in MARKED.items()},
     **{name: _compared(*told) for name, told in of_rewards("JUDGED").items()},
 }
 """Reward -> (who judged what, the text of a judgement that is worth nothing, or of the worst one)."""
@@ -105,7 +111,7 @@ UNREADABLE = ["", "?", "+", "#", "+-#", "#9", "1 2", "the answer is good", "+#1#
 
 
 def register(patch: pytest.MonkeyPatch, name: str) -> None:
-    judged.register(patch, RULED if name == "rubric-by" else judged.STEPPED)
+    judged.register(patch, TASKS[MARKED[name][0]] if name in MARKED else judged.STEPPED)
 
 
 def rewarded(name: str, text: str | None) -> tuple[list[Episode], list[Episode]]:
@@ -252,14 +258,3 @@ def test_a_sum_goes_on_without_a_judgement_and_still_tells_of_it(monkeypatch: py
     assert nothing is not None and nothing.unread
     wrong = combined("all", [Reward.no_judgement("a"), Reward.unknown("b", "bug")], max)
     assert wrong is not None and wrong.invalid == "bug", "an error of ours stays one"
-
-
-def test_an_answer_that_says_nothing_and_one_without_steps_need_no_judgement(monkeypatch: pytest.MonkeyPatch) -> None:
-    judged.register(monkeypatch, RULED)
-    empty = answer("", asked("ab", RULED))
-    (found,) = bind(RubricBy(), codec=Signs())([empty], everyone=[empty, judgement(empty, "?")])
-    assert found is not None and found.value == 0.0
-    judged.register(monkeypatch)
-    bare = answer("b")
-    (found,) = bind(MarkedBy(), codec=Signs())([bare], everyone=[bare, judgement(bare, "?")])
-    assert found is not None and found.value == 0.0 and not found.unread

@@ -96,7 +96,6 @@ REASONS = {
     "remember:admit-posed": "verdicts on answers to problems that the policy posed",
     "forwards:agreement": "metrics alone; answers without a verdict do not count",
     "reward:kept-rules": "the verdict of a task; of a row of data its own rules",
-    "reward:grounded": "the verdict on a judgement",
     "reward:judge-pairs": "an error of ours alone",
     "reward:judge-reference": "an error of ours alone",
     "reward:judge-single": "an error of ours alone",

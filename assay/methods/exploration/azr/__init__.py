@@ -5,13 +5,14 @@ from assay.curate import Untrained, WithoutTag
 from assay.memory import AdmitPosed
 from assay.methods.exploration.azr.cells import CellRelative
 from assay.methods.exploration.azr.learnability import Learnability
+from assay.methods.exploration.azr.pose_seeds import PoseSeeds
 from assay.methods.exploration.azr.seeded import Seeded
 from assay.methods.exploration.azr.solve import SolvePosed
 from assay.objective import Clip, Objective, TokenMean
 from assay.recipe import Mechanism, Recipe, Rule, Stage
 from assay.reward import Graded
 from assay.scale import Scale
-from assay.source import Pose, PoseSeeds
+from assay.source import Pose
 
 SEEDS = 256  # 4 times the 64 prompts of a cell, a cell being one task in one role
 OBJECTIVE = Objective(gate=Clip(low=0.2, high=0.2), aggregate=TokenMean())

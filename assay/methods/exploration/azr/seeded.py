@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from assay.memory import Memory
-from assay.memory.posed import STORE, AdmitPosed, short_of
+from assay.memory.posed import STORE, AdmitPosed
 from assay.part import Condition, Count, scales_with
 from assay.stages import Seen
 
 if TYPE_CHECKING:
     from assay.source import Pool
+
+
+def short_of(memory: Memory, names: Sequence[str], size: int, place: str = STORE) -> list[str]:
+    """The tasks of which fewer than `size` problems were posed; the seed instance does not count, since nobody posed
+    it.
+    """
+    store = memory.store(place)
+    return [name for name in names if len(store.get(name, ())) < size]
 
 
 def seeded(seen: Seen, *, memory: Memory, pool: Pool, size: int, place: str = STORE) -> bool:

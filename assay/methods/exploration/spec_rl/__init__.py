@@ -3,7 +3,7 @@
 import math
 
 from assay.credit import GroupRelative
-from assay.forwards import Distributions
+from assay.methods.exploration.spec_rl.distributions import Distributions
 from assay.methods.exploration.spec_rl.drafts import Drafts
 from assay.methods.exploration.spec_rl.speculate import Speculate
 from assay.objective import KL, Clip, Entropy, Objective, TokenMean

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from assay.engine.spans import forwarded
-from assay.forwards.distributions import Distributions, distributions
 from assay.memory import Memory
+from assay.methods.exploration.spec_rl.distributions import Distributions, distributions
 from assay.methods.exploration.spec_rl.drafts import STORE, Drafts
 from assay.models import Models
 from assay.part import Asking, Positive

@@ -7,9 +7,10 @@ from assay.credit import GroupRelative
 from assay.curate import Untrained
 from assay.methods.judges.rl_tango.classes import ByClass, CountClasses
 from assay.methods.judges.rl_tango.credit import OutcomeAndSteps
+from assay.methods.judges.rl_tango.marks import MarkedBy, WellMarked
 from assay.objective import KL, Clip, Objective, SequenceMean
 from assay.recipe import Mechanism, Recipe, Rule, Stage
-from assay.reward import MarkedBy, Outcome, WellMarked
+from assay.reward import Outcome
 from assay.scale import Model, Scale
 
 OBJECTIVE = Objective(gate=Clip(low=0.2, high=0.2), aggregate=SequenceMean(), regularise=(KL(weight=0.001),))

@@ -1,3 +1,8 @@
 """What the tests over all parts have to know of these; `tests/of_methods.py` says what it means."""
 
 BUSY = ("ask:greedy",)
+
+TEXTS = {
+    "Greedy.tag": "a reward, a score, a tag or a metric of the run's records",
+    "GreedyRelative.tag": "a reward, a score, a tag or a metric of the run's records",
+}

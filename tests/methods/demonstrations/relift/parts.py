@@ -9,3 +9,10 @@ GOES_ON = {"expand:study": "a problem that the policy posed is not stored"}
 KEEPS = {"remember:hold-unsolved": "unsolved"}
 BARE = {"remember:hold-unsolved": {}}
 FREE = {"student": "of the recipe's role table"}
+
+TEXTS = {
+    "Study.student": "a model, a role or a store of the recipe",
+    "HoldUnsolved.student": "a model, a role or a store of the recipe",
+    "HoldUnsolved.name": "a model, a role or a store of the recipe",
+    "Study.name": "a model, a role or a store of the recipe",
+}

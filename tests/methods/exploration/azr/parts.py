@@ -2,6 +2,8 @@
 
 COMPONENTS = {"azr": {"phases": ("nothing", "policy by policy gradient and proposer")}}  # the first seeds a pool
 
+SMALL = {"source:pose-seeds": {"size": 1}}
+
 ALONG = {"expand:solve-posed": ("source:pose",)}
 
 BUSY = ("expand:solve-posed",)

@@ -22,6 +22,7 @@ from assay.memory import Memory
 from assay.memory.posed import admit_posed, admitted, pool_of, posed
 from assay.methods.exploration.azr.cells import CellRelative, cell_relative
 from assay.methods.exploration.azr.learnability import Learnability, learnability
+from assay.methods.exploration.azr.pose_seeds import PoseSeeds, pose_seeds
 from assay.methods.exploration.azr.seeded import Seeded, seeded
 from assay.methods.exploration.azr.solve import solve_posed
 from assay.part import bind
@@ -29,7 +30,7 @@ from assay.policy import character_tokenizer
 from assay.recipe import Recipe
 from assay.run import session
 from assay.source import Pool, Share
-from assay.source.pose import PoseSeeds, pose, pose_seeds
+from assay.source.pose import pose
 from assay.tasks import ALPHABET, task
 from assay.tasks.dsl import paired
 from assay.types import Episode, Request, Row, Segment, Verdict

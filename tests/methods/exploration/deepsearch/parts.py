@@ -14,3 +14,8 @@ KEEPS = {"remember:hold-solved": "solved"}
 BARE = {"remember:hold-solved": {"most": 1.0}}
 SMALLER = {"deepsearch": "an examination asks a number of its own"}
 ROUNDS = {"deepsearch": {"group_size": 4, "values": {"ask:first-steps": {"width": 4, "depth": 3}}}}
+
+TEXTS = {
+    "HoldSolved.name": "a model, a role or a store of the recipe",
+    "Recall.name": "a model, a role or a store of the recipe",
+}

@@ -7,3 +7,5 @@ ALONG = {
 
 IDLE = {"curate:best-trajectories": {}, "remember:keep-preferences": {}}
 KEEPS = {"remember:keep-preferences": "preferences"}
+
+TEXTS = {"PreferSteps.model": "a model, a role or a store of the recipe"}

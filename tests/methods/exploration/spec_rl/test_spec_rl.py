@@ -34,9 +34,9 @@ from assay.collect import generate
 from assay.engine.interface import Span
 from assay.engine.local import LocalEngine
 from assay.errors import ConfigError
-from assay.forwards.distributions import Distributions, distributions, keep_distributions
 from assay.known import RECIPES
 from assay.memory import Memory
+from assay.methods.exploration.spec_rl.distributions import Distributions, distributions, keep_distributions
 from assay.methods.exploration.spec_rl.drafts import keep_drafts
 from assay.methods.exploration.spec_rl.speculate import accepted, left_over, speculate, stays
 from assay.models import Models

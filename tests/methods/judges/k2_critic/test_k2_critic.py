@@ -14,8 +14,9 @@ from tiny import recipe_of, require_resumable, run
 
 from assay.curate import Untrained
 from assay.known import RECIPES
+from assay.methods.judges.k2_critic.preferred import PreferredBy
 from assay.recipe import Recipe
-from assay.reward import OfTasks, Outcome, PreferredBy
+from assay.reward import OfTasks, Outcome
 from assay.source import Pool, Share
 
 OPEN = "open-letters"  # the same problems, but nobody believes their verifier

@@ -18,9 +18,10 @@ from assay.known import RECIPES
 from assay.memory import Memory
 from assay.methods.judges.rl_tango.classes import by_class, count_classes
 from assay.methods.judges.rl_tango.credit import OutcomeAndSteps, outcome_and_steps, share_of_steps, steps_in
+from assay.methods.judges.rl_tango.marks import MarkedBy
 from assay.part import bind, name_of
 from assay.recipe import Recipe, Stage
-from assay.reward import MarkedBy, Outcome
+from assay.reward import Outcome
 from assay.run.own_rewards import scored_by
 from assay.types import Episode, Reward, Row
 

@@ -3,3 +3,8 @@
 BUSY = ("curate:own-verdicts",)
 FEWER = {"curate:own-verdicts": "answers of all groups are asked about, also of those that were left out"}
 CHOOSES = {"rl-v": "rows"}
+
+TEXTS = {
+    "OwnVerdicts.role": "a model, a role or a store of the recipe",
+    "VoteByVerdicts.role": "a model, a role or a store of the recipe",
+}

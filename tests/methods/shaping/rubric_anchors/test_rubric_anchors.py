@@ -24,9 +24,11 @@ from assay.engine.interface import Done, Generation
 from assay.engine.local import LocalEngine
 from assay.known import RECIPES
 from assay.memory import Memory
+from assay.methods.shaping.rubric_anchors.free_of import FreeOf
+from assay.methods.shaping.rubric_anchors.rubric_by import RubricBy
 from assay.part import Rewarding, bind
 from assay.recipe import Recipe
-from assay.reward import Anchors, FreeOf, JudgedByRubric, RubricBy, Veto
+from assay.reward import Anchors, JudgedByRubric, Veto
 from assay.reward.anchors import anchored
 from assay.reward.rubrics import Criterion, of_vector, rubric_of
 from assay.rng import Key
@@ -160,8 +162,10 @@ def test_marks_of_a_role_by_hand() -> None:
     found, none = part([one, bare], everyone=[one, bare, *said])
     assert none is None and found.value == pytest.approx(1 / 3)
     assert [criterion.value for criterion in found.parts] == pytest.approx([1.0, 1 / 3])
-    (nothing,) = part([empty := answer("", asked("ab", RULED))], everyone=[empty, judgement(empty, "++#2")])
-    assert nothing.value == 0.0
+    empty = answer("", asked("ab", RULED))
+    for text in ("++#2", "?"):
+        (nothing,) = part([empty], everyone=[empty, judgement(empty, text)])
+        assert nothing.value == 0.0, "an answer that says nothing needs no judgement"
     guarded = bind(Veto(of=RubricBy(), critical=(FreeOf(texts=("ab",)),)))
     (found, _) = guarded([one, bare], everyone=[one, bare, *said])
     assert found.value == 0.0

@@ -1,4 +1,4 @@
-"""Next-token distributions, for methods that compare two of them. Kept are the log-probs of the k likeliest tokens; the
+"""Next-token distributions, of which two are compared. Kept are the log-probs of the k likeliest tokens; the
 rest of the vocabulary counts as one token.
 """
 

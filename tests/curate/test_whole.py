@@ -1,4 +1,4 @@
-"""Truncated answers out of the loss."""
+"""Answers that the limit cut stay out of the loss."""
 
 from __future__ import annotations
 

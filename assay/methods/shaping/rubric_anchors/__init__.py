@@ -4,8 +4,10 @@ import dataclasses
 
 from assay.collect import AskJudge
 from assay.curate import Untrained
+from assay.methods.shaping.rubric_anchors.free_of import FreeOf
+from assay.methods.shaping.rubric_anchors.rubric_by import RubricBy
 from assay.recipe import Mechanism, Recipe, Rule, Stage
-from assay.reward import Anchors, FreeOf, JudgedByRubric, KeptRules, Outcome, RubricBy, Veto
+from assay.reward import Anchors, JudgedByRubric, KeptRules, Outcome, Veto
 from assay.scale import Model, Scale
 
 ANCHORS = Anchors(above=0.7, slope=0.5, pairs=0.3, high=0.7, stretch=1.0, least=1.0, vetoed=0.0)

@@ -3,10 +3,12 @@
 from assay.collect import AskPairs
 from assay.credit import GroupRelative
 from assay.curate import Untrained
+from assay.methods.judges.k2_critic.grounded import Grounded
+from assay.methods.judges.k2_critic.preferred import PreferredBy
 from assay.objective import NoRatio, Objective, Open, SequenceSum
 from assay.objective.squared_ratio import SquaredRatio
 from assay.recipe import Mechanism, Recipe, Rule
-from assay.reward import Grounded, OfTasks, Outcome, PreferredBy
+from assay.reward import OfTasks, Outcome
 from assay.scale import Model, Scale
 from assay.tasks.judging import COMPARE
 

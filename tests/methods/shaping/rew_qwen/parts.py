@@ -1,0 +1,3 @@
+"""What the tests over all parts have to know of these; `tests/of_methods.py` says what it means."""
+
+TEXTS = {"ModelScore.score": "a reward, a score, a tag or a metric of the run's records"}
