@@ -10,13 +10,26 @@ from small_runs import ROOT
 from assay.lab import new
 
 FILE = re.compile(r"^```python ([\w/.]+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-WORKED = {"mad": "an advantage", "diary": "a prompt with a memory"}
-FILES: dict[str, str] = dict(FILE.findall((ROOT / "docs" / "method.md").read_text()))
+PAGE = (ROOT / "docs" / "method.md").read_text()
+FILES: dict[str, str] = dict(FILE.findall(PAGE))
+
+
+def method_of(path: str) -> str:
+    return Path(path).parts[3].removesuffix(".py")
+
+
+def _headed(path: str) -> str:
+    """The heading of the page under which a file is written."""
+    return PAGE[: PAGE.index(f"```python {path}")].rpartition("\n## ")[2].splitlines()[0]
+
+
+WORKED = {method_of(path): _headed(path) for path in FILES if path.startswith("assay/")}
+"""Method -> what the page calls it."""
 
 
 def of(method: str) -> dict[str, str]:
     """The files of one of the methods."""
-    return {path: text for path, text in FILES.items() if Path(path).parts[3].removesuffix(".py") == method}
+    return {path: text for path, text in FILES.items() if method_of(path) == method}
 
 
 def group_of(method: str) -> str:

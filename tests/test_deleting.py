@@ -1,6 +1,5 @@
-"""A method is deleted by deleting its folders and its line, and what data say of it: other names, its mutants.
-
-One from which others start is missed by name.
+"""A method is deleted by deleting its folders and its line, and what data say of it: other names, its mutants. One from
+which others start is missed by name. A method is added by writing its files and its line: the two of docs/method.md.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ import pytest
 from drawn import BEST_KNOWN, source
 from small_runs import ROOT
 
+import examples
 from assay.known import LIKES, METHOD_OF
 from assay.lab import papers
 from assay.methods import METHODS
@@ -98,15 +98,20 @@ def run(tree: Path, arguments: Sequence[str], **more: str) -> subprocess.Complet
     return subprocess.run(line, cwd=tree, env=environment, capture_output=True, text=True, check=False)
 
 
-def without(tree: Path, count: int) -> list[str]:
-    """Deletes so many methods that the commit draws, and prints what is printed from the records anew."""
+def exchanged(tree: Path, count: int) -> list[str]:
+    """Deletes so many methods that the commit draws, adds those of the manual, and prints what is printed from the
+    records anew.
+    """
     methods = drawn(count)
     for method in methods:
         delete(tree, method)
+    examples.written(tree)
     gone = {recipe for recipe, method in SHORT.items() if method in methods}
     listed = run(tree, ["assay", "list", "recipes", "--json"])
     assert listed.returncode == 0, listed.stderr
-    assert gone and {row["name"] for row in json.loads(listed.stdout)} == {*SHORT} - gone
+    assert gone and {row["name"] for row in json.loads(listed.stdout)} == {*SHORT, *examples.WORKED} - gone
+    new = " or ".join(f"[{name}]" for name in examples.WORKED)
+    run(tree, [*PYTEST, "--all-recipes", "tests/test_configure.py", "-k", new], ASSAY_WRITE_GOLDEN="1")
     pages = sorted(str(page.relative_to(tree)) for page in (tree / "docs").glob("*.md"))
     assert run(tree, ["assay.lab.pages", *pages]).returncode == 0
     run(tree, [*PYTEST, "tests/test_method_page.py", "-k", "tables"], ASSAY_WRITE_DOCS="1")
@@ -117,25 +122,30 @@ IGNORED = (
     *("--ignore=tests/methods", "--ignore=tests/bench", "--ignore=tests/test_deleting.py"),
     "--ignore=tests/test_composing.py",
 )
-"""Methods, studies that may have an arm that is gone, this file, and the count of the methods that share a part."""
+"""Of methods, studies that may have an arm that is gone, this file, and the count of the methods that share a part."""
+NEW = tuple(sorted({str(Path(path).parent) for path in examples.FILES if path.startswith("tests/")}))
 PYTEST = ("pytest", "-q", "-p", "no:cacheprovider")
-FAST = (
-    *("tests/ask", "tests/collect", "tests/credit", "tests/curate", "tests/lab", "tests/objective", "tests/reward"),
-    *("tests/test_rooms.py", "tests/test_names.py", "tests/test_empty_hooks.py", "tests/test_configure.py"),
+FAST = (  # the tests that read what methods say, without those that go over recipes and profiles
+    *("tests/ask", "tests/curate", "tests/objective/test_oracles.py", "tests/objective/test_objective.py"),
+    *("tests/reward/test_no_judgement.py", "tests/lab/test_papers.py", "tests/lab/test_part_card.py"),
+    *("tests/lab/test_blueprint.py", "tests/run/test_prompt_lengths.py", "tests/run/test_run_trust.py"),
+    *("tests/test_rooms.py", "tests/test_names.py", "tests/test_empty_hooks.py", "tests/test_former_names.py"),
 )
 
 
 @pytest.mark.slow
-def test_a_method_from_which_nobody_starts_leaves_nothing_behind(copy: Path) -> None:
-    methods = without(copy, 1)
-    told = run(copy, [*PYTEST, "-m", "not deep and not slow and not scale", "--hypothesis-profile=fast", *FAST])
+def test_a_method_leaves_nothing_behind_and_two_new_ones_need_nothing_else(copy: Path) -> None:
+    methods = exchanged(copy, 1)
+    quick = ("-m", "not deep and not slow and not scale", "--hypothesis-profile=fast")
+    told = run(copy, [*PYTEST, *quick, *FAST, *NEW])
     assert told.returncode == 0, f"{methods}: {told.stdout[-5000:]}"
 
 
 @pytest.mark.deep
-def test_the_shared_tests_pass_without_five_methods(copy: Path) -> None:
-    methods = without(copy, 5)
-    told = run(copy, [*PYTEST, "-n", "2", "-m", "not deep and not scale", *IGNORED, "tests"])
+def test_the_shared_tests_pass_without_five_methods_and_with_two_new_ones(copy: Path) -> None:
+    """The new ones are drawn in every test that draws recipes, as a commit that adds them would have it."""
+    methods = exchanged(copy, 5)
+    told = run(copy, [*PYTEST, "-n", "2", "-m", "not deep and not scale", *IGNORED, *NEW, "tests"])
     assert told.returncode == 0, f"{methods}: {told.stdout[-9000:]}"
 
 
