@@ -173,7 +173,7 @@ class _Fleet:
 
     def _start_own(self, log: Path) -> Server:
         from assay.engine.remote.starting import start_own
-        from assay.run.bases import locate
+        from assay.run.named_model import locate
 
         machine = self.experiment.machine
         options: dict[str, str | int] = {

@@ -32,7 +32,7 @@ KINDS = {
     "remote.placed": "server",
     "sharded.rank": "rank",
     "functions": "reward",
-    "cluster.guarded": "broker",
+    "cluster.program": "broker",
     "raylet/raylet": "raylet",
     "gcs_server": "store",
     "ray::Seat": "seat",

@@ -59,7 +59,7 @@ def main(arguments: list[str] | None = None) -> None:
 
     from assay.engine.choose import engine_of, processor_of
     from assay.policy import load_policy
-    from assay.policy.checkpoint import fingerprint
+    from assay.policy.policy import fingerprint
 
     if options.threads:
         torch.set_num_threads(options.threads)
