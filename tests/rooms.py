@@ -23,7 +23,7 @@ PACKAGE = ROOT / "assay"
 PAGE = ROOT / "docs" / "design.md"
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "rng", "scale", "streams"),
+    ("errors", "light", "rng", "scale", "streams"),
     ("types", "host"),
     ("externals", "sandbox"),
     ("part", "policy", "verifiers"),
