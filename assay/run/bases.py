@@ -44,14 +44,17 @@ class Base:
 
     @property
     def hash(self) -> str:
+        """The digest under which the built model is cached. Fields that came later count only where they say something,
+        and `ask` under its earlier name, so that bases that were built before keep their hash.
+        """
         data = to_data(self)
         del data["pool"]["left_out"]  # always empty: generated tasks have no rows that could be left out
         if not data["scale"]["num_tokens"]:
-            del data["scale"]["num_tokens"]  # so that bases built before there was this field keep their hash
+            del data["scale"]["num_tokens"]
         if self.eye is None:
-            del data["eye"]  # likewise
+            del data["eye"]
         if asked := data.pop("ask"):
-            data["augment"] = asked  # the field's earlier name, so that bases built under it keep their hash
+            data["augment"] = asked
         return digest("base", json.dumps(data, sort_keys=True))
 
 
