@@ -57,7 +57,7 @@ class Run:
     @property
     def model(self) -> Path:
         """The folder with the trained weights of the last checkpoint, in the Hugging Face layout."""
-        from assay.run.bases import locate
+        from assay.run.named_model import locate
 
         return Path(locate(str(self.path)))
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import inspect
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
+from assay.light import light
 from assay.prompt import Prompt, Question
 from assay.rng import digest
 from assay.streams import Batch as Batch
@@ -35,28 +35,6 @@ from assay.streams import (
 )
 
 Record = TypeVar("Record")
-
-
-def light(kind: type[Record]) -> type[Record]:
-    """Gives a frozen record a constructor with the parameters of its own that stores each argument directly, where that
-    of `dataclass` calls a function for each field. For records that are made for every answer.
-    """
-    plain = kind.__init__
-    at, of = plain.__code__.co_argcount, plain.__code__.co_varnames
-    positional, named = of[:at], of[at : at + plain.__code__.co_kwonlyargcount]
-    makers = {f.name: f.default_factory for f in dataclasses.fields(kind)}  # type: ignore[arg-type]
-    scope: dict[str, Any] = {f"make_{n}": make for n, make in makers.items() if make is not dataclasses.MISSING}
-    lines = [f"def __init__({', '.join((*positional, *(('*', *named) if named else ())))}):", "_state = self.__dict__"]
-    for name in (*positional[1:], *named):
-        if f"make_{name}" in scope:  # the default of such a parameter is a mark that stands for "not given"
-            scope[f"default_{name}"] = inspect.signature(plain).parameters[name].default
-            lines.append(f"if {name} is default_{name}: {name} = make_{name}()")
-        lines.append(f"_state[{name!r}] = {name}")
-    exec("\n ".join(lines), scope)
-    made = scope["__init__"]
-    made.__defaults__, made.__kwdefaults__ = plain.__defaults__, plain.__kwdefaults__
-    kind.__init__ = functools.wraps(plain)(made)  # type: ignore[method-assign]
-    return kind
 
 
 @functools.cache
@@ -234,8 +212,8 @@ class Request:
     prefix: tuple[Segment, ...] = ()  # tokens of the answer that exist already
     parent: str = ""  # node that this continues
     fork: int = 0  # token index in the parent where it leaves it
-    pauses: bool = False  # its limit is a boundary within the answer: what reaches it waits, and is not cut
-    marks: tuple[str, ...] = ()  # texts that are such boundaries instead of the limit; they are in `stop` too
+    pauses: bool = False  # an answer that reaches `max_new` waits to be continued, and does not count as cut
+    marks: tuple[str, ...] = ()  # an answer waits after these texts, which stand in `stop` too, and not at `max_new`
     train_context: Ids | None = None  # what the policy is trained to answer; None: the same as `context`
     tag: str = ""
     worded: Prompt | None = None  # the prompt with what parts wrote into it; None: the problem's own question, bare

@@ -32,15 +32,15 @@ from assay.engine.choose import engine_of
 from assay.engine.local import LocalEngine
 from assay.engine.optimiser import AdamW
 from assay.engine.paired import Paired
-from assay.engine.remote.answering import Server
-from assay.engine.remote.carriers import Files
-from assay.engine.remote.own import AssaySite
-from assay.engine.remote.publish import Published
 from assay.engine.remote.sampler import RemoteSampler
-from assay.engine.remote.secret import fresh_secret
-from assay.engine.remote.served import Served
 from assay.engine.remote.server import facts_of
-from assay.engine.remote.site import Expected
+from assay.engine.remote.servers.http_server import Server
+from assay.engine.remote.servers.own import AssaySite
+from assay.engine.remote.servers.served_engine import ServedEngine
+from assay.engine.remote.transport.secret import fresh_secret
+from assay.engine.remote.transport.site import Expected
+from assay.engine.remote.weights.publish import Published
+from assay.engine.remote.weights.send import Files
 from assay.known import RECIPES
 from assay.loop import train
 from assay.memory import Memory
@@ -101,7 +101,7 @@ def serving(policy: Policy, seconds: float) -> Iterator[str]:
         return plain(*given, **more)
 
     slow.generate = generate  # type: ignore[method-assign]
-    served = Served(slow)
+    served = ServedEngine(slow)
     server = Server(served, facts_of(slow, model="small", digest="0"), secret=SECRET)
     served.start()
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()

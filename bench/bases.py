@@ -21,7 +21,8 @@ from typing import Any
 
 from assay.lab.sample import examine
 from assay.run import session
-from assay.run.bases import BASES, base, build, making
+from assay.run.base_training import build, making
+from assay.run.bases import BASES, base
 from assay.run.experiment import Evaluation
 from assay.source import Pool, Share
 from assay.tasks import TASKS

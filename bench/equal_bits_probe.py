@@ -33,6 +33,7 @@ PLACES = {  # what is asked of a tree: where it stands, or stood before
     "recipes": ("assay.known:RECIPES", "assay.recipes:RECIPES"),
     "assemble": ("assay.assemble:assemble",),
     "session": ("assay.run.session", "assay.session"),
+    "loading": ("assay.run.loading", "assay.run.session", "assay.session"),
     "build_models": ("assay.run.loading:build_models", "assay.run.session:build_models", "assay.session:build_models"),
     "rng": ("assay.rng",),
     "memory": ("assay.memory",),
@@ -253,13 +254,13 @@ def watched(models: Any, found: Digests, place: Callable[[], str]) -> Iterator[N
 
 def fixed(name: str, engine: str, task: str, model: str) -> Digests:
     """Of two steps of every stage on fixed rows: the batches, the losses and the gradients."""
-    session, recipe = of_tree("session"), of_tree("recipes")[name]
+    session, loading, recipe = of_tree("session"), of_tree("loading"), of_tree("recipes")[name]
     settings = {**MACHINE, "machine.engine": engine}
     made, _ = session.plan(
         recipe, model=model, pool=pool_of(task), profile="laptop", steps=STEPS, overrides=strings(settings)
     )
-    policy, found = session.load_model(made), {}
-    session.set_threads(made.machine)
+    policy, found = loading.load_model(made), {}
+    loading.set_threads(made.machine)
     models = of_tree("build_models")(made, policy)
     stages = of_tree("assemble")(made.recipe, pool=made.pool, codec=policy.tokenizer, micro_tokens=256)
     memory, where = of_tree("memory").Memory(SEED), [""]

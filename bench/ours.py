@@ -6,7 +6,8 @@ import torch
 
 from assay.engine.choose import engine_for
 from assay.engine.local import LocalEngine
-from assay.policy.checkpoint import Policy, load_policy
+from assay.policy.checkpoint import load_policy
+from assay.policy.policy import Policy
 from assay.types import Problem, Request
 from bench import checkpoints, workload
 from bench.channel import Job

@@ -7,7 +7,7 @@ from importlib.metadata import version
 
 from assay.engine.choose import processor_of
 from assay.engine.local import LocalEngine
-from assay.policy.checkpoint import Policy
+from assay.policy.policy import Policy
 from assay.rng import Key
 from bench import ours
 from bench.channel import Channel, Closed, Job, job

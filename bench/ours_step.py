@@ -18,7 +18,7 @@ from assay.engine.local import LocalEngine
 from assay.models import Models
 from assay.objective import Clip, Objective, TokenMean
 from assay.objective.improve import improve
-from assay.policy.checkpoint import Policy
+from assay.policy.policy import Policy
 from assay.rng import Key
 from assay.scale import Scale
 from assay.types import Episode, Reward, Row

@@ -26,14 +26,13 @@ from typing import Any
 
 import torch
 
-from assay.engine.remote.carriers import Carrier, Files, Network
-from assay.engine.remote.own import AssaySite
-from assay.engine.remote.publish import Published
-from assay.engine.remote.receiving import BUCKET
 from assay.engine.remote.sampler import RemoteSampler
-from assay.engine.remote.secret import fresh_secret
-from assay.engine.remote.site import Expected
-from assay.engine.remote.starting import start_own
+from assay.engine.remote.servers.own import AssaySite, start_own
+from assay.engine.remote.transport.secret import fresh_secret
+from assay.engine.remote.transport.site import Expected
+from assay.engine.remote.weights.publish import Published
+from assay.engine.remote.weights.receive import BUCKET
+from assay.engine.remote.weights.send import Carrier, Files, Network
 from assay.engine.torch.engine import TorchEngine
 from assay.policy import PolicyConfig, character_tokenizer, fresh_policy, save_policy
 from assay.rng import Key

@@ -22,8 +22,8 @@ from assay.objective import Clip, FixedLength, Objective
 from assay.objective.improve import improve
 from assay.policy import load_policy
 from assay.policy.adapted import attach
-from assay.policy.checkpoint import Policy
 from assay.policy.lora import Lora
+from assay.policy.policy import Policy
 from assay.rng import Key
 from assay.scale import Scale
 from assay.types import Episode, Problem, Request, Reward, Row

@@ -25,7 +25,7 @@ from assay.methods.exploration.spec_rl.speculate import Speculate
 from assay.models import Models
 from assay.policy import load_policy
 from assay.recipe import Recipe
-from assay.run import bases
+from assay.run.base_training import ready
 from assay.run.context_fit import longest_solution
 from assay.source import Epochs, Pool, Share
 from bench.machine import load
@@ -45,7 +45,7 @@ def small(epochs: int, lenience: float, *, drafts: bool) -> Recipe:
 
 def measure(kind: str, recipe: Recipe) -> np.ndarray:
     """[steps, 3]: seconds of rollouts, tokens of answers, tokens that were decoded."""
-    policy = load_policy(bases.locate("countdown"))
+    policy = load_policy(ready("countdown"))
     make = engine_for(kind, "cpu", "fp32").engine  # type: ignore[arg-type]
     settings = {"end_ids": policy.end_ids, "decode": policy.tokenizer.decode, "optimiser": AdamW()}
     engine = make(copy.deepcopy(policy.transformer), **settings)

@@ -42,7 +42,7 @@ from assay.policy.config import PolicyConfig
 from assay.policy.transformer import Transformer
 from assay.recipe import Recipe, at_profile
 from assay.rng import Key
-from assay.run import bases
+from assay.run.base_training import ready
 from assay.source import Pool, Share
 from assay.types import Episode, Origin, Problem, Request, Segment
 from bench.machine import load
@@ -154,7 +154,7 @@ def kept_and_not(model: str, pairs: int) -> None:
         "engine  work                       prompts: whole  kept  seconds: whole  kept  whole / kept  processor",
         flush=True,
     )
-    policy, s1 = load_policy(bases.locate(model)), MODELS["S1"]
+    policy, s1 = load_policy(ready(model)), MODELS["S1"]
     sizes = {"hidden": s1.hidden, "layers": s1.layers, "heads": s1.heads, "kv_heads": s1.heads, "ffn": s1.ffn}
     shape: dict[str, Any] = {**sizes, "head_dim": s1.hidden // s1.heads, "context": 1024, "attention_bias": True}
     config = PolicyConfig("qwen2", VOCAB, **shape)

@@ -26,6 +26,7 @@ from typing import Any, Literal
 
 from assay.rng import Key, digest
 from assay.run import bases
+from assay.run.base_training import ready
 from assay.types import Problem
 from bench.equivalence import MARGIN, equivalence
 from bench.pair import ROOT, System
@@ -231,7 +232,7 @@ def main() -> None:
     parser.add_argument("--equivalence", action="store_true", help="judge what is there")
     arguments = parser.parse_args()
     settings = SETTINGS | {"steps": arguments.steps}
-    model = bases.locate(settings["base"])
+    model = ready(settings["base"])
     weights = hashlib.sha256((Path(model) / "model.safetensors").read_bytes()).hexdigest()
     key = key_of(settings, bases.base(settings["base"]).hash, weights)
     known = read(RESULTS, key)

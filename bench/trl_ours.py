@@ -28,6 +28,7 @@ from assay.policy import Policy, load_policy, save_policy
 from assay.recipe import Mechanism
 from assay.rng import Key
 from assay.run import bases
+from assay.run.base_training import ready
 from assay.scale import Scale
 from assay.types import Batch, Request, Reward, Row, Verdict
 from bench import countdown_reward
@@ -49,7 +50,7 @@ class Taught:
 
 
 def policy_folder() -> str:
-    return bases.locate("countdown")
+    return ready("countdown")
 
 
 def fresh(folder: str | Path) -> TorchEngine:

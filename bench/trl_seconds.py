@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.run import bases
+from assay.run.base_training import ready
 from bench.kept import machine_key
 from bench.machine import describe, load
 from bench.trl_learning import FOLDER, SETTINGS, TRL, examine, our_command, said, write_data
@@ -111,7 +112,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     made, about = bases.base(SETTINGS["base"]), describe()
     key = f"{made.hash}--{machine_key(about)}"
     if not given.table:
-        model, folder = bases.locate(SETTINGS["base"]), FOLDER / key
+        model, folder = ready(SETTINGS["base"]), FOLDER / key
         start = examine(SETTINGS, model, seed=0, threads=0)["after"]
         known = {record["seed"] for record in read(key)}
         for seed in sorted(set(range(given.seeds)) - known):

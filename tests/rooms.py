@@ -2,6 +2,11 @@
 
 A room is a folder of `assay`, or one of the files directly below it. An arrow is an import that the running program
 makes, wherever in the file it stands. What only a type checker imports is told apart.
+
+A circle is a set of files of one room that all reach each other by such imports, so that none can be read, moved or
+tested without the others. The file of a folder is its `__init__.py`: it stands on a circle if it imports a file that
+imports it by name. That Python runs `__init__.py` before any file of the folder does not count, because then every
+folder that shows its contents would be a circle.
 """
 
 from __future__ import annotations
@@ -18,7 +23,7 @@ PACKAGE = ROOT / "assay"
 PAGE = ROOT / "docs" / "design.md"
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "prompt", "rng", "scale", "streams"),
+    ("errors", "light", "prompt", "rng", "scale", "streams"),
     ("types", "host"),
     ("externals", "sandbox"),
     ("part", "policy", "verifiers"),
@@ -101,6 +106,30 @@ def arrows(*, typed: bool = False) -> dict[tuple[str, str], list[str]]:
     return dict(found)
 
 
+def circles() -> list[list[str]]:
+    """The files of each circle inside a room, as module names."""
+    known = modules()
+    beside: dict[str, set[str]] = {module: set() for module in known}
+    for module, path in known.items():
+        for other, for_types in imports(path, known):
+            if not for_types and other in known and room_of(other) == room_of(module):
+                beside[module].add(other)
+    reached = {module: _reached(module, beside) for module in known}
+    found = {tuple(sorted(o for o in reached[m] if m in reached[o])) for m in known if m in reached[m]}
+    return [list(files) for files in sorted(found) if len(files) > 1]
+
+
+def _reached(start: str, beside: dict[str, set[str]]) -> set[str]:
+    """The modules that imports lead to; with `start` itself only if they lead back to it."""
+    seen: set[str] = set()
+    ahead = list(beside[start])
+    while ahead:
+        if (module := ahead.pop()) not in seen:
+            seen.add(module)
+            ahead += beside[module]
+    return seen
+
+
 def height(room: str) -> int:
     """The layer of a room, counted from the ground."""
     return next(number for number, layer in enumerate(LAYERS) if room in layer)
@@ -121,8 +150,8 @@ def diagram() -> str:
     files = len(list(PACKAGE.glob("*.py")))
     back = sum(height(two) >= height(one) for one, two in found)
     counted = (
-        f"{sum(map(len, LAYERS))} rooms, {len(found)} arrows between them, {back} that run back up, {files} files "
-        "directly below `assay/`."
+        f"{sum(map(len, LAYERS))} rooms, {len(found)} arrows between them, {back} that run back up, {len(circles())} "
+        f"circles of files inside rooms, {files} files directly below `assay/`."
     )
     return "\n".join([*lines, "", counted])
 

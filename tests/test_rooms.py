@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from rooms import FOR_TYPES, LAYERS, PAGE, arrows, drawn, height, modules, room_of, statements
+from rooms import FOR_TYPES, LAYERS, PAGE, arrows, circles, drawn, height, modules, room_of, statements
 from small_runs import ROOT
 from sweeps import over
 
@@ -103,6 +103,11 @@ def test_no_arrow_runs_back_up() -> None:
     assert not back, back
 
 
+def test_no_files_of_a_room_import_each_other_in_a_circle() -> None:
+    found = [", ".join(files) for files in circles()]
+    assert not found, f"none of these files can be read without the others: {'; and '.join(found)}"
+
+
 @pytest.mark.slow
 def test_arrows_for_the_type_checker_that_run_back_up_are_few_and_explained() -> None:
     back = {(one, two) for one, two in arrows(typed=True) if height(two) >= height(one)}
@@ -110,7 +115,7 @@ def test_arrows_for_the_type_checker_that_run_back_up_are_few_and_explained() ->
 
 
 def test_the_package_shows_few_files_at_its_top() -> None:
-    assert len(list(PACKAGE.glob("*.py"))) <= 17
+    assert len(list(PACKAGE.glob("*.py"))) <= 18
 
 
 def test_the_page_shows_the_rooms_as_they_are() -> None:

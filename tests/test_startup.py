@@ -11,7 +11,14 @@ from small_runs import program
 from assay.known import PARTS
 from assay.part_checks import misspelt
 
-RUNNING = ("assay.assemble", "assay.loop", "assay.run.session", "assay.engine.local", "assay.run.bases")
+RUNNING = (
+    "assay.assemble",
+    "assay.loop",
+    "assay.run.session",
+    "assay.run.training",
+    "assay.engine.local",
+    "assay.run.bases",
+)
 JUDGING = (
     "assay.externals",
     "assay.sandbox",

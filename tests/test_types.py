@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
+import pickle
 
 import numpy as np
 import pytest
@@ -10,7 +12,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny import episode, segment
 
-from assay.types import Episode, Origin, Problem, Request, Reward, Verdict, drawn_in_step, first_tokens, joined
+from assay.engine.interface import Generation, Scores, Span
+from assay.types import (
+    Episode,
+    Origin,
+    Problem,
+    Request,
+    Reward,
+    Row,
+    Segment,
+    Verdict,
+    drawn_in_step,
+    first_tokens,
+    joined,
+)
+
+LIGHT = (Episode, Generation, Request, Reward, Row, Scores, Segment, Span, Verdict)
 
 
 def problem(text: str = "1+1", **changes: object) -> Problem:
@@ -110,3 +127,33 @@ def test_replayed_answers_are_of_other_draws() -> None:
     assert drawn_in_step([of(2, "fresh"), of(40, "replay")]) == 3
     assert drawn_in_step([of(2, "fresh"), of(5, "teacher")]) == 6
     assert drawn_in_step([of(40, "replay")]) == 41, "a refill that replays alone must go on too"
+
+
+@pytest.mark.parametrize("kind", LIGHT)
+def test_the_constructor_of_a_light_record_does_as_that_of_a_dataclass(kind: type) -> None:
+    """Its defaults, a container of its own for each record, what is said of wrong arguments; and it stays frozen."""
+    fields, plain = dataclasses.fields(kind), kind.__init__.__wrapped__  # type: ignore[misc]
+    assert inspect.signature(kind.__init__) == inspect.signature(plain)
+    least = [field.name for field in fields if dataclasses.MISSING is field.default is field.default_factory]
+    made, named = kind(*least), kind(**{name: name for name in least})
+    expected = object.__new__(kind)
+    plain(expected, *least)
+    assert vars(made) == vars(named) == vars(expected)
+    for name in (field.name for field in fields if field.default_factory is not dataclasses.MISSING):
+        assert getattr(made, name) is not getattr(named, name)
+    wrong: tuple[tuple[list[str], dict[str, str]], ...] = (
+        ([], {}),
+        (least, {"unknown": "x"}),
+        (least, {least[0]: "x"}),
+        (["x"] * (len(fields) + 1), {}),
+    )
+    for arguments, more in wrong:
+        with pytest.raises(TypeError) as ours:
+            kind(*arguments, **more)
+        with pytest.raises(TypeError) as theirs:
+            plain(object.__new__(kind), *arguments, **more)
+        assert str(ours.value) == str(theirs.value)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        setattr(made, least[0], "x")
+    assert vars(pickle.loads(pickle.dumps(made))) == vars(made)
+    assert vars(dataclasses.replace(made, **{least[0]: "x"})) == {**vars(made), least[0]: "x"}

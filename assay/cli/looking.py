@@ -104,7 +104,7 @@ def run_claims(arguments: argparse.Namespace) -> Any:
 
 
 def run_report(arguments: argparse.Namespace) -> Any:
-    from assay.view.results import finished
+    from assay.view.ending import finished
 
     return finished(arguments.run)
 

@@ -25,7 +25,7 @@ def run_train(arguments: argparse.Namespace) -> Any:
     from assay.run.bases import base_for
     from assay.run.pretrained import PRETRAINED
     from assay.tasks import short
-    from assay.view.results import finished
+    from assay.view.ending import finished
 
     if arguments.reward and arguments.only_reward:
         raise UsageError("--reward stands beside the recipe's other rewards, and --only-reward alone: leave one out.")
@@ -65,7 +65,7 @@ def run_train(arguments: argparse.Namespace) -> Any:
 
 def run_resume(arguments: argparse.Namespace) -> Any:
     from assay.run import session
-    from assay.view.results import finished
+    from assay.view.ending import finished
 
     said = {"reward_timeout": arguments.reward_timeout, "learners": arguments.learners}
     said |= {"trust_code": arguments.trust_code, "trust_addresses": arguments.trust_addresses}
@@ -74,7 +74,8 @@ def run_resume(arguments: argparse.Namespace) -> Any:
 
 
 def run_base(arguments: argparse.Namespace) -> Any:
-    from assay.run.bases import base, build, describe
+    from assay.run.base_training import build
+    from assay.run.bases import base, describe
 
     path = build(arguments.name, quiet=arguments.quiet, force=arguments.force)
     if not arguments.json:

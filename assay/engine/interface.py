@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 import numpy as np
 
 from assay.errors import ConfigError
+from assay.light import light
 from assay.rng import Key
 from assay.streams import Floats, Stream
-from assay.types import Batch, Finish, Ids, Request, Segment, Stats, light
+from assay.types import Batch, Finish, Ids, Request, Segment, Stats
 
 if TYPE_CHECKING:
     import torch

@@ -66,10 +66,12 @@ class LocalEngine(ABC):
 
     name: str
     exact: bool
-    merges = False  # as a follower it has the learner's adapter
+    merges = (
+        False  # whether a learner merges its adapter into the weights that it sends here; a twin has the adapter too
+    )
     has_threads = False  # whether the engine has threads of its own, beside torch's
     shares = False  # whether the tokens with which several prompts begin are run once for all of them
-    rounds = False  # whether the engine reads all weights in fp32, and rounds the factors of products itself
+    reads_fp32 = False  # whether it reads all weights in fp32, and rounds the factors of products itself
 
     def __init__(
         self,
@@ -391,7 +393,7 @@ class LocalEngine(ABC):
         model.to(device=self.device)
         for name, tensor in (*model.named_parameters(), *model.named_buffers()):
             if tensor.is_floating_point():
-                frozen = name in model.base_names and not self.rounds
+                frozen = name in model.base_names and not self.reads_fp32
                 tensor.data = tensor.data.to(self.compute if frozen else self.wide)
         return model
 

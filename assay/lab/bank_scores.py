@@ -18,7 +18,7 @@ from assay.errors import DataError, UsageError
 from assay.host.space import device_of
 from assay.lab.sample import asked_with
 from assay.record import disk
-from assay.run.bases import locate
+from assay.run.base_training import ready
 from assay.types import Problem, Request
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def reader(model: str, system: str) -> Reader:
     from assay.policy import load_policy
     from assay.policy.transformer import Transformer
 
-    policy = load_policy(locate(model))
+    policy = load_policy(ready(model))
     chat = dataclasses.replace(policy.tokenizer.chat, system=system or None)
     policy = dataclasses.replace(policy, tokenizer=policy.tokenizer.speaking(chat)) if system else policy
     device = device_of("auto")

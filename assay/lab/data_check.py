@@ -96,10 +96,10 @@ def reader_of(model: str, system: str = "") -> Reader:
 
 def _reader_of(model: str) -> Reader:
     from assay.policy import load_policy, load_tokenizer
-    from assay.policy.checkpoint import id_list, read_json
-    from assay.run.bases import locate
+    from assay.policy.model_folder import id_list, read_json
+    from assay.run.base_training import ready
 
-    folder = Path(locate(model))
+    folder = Path(ready(model))
     described = read_json(folder / "config.json") if (folder / "config.json").is_file() else {}
     if not isinstance(context := described.get("max_position_embeddings"), int):
         policy = load_policy(str(folder) if folder.is_dir() else model)

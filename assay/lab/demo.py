@@ -15,7 +15,7 @@ from assay.host import terminal
 from assay.known import recipe
 from assay.record import RunFolder
 from assay.record.folder import Numbered
-from assay.run import bases, pretrained, session
+from assay.run import base_training, bases, pretrained, session
 from assay.source import Pool, Share
 from assay.view.report import write_report
 from assay.view.results import outcome, table
@@ -43,7 +43,7 @@ def _built(quiet: bool) -> None:
         session.say(f"the base '{base.name}' is in the cache: {bases.folder_of(base)}")
     else:
         session.say(f"building the base '{base.name}': a small transformer learns to imitate {base.summary}")
-    bases.build(base.name, quiet=quiet)
+    base_training.build(base.name, quiet=quiet)
 
 
 def _fetched(quiet: bool) -> None:

@@ -14,12 +14,13 @@ from assay.lab.explain import factors_of, shown_stage
 from assay.policy.config import parameters
 from assay.policy.conversation import Chat
 from assay.run import data_needs, session
-from assay.run.bases import BASES, folder_of, locate, resolved
+from assay.run.bases import BASES, folder_of
 from assay.run.configure import to_data
 from assay.run.context_fit import check_lengths
 from assay.run.experiment import Experiment
 from assay.run.external_needs import judged_by
-from assay.run.memory_plan import Plan, shape_of
+from assay.run.memory_plan import Plan, memory_of
+from assay.run.named_model import locate, resolved, shape_of
 from assay.run.pretrained import PRETRAINED, found
 from assay.scale import Scale
 from assay.tasks import short
@@ -64,7 +65,7 @@ def planned(experiment: Experiment, rules: Sequence[str]) -> Planned:
         if (files := files_of(experiment)) is not None:
             experiment, _, lines = check_lengths(experiment, files)
             notes += lines
-        memory = session.memory_of(experiment)
+        memory = memory_of(experiment)
     except ImportError:  # without torch or the tokenizers the plan lacks lengths and memory
         pass
     return Planned(experiment, notes, rules, memory)

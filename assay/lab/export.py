@@ -24,12 +24,12 @@ def export(model: str, folder: Path, *, merge: bool = False) -> Path | None:
     from assay.policy import fingerprint, load_policy, save_policy
     from assay.policy.provenance import provenance_in
     from assay.run.ancestry import origin
-    from assay.run.bases import locate
+    from assay.run.base_training import ready
     from assay.view.card import NAME, base_card, write_card
 
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"{folder} exists already; name a new or empty folder.")
-    place = locate(model)
+    place = ready(model)
     policy = load_policy(place)
     if merge and policy.transformer.lora is None:
         raise UsageError(f"{model} has no adapter to merge; leave --merge out.")

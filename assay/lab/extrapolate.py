@@ -133,10 +133,10 @@ def _check(checkpoints: Sequence[str], scores: Sequence[float], folder: Path) ->
 def _opened(model: str) -> Policy:
     """The policy of a run, of a checkpoint of a run, of a base or of a model folder."""
     from assay.policy import load_policy
-    from assay.run.bases import locate
+    from assay.run.base_training import ready
 
     inner = Path(model) / "policy"
-    policy = load_policy(inner if inner.is_dir() else locate(model))
+    policy = load_policy(inner if inner.is_dir() else ready(model))
     if getattr(policy.transformer, "lora", None) is not None:
         raise UsageError(f"{model} is an adapter: merge it first with `assay export {model} FOLDER --merge`.")
     return policy

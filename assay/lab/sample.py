@@ -15,7 +15,7 @@ from assay.host.terminal import say
 from assay.memory import Memory
 from assay.rng import Key
 from assay.run.ancestry import origin
-from assay.run.bases import locate
+from assay.run.base_training import ready
 from assay.run.context_fit import longest_solution
 from assay.run.data_needs import fit, measured
 from assay.run.open_exams import rewarding
@@ -39,7 +39,7 @@ def open_engine(model: str, *, system: str | None = None, precision: Precision =
     from assay.engine.choose import engine_of
     from assay.policy import load_policy
 
-    policy = load_policy(locate(model))
+    policy = load_policy(ready(model))
     given = system is not None
     if not given and (run := origin(model)) is not None:
         system = run.system or None

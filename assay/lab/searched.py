@@ -65,12 +65,14 @@ def training(beside: str) -> list[str]:
 
 def _restored(run: Origin) -> tuple[Policy, Models]:
     from assay.record.folder import RunFolder
+    from assay.run.base_training import ready
     from assay.run.loading import build_models, load_model, with_adapter
     from assay.run.recorder import counters_of
 
     checkpoint = RunFolder.read_only(run.path).load()
     if checkpoint is None:
         raise StorageError(f"the run {run.path} has no checkpoint yet.")
+    ready(run.experiment.model)
     policy = with_adapter(run.experiment, load_model(run.experiment))
     models = build_models(run.experiment, policy)
     for name, counter in checkpoint.read("counters.json", counters_of).items():

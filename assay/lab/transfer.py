@@ -13,7 +13,7 @@ from assay.collect import Verify
 from assay.errors import ConfigError, UsageError
 from assay.lab.sample import asked_with, check_sampling, exam, how_many
 from assay.rng import Key
-from assay.run.bases import locate
+from assay.run.base_training import ready
 from assay.scoring import bank
 from assay.source import Pool
 from assay.tasks.verdicts import verify_twice
@@ -38,7 +38,7 @@ def opened(model: str) -> tuple[Policy, TorchEngine]:
     from assay.policy import load_policy
     from assay.policy.transformer import Transformer
 
-    policy = load_policy(locate(model))
+    policy = load_policy(ready(model))
     if not isinstance(policy.transformer, Transformer):
         raise ConfigError(
             f"{model} is of the family {policy.config.family}, whose logits are computed by transformers. Logits are "

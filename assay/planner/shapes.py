@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from assay.errors import ConfigError
 from assay.policy.config import PolicyConfig
-from assay.run.memory_plan import shape_of
+from assay.run.named_model import shape_of
 
 
 def _qwen2(hidden: int, layers: int, heads: int, kv: int, ffn: int, vocab: int, *, tied: bool) -> PolicyConfig:

@@ -8,9 +8,11 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from assay.policy.checkpoint import Policy, fingerprint, fresh_policy, load_policy, load_weights, save_policy
+    from assay.policy.checkpoint import load_policy, save_policy
     from assay.policy.config import PolicyConfig, Rope
     from assay.policy.hf_config import config_from_hf, config_to_hf
+    from assay.policy.model_folder import load_weights
+    from assay.policy.policy import Policy, fingerprint, fresh_policy
     from assay.policy.seeing import fresh_seeing
     from assay.policy.tokenizer import Tokenizer, character_tokenizer, load_tokenizer
     from assay.policy.transformer import Transformer
@@ -34,7 +36,7 @@ __all__ = [
 ]
 
 _HOME = {
-    "Policy": "checkpoint",
+    "Policy": "policy",
     "PolicyConfig": "config",
     "Rope": "config",
     "Tokenizer": "tokenizer",
@@ -42,12 +44,12 @@ _HOME = {
     "character_tokenizer": "tokenizer",
     "config_from_hf": "hf_config",
     "config_to_hf": "hf_config",
-    "fingerprint": "checkpoint",
-    "fresh_policy": "checkpoint",
+    "fingerprint": "policy",
+    "fresh_policy": "policy",
     "fresh_seeing": "seeing",
     "load_policy": "checkpoint",
     "load_tokenizer": "tokenizer",
-    "load_weights": "checkpoint",
+    "load_weights": "model_folder",
     "save_policy": "checkpoint",
 }
 

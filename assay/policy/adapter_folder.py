@@ -11,18 +11,9 @@ from safetensors.torch import save_file
 
 from assay.errors import AssayError, ConfigError, StorageError
 from assay.policy.adapted import attach, stored, take
-from assay.policy.checkpoint import (
-    Base,
-    Policy,
-    as_json,
-    base_fingerprint,
-    load_policy,
-    model_files,
-    read_json,
-    write_files,
-    writing,
-)
 from assay.policy.lora import CONFIG, ORIGIN, WEIGHTS, Lora, read_config, write_config
+from assay.policy.model_folder import as_json, load_whole, located, model_files, read_json, write_files, writing
+from assay.policy.policy import Base, Policy, base_fingerprint
 from assay.policy.safetensors_folder import opened
 from assay.policy.tokenizer import load_tokenizer
 from assay.rng import Key
@@ -45,13 +36,12 @@ def load_adapted(folder: Path, **how: Any) -> Policy:
             f"{folder} holds a whole model (config.json) and an adapter ({CONFIG}). Move one of them to another folder."
         )
     lora, place = read_config(read_json(folder / CONFIG))
-    if (Path(place) / CONFIG).is_file():
-        raise ConfigError(f"the base of the adapter {folder} is {place}, an adapter itself; merge that one first.")
     try:
-        policy = load_policy(place, **how)
+        below = located(place)
+        policy = None if (below / CONFIG).is_file() else load_whole(below, **how)
     except AssayError as error:
         raise type(error)(f"the base model that {folder / CONFIG} names cannot be loaded: {error}") from error
-    if policy.transformer.lora is not None:
+    if policy is None:
         raise ConfigError(f"the base of the adapter {folder} is {place}, an adapter itself; merge that one first.")
     if (folder / "tokenizer.json").is_file():
         policy = dataclasses.replace(policy, tokenizer=load_tokenizer(folder).ending(policy.end_ids))

@@ -1,75 +1,17 @@
-"""A policy on disk: reads and writes checkpoint folders in the Hugging Face layout."""
+"""A policy on disk: reads and writes a whole model in the Hugging Face layout, or an adapter in PEFT's layout."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from assay.errors import ConfigError, DataError, EndpointError, StorageError
-from assay.host import files as small_files
-from assay.host.space import room_of
-from assay.policy import lora
-from assay.policy.adapted import merged
-from assay.policy.config import PolicyConfig, parameters
-from assay.policy.hf_config import ARCHITECTURES, config_from_hf, config_to_hf
-from assay.policy.pictures import SETTINGS
-from assay.policy.safetensors_folder import numbers_in, read_weights, write_weights
-from assay.policy.tokenizer import FILES, Tokenizer, load_tokenizer
-from assay.policy.transformer import Transformer
-from assay.rng import Key, digest_of
-
-if TYPE_CHECKING:
-    from assay.policy.foreign import Foreign, ForeignConfig
-
-SHARD_BYTES = 5 * 10**9
-_HEAD, _EMBEDDING = "lm_head.weight", "model.embed_tokens.weight"
-
-
-@dataclass(frozen=True)
-class Base:
-    """The base model of an adapter."""
-
-    place: str  # its folder or Hub id
-    fingerprint: str  # of its weights and tokenizer
-
-
-@dataclass(frozen=True, eq=False)
-class Policy:
-    """A network with its tokenizer and its generation settings.
-
-    Example:
-        policy = load_policy("Qwen/Qwen3-0.6B")
-        save_policy(policy, "my-model")
-    """
-
-    transformer: Transformer | Foreign  # our own network, or one of `transformers`
-    tokenizer: Tokenizer  # its end ids are those of tokenizer, config.json and generation_config.json together
-    generation: Mapping[str, Any] = field(default_factory=dict)  # generation_config.json as it was read
-    base: Base | None = None  # the adapter's base, where the network has an adapter
-
-    @property
-    def config(self) -> PolicyConfig | ForeignConfig:
-        return self.transformer.config
-
-    @property
-    def end_ids(self) -> frozenset[int]:
-        return self.tokenizer.end_ids
-
-
-def fresh_policy(config: PolicyConfig, tokenizer: Tokenizer, *, key: Key) -> Policy:
-    """A policy with random weights, which depend on the key and the shape alone."""
-    _check_vocabulary(config, tokenizer)
-    transformer = _allocate(config, torch.device("cpu"), torch.float32)
-    transformer.initialise(torch.Generator().manual_seed(key.bits & (2**63 - 1)))
-    return Policy(transformer, tokenizer)
+from assay.policy.adapter_folder import load_adapted, save_adapted
+from assay.policy.lora import CONFIG
+from assay.policy.model_folder import SHARD_BYTES, load_whole, located, save_whole
+from assay.policy.policy import Policy
 
 
 def load_policy(
@@ -84,104 +26,8 @@ def load_policy(
     Weights stored in bf16, fp16, fp32 or fp64 are converted to `dtype`. Weights that are not finite are refused, unless
     `allow_nonfinite` is set.
     """
-    folder = _folder(source)
-    how = {"dtype": dtype, "device": device, "allow_nonfinite": allow_nonfinite}
-    if (folder / lora.CONFIG).is_file():
-        from assay.policy.adapter_folder import load_adapted
-
-        return load_adapted(folder, **how)
-    raw = read_json(folder / "config.json")
-    family = raw.get("model_type")
-    if isinstance(family, str) and family not in ARCHITECTURES:
-        from assay.policy.foreign import check_foreign, load_foreign, pictures_of
-
-        check_foreign(raw)
-        settings = read_json(folder / SETTINGS) if (folder / SETTINGS).exists() else {}
-        tokenizer = replace(load_tokenizer(folder), pictures=pictures_of(raw, settings))
-        transformer = load_foreign(folder, raw, **how)
-        transformer.pictures = tokenizer.pictures
-    else:
-        config = config_from_hf(raw)
-        tokenizer = load_tokenizer(folder)
-        _check_vocabulary(config, tokenizer)
-        transformer = load_weights(folder, config, **how)
-    _check_vocabulary(transformer.config, tokenizer)
-    generation = read_json(folder / "generation_config.json") if (folder / "generation_config.json").exists() else {}
-    ends = [*id_list(raw, "eos_token_id"), *id_list(generation, "eos_token_id")]
-    return Policy(transformer, tokenizer.ending(ends), generation)
-
-
-def fingerprint(policy: Policy) -> str:
-    """A digest of the weights and the tokenizer, by which a resumed run can
-    tell whether its model is still the same.
-    """
-    return _fingerprint(policy, lambda name: True)
-
-
-def base_fingerprint(policy: Policy) -> str:
-    """The fingerprint of the model without its adapter."""
-    return _fingerprint(policy, lambda name: ".lora_" not in name)
-
-
-def _fingerprint(policy: Policy, wanted: Callable[[str], bool]) -> str:
-    def parts() -> Iterator[Any]:
-        yield policy.tokenizer.files["tokenizer.json"]
-        for name, parameter in policy.transformer.state_dict().items():
-            if wanted(name):
-                yield name
-                yield np.ascontiguousarray(parameter.detach().float().cpu().numpy()).tobytes()
-
-    return digest_of(parts())
-
-
-def load_weights(
-    folder: Path, config: PolicyConfig, *, dtype: torch.dtype, device: torch.device | str, allow_nonfinite: bool = False
-) -> Transformer:
-    """A transformer with the weights of a folder. They are copied tensor by tensor, so no second copy of all exists."""
-    _require_weights(folder, config)
-    require_room(parameters(config) * dtype.itemsize, device, what=str(folder))
-    transformer = _allocate(config, torch.device(device), dtype)
-    slots = dict(transformer.named_parameters())
-    shapes = {name: tuple(slot.shape) for name, slot in slots.items()}
-    twins: dict[str, Tensor] = {}
-    broken: list[str] = []
-    with torch.no_grad():
-        for name, stored in read_weights(folder, shapes, optional={_HEAD: _EMBEDDING} if config.tied else {}):
-            if name not in slots:
-                twins[name] = stored
-                continue
-            slots[name].copy_(stored)
-            if not torch.isfinite(slots[name]).all():
-                broken.append(name)
-        for name, stored in twins.items():
-            if not torch.equal(slots[_EMBEDDING], stored.to(slots[_EMBEDDING])):
-                raise DataError(
-                    f"the config.json of {folder} says tie_word_embeddings, but {name} is not {_EMBEDDING}. "
-                    "Set tie_word_embeddings to false if the output layer is a matrix of its own."
-                )
-    if broken and not allow_nonfinite:
-        raise DataError(f"weights that are not finite as {dtype}: {', '.join(broken[:8])} ({len(broken)} tensors).")
-    return transformer
-
-
-def _require_weights(folder: Path, config: PolicyConfig) -> None:
-    """Refuses a config.json that describes far more parameters than the folder stores, before any are allocated."""
-    tensors, numbers = numbers_in(folder)
-    if config.layers > tensors or parameters(config) > 2 * numbers:
-        raise DataError(
-            f"the weights in {folder} do not fit its config.json: it describes {parameters(config):,} numbers in "
-            f"{config.layers:,} layers, and {numbers:,} numbers in {tensors:,} tensors are stored."
-        )
-
-
-def require_room(size: int, device: torch.device | str, *, what: str) -> None:
-    """Raises ConfigError if weights of `size` bytes do not fit into the free memory of the device."""
-    room = room_of(str(device))
-    if size > room.bytes:
-        raise ConfigError(
-            f"the weights of {what} take {size / 2**30:,.2f} GiB, and {room.bytes / 2**30:,.2f} GiB are free "
-            f"{room.where}: take a smaller model or a larger machine."
-        )
+    load = load_adapted if ((folder := located(source)) / CONFIG).is_file() else load_whole
+    return load(folder, dtype=dtype, device=device, allow_nonfinite=allow_nonfinite)
 
 
 def save_policy(
@@ -201,143 +47,6 @@ def save_policy(
     """
     folder = Path(path)
     if policy.transformer.lora is not None and not merge:
-        from assay.policy.adapter_folder import save_adapted
-
-        return save_adapted(policy, folder)
-    stored = _stored_weights(policy.transformer, weights, dtype)
-    types = {tensor.dtype for tensor in stored.values()}
-    name = str(types.pop()).removeprefix("torch.") if len(types) == 1 else "float32"
-    with writing(folder):
-        write_weights(folder, stored, max_shard_bytes=max_shard_bytes)
-        write_files(folder, model_files(policy, dtype=name))
-    return None
-
-
-def model_files(policy: Policy, *, dtype: str = "float32") -> dict[str, bytes]:
-    """All files of the Hugging Face layout except the weights, by name. `dtype` is the number format of the weights."""
-    tokenizer, transformer = policy.tokenizer, policy.transformer
-    ends = sorted(policy.end_ids)
-    ids = {
-        "bos_token_id": tokenizer.id_of("bos_token"),
-        "eos_token_id": ends[0] if len(ends) == 1 else ends or None,
-        "pad_token_id": tokenizer.pad_id,
-    }
-    if isinstance(transformer, Transformer):
-        config = config_to_hf(transformer.config, dtype=dtype, extra=ids)
+        save_adapted(policy, folder)
     else:
-        config = transformer.described(dtype)
-    generation = dict(policy.generation) if policy.generation else {k: v for k, v in ids.items() if v is not None}
-    if frozenset(id_list(generation, "eos_token_id")) != policy.end_ids:
-        generation["eos_token_id"] = ids["eos_token_id"]
-    documents = {"config.json": config, "generation_config.json": generation}
-    return dict(tokenizer.files) | {name: as_json(document) for name, document in documents.items()}
-
-
-def as_json(document: Any) -> bytes:
-    return (json.dumps(document, indent=2) + "\n").encode()
-
-
-@contextmanager
-def writing(folder: Path) -> Iterator[None]:
-    """Makes the folder that a policy is written into; an error while writing becomes a StorageError that names it."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        yield
-    except OSError as error:
-        raise StorageError(f"the policy could not be written to {folder}: {error}") from error
-
-
-def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Writes small files, and removes tokenizer files of an older save that are not among them."""
-    for name in FILES:
-        (folder / name).unlink(missing_ok=True)
-    for name, content in files.items():
-        (folder / name).write_bytes(content)
-
-
-def _stored_weights(
-    transformer: Transformer | Foreign, weights: Mapping[str, Tensor] | None, dtype: torch.dtype | None
-) -> dict[str, Tensor]:
-    slots = transformer.tensors() if transformer.lora is None else merged(transformer)
-    given = slots if weights is None else dict(weights)
-    if _HEAD not in slots:
-        given = {name: tensor for name, tensor in given.items() if name != _HEAD}
-    problems = [f"{name} is missing" for name in slots if name not in given]
-    problems += [f"{name} is unexpected" for name in given if name not in slots]
-    problems += [
-        f"{name} is {list(given[name].shape)}, expected {list(slots[name].shape)}"
-        for name in slots
-        if name in given and given[name].shape != slots[name].shape
-    ]
-    if problems:
-        raise DataError(f"these weights are not those of the policy: {'; '.join(problems[:8])}.")
-    return {name: given[name].detach().to(dtype or given[name].dtype) for name in slots}
-
-
-def _allocate(config: PolicyConfig, device: torch.device, dtype: torch.dtype) -> Transformer:
-    """A transformer whose weights are allocated but not set, which spares torch's own initialisation.
-
-    `Module.to_empty` does the same, but its `empty_like` of tensors without memory imports torch's decompositions and
-    sympy, which takes half a second of a run's start.
-    """
-    with torch.device("meta"):
-        transformer = Transformer(config)
-
-    def allocated(tensor: Tensor) -> Tensor:
-        kind = dtype if tensor.is_floating_point() else tensor.dtype
-        return torch.empty(tensor.shape, dtype=kind, device=device)
-
-    return transformer._apply(allocated).tie()
-
-
-def _check_vocabulary(config: PolicyConfig | ForeignConfig, tokenizer: Tokenizer) -> None:
-    if tokenizer.vocab > config.vocab:
-        raise ConfigError(
-            f"the tokenizer has {tokenizer.vocab} tokens, the model embeds {config.vocab}: they do not belong together."
-        )
-
-
-def _folder(source: str | Path) -> Path:
-    folder = Path(source).expanduser()
-    if folder.is_dir():
-        return folder
-    if isinstance(source, Path) or source.count("/") != 1 or source.startswith((".", "/", "~")):
-        raise StorageError(f"there is no folder {folder}. A model of the Hub is named owner/name.")
-    return _download(source)
-
-
-def _download(name: str) -> Path:
-    try:
-        from huggingface_hub import snapshot_download
-        from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
-    except ImportError as error:
-        raise ConfigError(
-            f"there is no folder {name}; loading it from the Hub needs `pip install huggingface_hub`."
-        ) from error
-    patterns = ["config.json", "generation_config.json", "model*.safetensors", "model.safetensors.index.json", *FILES]
-    patterns += [lora.CONFIG, lora.WEIGHTS, lora.ORIGIN]
-    try:
-        return Path(snapshot_download(name, allow_patterns=patterns))
-    except (HFValidationError, LocalEntryNotFoundError, HfHubHTTPError, OSError) as error:
-        raise EndpointError(
-            f"there is no folder {name}, and the Hugging Face Hub did not give a model of that name: {error} "
-            "Check the name and the network, or download the model and give its folder."
-        ) from error
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    try:
-        value = small_files.read_json(path)
-    except FileNotFoundError as error:
-        raise StorageError(f"{path.parent} has no {path.name}.") from error
-    if not isinstance(value, dict):
-        raise StorageError(f"{path} must hold a JSON object, not {type(value).__name__}.")
-    return value
-
-
-def id_list(raw: Mapping[str, Any], name: str) -> list[int]:
-    value = raw.get(name)
-    ids = [] if value is None else value if isinstance(value, list) else [value]
-    if not all(isinstance(token, int) and not isinstance(token, bool) for token in ids):
-        raise ConfigError(f"{name} must be a token id or a list of them, not {json.dumps(value)[:80]}.")
-    return ids
+        save_whole(policy, folder, weights=weights, dtype=dtype, max_shard_bytes=max_shard_bytes)

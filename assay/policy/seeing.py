@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from assay.policy.checkpoint import Policy
 from assay.policy.foreign import Foreign, network_of, pictures_of
 from assay.policy.hf_config import config_to_hf
 from assay.policy.pictures import SETTINGS
+from assay.policy.policy import Policy
 from assay.policy.tokenizer import tokenizer_from_files
 
 if TYPE_CHECKING:

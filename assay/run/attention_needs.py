@@ -8,7 +8,7 @@ from assay.errors import ConfigError
 from assay.part import Expansion, name_of
 from assay.policy.config import Family
 from assay.run.experiment import Experiment
-from assay.run.picture_needs import family_of
+from assay.run.named_model import family_of
 
 
 def require_attention(experiment: Experiment) -> None:

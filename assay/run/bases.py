@@ -1,29 +1,24 @@
-"""Bases: small models that are trained from scratch on a declared mixture of tasks, to try methods on.
+"""The table of bases: small models that are trained from scratch on a declared mixture of tasks, to try methods on.
 
-Building a base is deterministic. The built model is cached under a hash of everything that decides it.
+`assay/run/base_training.py` trains them. A built model is cached under a hash of everything that decides it.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import json
-import os
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from assay.errors import StorageError, UsageError, unknown
-from assay.host.cache import cache_folder, locked
+from assay.errors import UsageError, unknown
+from assay.host.cache import cache_folder
 from assay.known import RECIPES
 from assay.part import Asking
 from assay.policy.config import EyeShape, PolicyConfig
-from assay.policy.gguf_file import is_gguf
 from assay.rng import digest
 from assay.run.configure import to_data
-from assay.run.context_fit import longest_solution
-from assay.run.experiment import Evaluation, Experiment, Machine, Saving
-from assay.run.pretrained import PRETRAINED, converted, fetched, found
+from assay.run.pretrained import PRETRAINED
 from assay.scale import Scale
 from assay.source import Pool, Share
 from assay.tasks import TASKS, short
@@ -49,14 +44,17 @@ class Base:
 
     @property
     def hash(self) -> str:
+        """The digest under which the built model is cached. Fields that came later count only where they say something,
+        and `ask` under its earlier name, so that bases that were built before keep their hash.
+        """
         data = to_data(self)
         del data["pool"]["left_out"]  # always empty: generated tasks have no rows that could be left out
         if not data["scale"]["num_tokens"]:
-            del data["scale"]["num_tokens"]  # so that bases built before there was this field keep their hash
+            del data["scale"]["num_tokens"]
         if self.eye is None:
-            del data["eye"]  # likewise
+            del data["eye"]
         if asked := data.pop("ask"):
-            data["augment"] = asked  # the field's earlier name, so that bases built under it keep their hash
+            data["augment"] = asked
         return digest("base", json.dumps(data, sort_keys=True))
 
 
@@ -219,112 +217,8 @@ def base_for(pool: Pool) -> str:
     )
 
 
-def locate(model: str) -> str:
-    """The folder or Hub id of a model that is given as a base, a pretrained model's name, a run folder, a model folder,
-    a GGUF file or a Hub id.
-
-    A base is built first if it is not in the cache, and a GGUF file converted; a pretrained model must have been
-    fetched by `assay get`; a run stands for the policy in its last checkpoint.
-    """
-    path = Path(model)
-    if (path / "run.json").is_file():
-        from assay.record.folder import RunFolder
-        from assay.run.trust import require_known_base
-
-        run = RunFolder.read_only(path)
-        if (checkpoint := run.load()) is None:
-            raise StorageError(f"the run {path} has no checkpoint yet.")
-        require_known_base(run, checkpoint.path / "policy")
-        return str(checkpoint.path / "policy")
-    if is_gguf(path):
-        return str(converted(path))
-    if path.suffix.lower() == ".gguf" and not path.exists():
-        raise StorageError(f"there is no file {path}.")
-    if path.exists() or "/" in model:
-        return model
-    if model in PRETRAINED:
-        return str(fetched(model))
-    if model not in BASES:
-        raise unknown("model folder, run or base", model, {*BASES, *PRETRAINED}, "assay list bases")
-    return str(build(model))
-
-
-def resolved(model: str) -> str:
-    """The folder of a GGUF file, which is converted now, or of a pretrained model that was fetched; any other name is
-    given back as it is. So a plan can read the shape of a model before anything is trained.
-    """
-    path = Path(model)
-    if model in PRETRAINED and not path.exists():
-        return str(found(model) or model)
-    return locate(model) if is_gguf(path) else model
-
-
 def folder_of(made: Base) -> Path:
     return cache_folder() / "bases" / f"{made.name}-{made.hash}"
-
-
-def build(name: str, *, quiet: bool = False, force: bool = False) -> Path:
-    """The folder of the base of this name; it is trained now if the cache does not hold it, or with `force`."""
-    made = base(name)
-    target = folder_of(made)
-    if target.exists() and not force:
-        return target
-    with locked(target):  # if several runs need the base, the first builds it and the others wait
-        return target if target.exists() and not force else _build(made, target, quiet=quiet)
-
-
-def _build(made: Base, target: Path, *, quiet: bool) -> Path:
-    scratch = target.with_name(f".{target.name}-{os.getpid()}")
-    shutil.rmtree(scratch, ignore_errors=True)
-    scratch.mkdir(parents=True)
-    try:
-        _train(made, scratch, quiet=quiet)
-        (scratch / "model" / "assay_base.json").write_text(json.dumps({"hash": made.hash, **to_data(made)}, indent=1))
-        shutil.rmtree(target, ignore_errors=True)
-        (scratch / "model").rename(target)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
-    return target
-
-
-def _train(made: Base, scratch: Path, *, quiet: bool) -> None:
-    from assay.policy import load_policy, save_policy
-    from assay.record.folder import RunFolder
-    from assay.run import session
-
-    experiment = making(made, scratch)
-    session.start(experiment, scratch / "run", command=f"assay base build {made.name}", quiet=quiet)
-    checkpoint = RunFolder.read_only(scratch / "run").load()
-    assert checkpoint is not None
-    save_policy(load_policy(checkpoint.path / "policy"), scratch / "model")
-
-
-def making(made: Base, scratch: Path) -> Experiment:
-    """The run that makes a base: the recipe `sft` on worked solutions, through the same loop as every other run. It
-    starts from an untrained model, which is written to `scratch`.
-    """
-    from assay.policy import character_tokenizer, fresh_policy, fresh_seeing, save_policy
-    from assay.rng import Key
-    from assay.tasks import ALPHABET
-
-    tokenizer = character_tokenizer(ALPHABET, sees=made.eye is not None)
-    shape, key = dataclasses.replace(made.shape, vocab=tokenizer.vocab), Key("base", made.name, made.seed)
-    if made.eye is None:
-        start = fresh_policy(shape, tokenizer, key=key)
-    else:
-        start = fresh_seeing(shape, made.eye, tokenizer, key=key)
-    save_policy(start, scratch / "start")
-    sft, scale = RECIPES["sft"], dataclasses.replace(made.scale, max_new=longest_solution(made.pool))
-    mechanism = dataclasses.replace(sft.mechanism, ask=(*made.ask, *sft.mechanism.ask))
-    return Experiment(
-        recipe=dataclasses.replace(sft, scale=scale, mechanism=mechanism),
-        model=str(scratch / "start"),
-        pool=made.pool,
-        seed=made.seed,
-        evaluation=Evaluation(every=0, final_problems=64, final_samples=16),
-        machine=Machine(),
-        saving=Saving(every=10**9, rollouts_every=0),
-    )
 
 
 def describe(made: Base) -> dict[str, Any]:

@@ -20,7 +20,8 @@ from assay.source import Pool
 from assay.tasks import task
 from assay.tasks.verdicts import verify, verify_twice
 from assay.types import Episode, Problem, Stats, Verdict
-from assay.verifiers.functions.naming import RewardName, load, named, names, parse
+from assay.verifiers.functions.loading import load
+from assay.verifiers.functions.naming import RewardName, named, names, parse
 from assay.verifiers.functions.process import SECONDS, STILL
 from assay.verifiers.functions.scorer import Scorer
 

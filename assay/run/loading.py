@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 
 def load_model(experiment: Experiment) -> Policy:
-    """Loads the model of an experiment: a base (built on first use), a model folder, a run folder or a Hub id."""
+    """Loads the model of an experiment: a base that has been built, a model folder, a run folder or a Hub id."""
     from assay.policy import load_policy
-    from assay.run.bases import locate
+    from assay.run.named_model import locate
 
     policy = load_policy(locate(experiment.model))
     if experiment.chat == Chat():
@@ -49,7 +49,7 @@ def with_adapter(experiment: Experiment, policy: Policy) -> Policy:
             f"further, or merge it into its model first: `assay export {experiment.model} FOLDER --merge`."
         )
     from assay.policy.adapter_folder import put_on
-    from assay.run.bases import locate
+    from assay.run.named_model import locate
 
     key = Key(experiment.seed)("lora")
     return put_on(policy, experiment.lora, place=locate(experiment.model), key=key)
@@ -64,7 +64,7 @@ def open_models(experiment: Experiment, policy: Policy, folder: Path) -> Iterato
     with ExitStack() as stack:
         launcher = _launcher(experiment, folder, stack)
         if experiment.machine.samplers:
-            from assay.policy.checkpoint import base_fingerprint
+            from assay.policy.policy import base_fingerprint
             from assay.run.samplers import serve
 
             digest = base_fingerprint(policy)  # an engine may change the network that it takes, as a critic does
@@ -232,7 +232,7 @@ def _over(ranks: Ranks, experiment: Experiment, policy: Policy) -> dict[str, Pai
 def policy_files(policy: Policy) -> dict[str, bytes]:
     """The files of `policy/` beside the weights, in the Hugging Face layout, or in PEFT's layout for an adapter."""
     from assay.policy.adapter_folder import adapter_files
-    from assay.policy.checkpoint import model_files
+    from assay.policy.model_folder import model_files
 
     made = model_files(policy) if policy.transformer.lora is None else adapter_files(policy)
     return {f"policy/{name}": content for name, content in made.items()}

@@ -10,16 +10,15 @@ import dataclasses
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from assay.engine.footprint import CORE_LIMIT, Budget, Work, budget, gib
-from assay.errors import AssayError, ConfigError
-from assay.host.files import read_json
-from assay.host.space import Room, room_of
+from assay.errors import ConfigError
+from assay.host.space import Room, device_of, room_of
 from assay.policy.config import PolicyConfig, parameters
 from assay.recipe import Mechanism, Profile
 from assay.rng import Key
 from assay.run.experiment import Experiment
+from assay.run.named_model import shape_of
 from assay.tasks import task
 
 PROBE = 64  # problems whose prompts are measured
@@ -27,51 +26,6 @@ LETTERS = 3  # characters per token, guessed low: a prompt planned too long cost
 ALIKE = 5  # and of what prompts begin with, guessed high: what is not shared takes more
 SMALL, SMALL_ON_GPU = 30_000_000, 10_000_000  # models with at most so many parameters get the profile laptop
 MEDIUM = 400_000_000  # and those with at most so many the profile processor, where there is no GPU
-
-
-def shape_of(model: str) -> PolicyConfig | None:
-    """The shape of a model, read without loading, building or fetching it; None for models of the Hub and unreadable
-    files. A GGUF file is converted for it.
-    """
-    from assay.run.bases import BASES, resolved
-    from assay.run.pretrained import PRETRAINED
-
-    model = resolved(model)
-    if not Path(model).exists() and model in BASES:
-        return BASES[model].shape if BASES[model].eye is None else None
-    if not Path(model).exists() and model in PRETRAINED:
-        return PRETRAINED[model].shape
-    try:
-        from assay.policy.hf_config import config_from_hf
-        from assay.policy.lora import CONFIG, read_config
-
-        path = folder_below(model)
-        if is_adapter(model):
-            path = Path(read_config(read_json(path / CONFIG))[1])  # the base below an adapter
-        return config_from_hf(read_json(path / "config.json"))
-    except (OSError, AssayError):
-        return None  # loading the model will report the same problem, with advice
-
-
-def is_adapter(model: str) -> bool:
-    """Whether a model folder or a run folder holds a LoRA adapter instead of full weights."""
-    from assay.policy.lora import CONFIG
-    from assay.run.bases import resolved
-
-    model = resolved(model)
-    try:
-        return (folder_below(model) / CONFIG).is_file()
-    except AssayError:
-        return False  # loading the model will report the same problem, with advice
-
-
-def folder_below(model: str) -> Path:
-    """The model folder: for a run folder that of the policy in its last checkpoint, else the folder itself."""
-    if not (Path(model) / "run.json").is_file():
-        return Path(model)
-    from assay.run.bases import locate
-
-    return Path(locate(model))
 
 
 # The profile
@@ -235,6 +189,14 @@ def plan_memory(
 ) -> Plan:
     work = work_of(experiment, shape, device=device, prompt=prompt)
     return Plan(shape, work, budget(shape, work), room or room_of(device))
+
+
+def memory_of(experiment: Experiment) -> Plan | None:
+    """The memory that a run will need; None for a model whose shape is not known before it is loaded, and for a run of
+    several learners (`assay plan`).
+    """
+    shape = shape_of(experiment.model) if experiment.machine.learners == 1 else None
+    return None if shape is None else plan_memory(experiment, shape, device=device_of(experiment.machine.device))
 
 
 def require_memory(plan: Plan) -> None:

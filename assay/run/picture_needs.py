@@ -6,10 +6,11 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assay.errors import AssayError, ConfigError, StorageError
-from assay.host.files import parse_json, read_json
+from assay.errors import ConfigError, StorageError
+from assay.host.files import parse_json
 from assay.policy.messages import pictures_in
 from assay.run.experiment import Experiment
+from assay.run.named_model import family_of
 from assay.source import Pool
 from assay.tasks import short, task
 
@@ -58,19 +59,6 @@ def sees(family: str) -> bool:
     from assay.policy.foreign import SEEING
 
     return family in SEEING
-
-
-def family_of(model: str) -> str | None:
-    """The family of a model, read without loading or building it; None for models of the Hub and unreadable files."""
-    from assay.run.bases import BASES, resolved
-
-    model = resolved(model)
-    if not Path(model).exists() and model in BASES:
-        return BASES[model].shape.family if BASES[model].eye is None else "llava"
-    try:
-        return read_json(Path(model) / "config.json").get("model_type")
-    except (OSError, AssayError):
-        return None  # loading the model will report the same problem, with advice
 
 
 def keep(pictures: Pictures, folder: Path) -> None:

@@ -14,11 +14,11 @@ from assay.errors import AssayError
 from assay.host.files import read_json
 from assay.policy.chat import OURS
 from assay.rng import Key
-from assay.run.bases import BASES, resolved
+from assay.run.bases import BASES
 from assay.run.configure import override
 from assay.run.context_fit import PROBE
 from assay.run.experiment import Experiment
-from assay.run.memory_plan import folder_below, is_adapter, shape_of
+from assay.run.named_model import folder_below, is_adapter, resolved, shape_of
 from assay.run.worked_examples import answers_known
 from assay.source import Pool
 from assay.verifiers.answers import Wording

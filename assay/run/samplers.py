@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from assay.engine.cluster.launcher import Launcher
     from assay.engine.local import LocalEngine
     from assay.engine.paired import Paired, Trainer
-    from assay.engine.remote.publish import Published
-    from assay.engine.remote.site import Site
-    from assay.engine.remote.starting import Server
+    from assay.engine.remote.servers.start import Server
+    from assay.engine.remote.transport.site import Site
+    from assay.engine.remote.weights.publish import Published
     from assay.policy import Policy
 
 TOLERANCE = {"fp32": 1e-3, "fp64": 1e-3, "bf16": 0.1}  # by how much log-probs of probes may differ, by the precision
@@ -72,7 +72,7 @@ class _Fleet:
         digest: str,
         launcher: Launcher | None,
     ) -> None:
-        from assay.engine.remote.secret import fresh_secret, secret_of
+        from assay.engine.remote.transport.secret import fresh_secret, secret_of
 
         own_secret = launcher.secret if launcher is not None else fresh_secret()
 
@@ -94,12 +94,12 @@ class _Fleet:
 
     def sampler(self, numbers: Sequence[int]) -> Published:
         """A sampler over these servers, which the learner publishes its weights to."""
-        from assay.engine.remote.carriers import Files, Network
-        from assay.engine.remote.couriers import Patience
-        from assay.engine.remote.publish import Published
         from assay.engine.remote.sampler import RemoteSampler
-        from assay.engine.remote.site import Expected
-        from assay.engine.remote.wire import Gone
+        from assay.engine.remote.transport.couriers import Patience
+        from assay.engine.remote.transport.site import Expected
+        from assay.engine.remote.transport.wire import Gone
+        from assay.engine.remote.weights.publish import Published
+        from assay.engine.remote.weights.send import Files, Network
 
         learner, policy, seconds = self.learner, self.policy, float(self.experiment.machine.deadline)
         sites = [self.sites[number] for number in numbers]
@@ -141,7 +141,7 @@ class _Fleet:
 
     def _blamed(self, said: str) -> str:
         """What the log of the server that an error names says of errors; "" if it names none of ours."""
-        from assay.engine.remote.starting import complaint, last_words
+        from assay.engine.remote.servers.start import complaint, last_words
 
         for server in self.started.values():
             if server.address in said:
@@ -149,8 +149,8 @@ class _Fleet:
         return ""
 
     def _site(self, address: str) -> Site:
-        from assay.engine.remote.own import AssaySite
-        from assay.engine.remote.vllm import VllmSite
+        from assay.engine.remote.servers.own import AssaySite
+        from assay.engine.remote.servers.vllm import VllmSite
 
         kind = VllmSite if self.experiment.machine.sampler == "vllm" else AssaySite
         return kind(address, self.secret)
@@ -172,8 +172,8 @@ class _Fleet:
         return max(1, (machine.threads or cores()) // int(machine.samplers))
 
     def _start_own(self, log: Path) -> Server:
-        from assay.engine.remote.starting import start_own
-        from assay.run.bases import locate
+        from assay.engine.remote.servers.own import start_own
+        from assay.run.named_model import locate
 
         machine = self.experiment.machine
         options: dict[str, str | int] = {
@@ -192,7 +192,7 @@ class _Fleet:
     def _start_vllm(self, log: Path) -> Server:
         """vLLM reads the model from a folder that is written for it: those of bases and runs it could not read."""
         from assay.engine.cluster.launcher import Needs
-        from assay.engine.remote.vllm import Vllm, start_vllm
+        from assay.engine.remote.servers.vllm import Vllm, start_vllm
         from assay.policy import save_policy
 
         machine, model = self.experiment.machine, self.folder / "weights" / "start"

@@ -13,7 +13,7 @@ from assay.recipe import as_named, at_scale, profiled, warmed
 from assay.run.configure import override
 from assay.run.context_fit import asked_of, longest_solution
 from assay.run.experiment import Experiment
-from assay.run.memory_plan import is_adapter
+from assay.run.named_model import is_adapter
 from assay.run.pretrained_needs import answer_tokens
 from assay.scale import Scale
 

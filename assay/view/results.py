@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from assay.host import terminal
 from assay.record.folder import RunFolder
 from assay.scoring.bank import Bank, difference, powers
 from assay.view.elicited import beside_examples
@@ -41,18 +40,6 @@ def outcome(path: Path | str, *, step: int | None = None) -> dict[str, Any]:
         first, after = Bank.from_json(tests[0]["bank"]), Bank.from_json(tests[-1]["bank"])
         least = min(int(one.n[one.n > 0].min()) for one in (first, after))
         result["difference"] = difference(first, after, powers(least))
-    return result
-
-
-def finished(path: Path) -> dict[str, Any]:
-    """Writes the report and the model card of a run, prints its results as a table, and returns them as data."""
-    from assay.view.card import write_card
-    from assay.view.report import write_report
-
-    report = write_report(path)
-    write_card(path)
-    result = outcome(path) | {"report": str(report)}
-    terminal.tell(f"{table(result)}\nrun     {path}\nreport  {report}")
     return result
 
 

@@ -36,11 +36,11 @@ from assay.engine.transformers.padded import cut_rectangles
 from assay.policy import load_policy, save_policy
 from assay.policy.adapted import own
 from assay.policy.adapter_folder import put_on
-from assay.policy.checkpoint import fingerprint
 from assay.policy.foreign import Foreign
 from assay.policy.lora import Lora
+from assay.policy.policy import fingerprint
 from assay.rng import Key, uniforms
-from assay.run.bases import locate
+from assay.run.named_model import locate
 
 KEY = Key(7)
 LENGTHS = [5, 1, 9, 3, 7, 2, 12]

@@ -33,8 +33,8 @@ from assay.run.memory_plan import (
     plan_memory,
     profile_for,
     require_memory,
-    shape_of,
 )
+from assay.run.named_model import shape_of
 from assay.source import Pool, Share
 
 HALF_BILLION = PolicyConfig(

@@ -326,7 +326,7 @@ def test_gradients_are_the_same_bits_whatever_the_threads(
 
 def test_masters_stay_wide_and_move_by_less_than_a_bf16_can_say(variant: build.Variant) -> None:
     engine = core()
-    assert engine.compute == torch.bfloat16 and engine.rounds
+    assert engine.compute == torch.bfloat16 and engine.reads_fp32
     batch = batch_of(*rows_of(LENGTHS))
     weight = engine.model.lm_head.weight
     before = weight.detach().clone()

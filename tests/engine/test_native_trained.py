@@ -33,9 +33,10 @@ from assay.models import Models
 from assay.objective import Objective
 from assay.policy import Policy, PolicyConfig, character_tokenizer, fresh_policy, load_policy, save_policy
 from assay.rng import Key
-from assay.run import bases, session
+from assay.run import session
 from assay.run.bases import imitation, small_shape
 from assay.run.experiment import Evaluation, Experiment, Machine, Saving
+from assay.run.named_model import locate
 from assay.source import Pool, Share
 from assay.tasks import ALPHABET
 from assay.tasks.verdicts import verify
@@ -74,7 +75,7 @@ def imitator(shape: PolicyConfig, folder: Path) -> Policy:
         saving=Saving(every=10**9, rollouts_every=0),
     )
     run = session.start(experiment, folder / "run", quiet=True)
-    return load_policy(bases.locate(str(run)))
+    return load_policy(locate(str(run)))
 
 
 def engine_of(kind: type[LocalEngine], policy: Policy, precision: Any) -> LocalEngine:

@@ -39,11 +39,11 @@ from assay.lab.export import export
 from assay.policy import PolicyConfig, character_tokenizer, fresh_policy, load_policy, save_policy
 from assay.policy.adapted import attach, merged, own, stored, twin
 from assay.policy.adapter_folder import put_on
-from assay.policy.checkpoint import Policy, base_fingerprint, fingerprint
 from assay.policy.lora import Lora
+from assay.policy.policy import Policy, base_fingerprint, fingerprint
 from assay.policy.transformer import Transformer
 from assay.rng import Key
-from assay.run.bases import locate
+from assay.run.named_model import locate
 
 LORA = Lora(rank=3, alpha=5.0)
 SOME = Lora(rank=2, alpha=4.0, targets=("q_proj", "v_proj", "down_proj"))

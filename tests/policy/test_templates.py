@@ -13,7 +13,7 @@ from test_tokenizer import byte_level, sentence_piece, set_template, theirs
 from assay.errors import ConfigError, DataError
 from assay.policy import load_policy, load_tokenizer
 from assay.policy.conversation import Chat
-from assay.run.bases import locate
+from assay.run.named_model import locate
 
 THINKING = (  # tools in the system turn; an empty thought where thinking is switched off; thoughts of old turns dropped
     "{%- if tools %}\n"

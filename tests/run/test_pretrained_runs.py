@@ -31,10 +31,11 @@ from assay.policy.conversation import Chat, opened, plain, resolved, stored
 from assay.policy.tokenizer import load_tokenizer
 from assay.reward import Scored
 from assay.rng import Key
-from assay.run import bases, pretrained, session
+from assay.run import pretrained, session
 from assay.run.experiment import Experiment
 from assay.run.forecast import forecast
 from assay.run.grader import Grader
+from assay.run.named_model import locate
 from assay.run.pretrained_needs import answer_tokens, reads_text, wording_for
 from assay.run.worked_examples import with_examples, worked
 from assay.scoring.bank import questions
@@ -120,7 +121,7 @@ def test_a_prompt_as_plain_text() -> None:
 
 
 def test_a_tokenizer_renders_them_and_keeps_them_with_the_model(file: Path, tmp_path: Path) -> None:
-    tokenizer = load_tokenizer(Path(bases.locate(str(file))))
+    tokenizer = load_tokenizer(Path(locate(str(file))))
     chat = Chat(template="none", examples=EXAMPLES, stop=("\\n", "Q:"), shots=2)
     speaking = tokenizer.speaking(chat)
     text = "Question: 1+1\nAnswer: 2\n\nQuestion: 2+2\nAnswer: 4\n\nQuestion: 3+3\nAnswer:"
@@ -150,7 +151,7 @@ def test_shots_are_problems_of_training_with_their_solutions_alike_for_every_see
 
 
 def test_an_exam_with_examples_shows_those_of_the_question_s_own_kind(file: Path) -> None:
-    tokenizer = load_tokenizer(Path(bases.locate(str(file))))
+    tokenizer = load_tokenizer(Path(locate(str(file))))
     pool = Pool((Share("words", (1, 2)), Share("times", (1,))), wording="natural")
     problems = pool.held_out(Key("exam"), 12, "test", least=4)
     exam = worked(tokenizer, 2, pool, problems)
@@ -347,7 +348,7 @@ def test_a_file_is_trained_with_examples_as_plain_text_and_asked_so_ever_after(
     assert document["recipe"] == "dr-grpo" and document["experiment"]["pool"]["wording"] == "natural"
     chat = document["experiment"]["chat"]
     assert chat["stop"] == ["\n"] and chat["shots"] == 2 and len(json.loads(chat["examples"])) == 2
-    again = load_tokenizer(Path(bases.locate(str(run))))
+    again = load_tokenizer(Path(locate(str(run))))
     assert again.stops == ("\n",) and again.decode(again.render("3+3")).endswith("Question: 3+3\nAnswer:")
     card = shell("card", run).out + (run / "README.md").read_text()
     assert "2 worked examples" in card and "plain text" in card

@@ -27,12 +27,13 @@ HELD = STEPS - 3  # the step from which on answers are not judged before all has
 DEADLINE = 30.0  # seconds after which a rank or a server that says nothing is given up
 SLOW = 2.0  # seconds of a call of the reward function
 KINDS = {
-    "remote.keeper": "keeper",
+    "servers.keeper": "keeper",
+    "servers.own": "server",
+    "servers.vllm": "server",
     "remote.server": "server",
-    "remote.placed": "server",
     "sharded.rank": "rank",
     "functions": "reward",
-    "cluster.guarded": "broker",
+    "cluster.program": "broker",
     "raylet/raylet": "raylet",
     "gcs_server": "store",
     "ray::Seat": "seat",

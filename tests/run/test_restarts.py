@@ -12,7 +12,7 @@ from small_runs import Shell, came_to, make_model, steps_of, train_line
 
 from assay.errors import EndpointError, ProcessLost
 from assay.record import RunFolder
-from assay.run import recorder, session
+from assay.run import recorder, training
 from assay.run.recorder import Recorder
 
 pytestmark = pytest.mark.slow
@@ -84,7 +84,7 @@ def test_a_server_that_ends_before_there_is_a_checkpoint_ends_the_command_with_h
         raise EndpointError("a sampler of Assay's engine ended.")
 
     with monkeypatch.context() as patch:
-        patch.setattr(session, "open_models", ended)
+        patch.setattr(training, "open_models", ended)
         refused = shell(*train_line(model, tmp_path / "run"))
     assert refused.code == 69 and f"ended. `assay resume {tmp_path / 'run'}` begins the run again" in refused.err
     assert shell("resume", tmp_path / "run").code == 0 and steps_of(tmp_path / "run") == [1, 2, 3, 4]

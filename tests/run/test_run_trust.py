@@ -216,7 +216,7 @@ def trap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Trap]:
     monkeypatch.chdir(folder)
     monkeypatch.setenv("ASSAY_STATE", str(tmp_path / "state"))  # of a user who began none of these runs
     monkeypatch.setattr("assay.tasks.data.files._hub", note("data of the Hub"))
-    monkeypatch.setattr("assay.policy.checkpoint._download", note("a model of the Hub"))
+    monkeypatch.setattr("assay.policy.model_folder._download", note("a model of the Hub"))
     monkeypatch.setitem(SINKS, "wandb", ("wandb", note("a tracker")))
     made = Trap(folder, Listener(), sent)
     yield made

@@ -14,10 +14,10 @@ from small_runs import GRADED, Shell, came_to, make_model, steps_of, train_line
 from torch import Tensor
 
 from assay.engine.interface import Done
-from assay.engine.remote.publish import Published
 from assay.engine.remote.sampler import RemoteSampler
-from assay.engine.remote.secret import fresh_secret
-from assay.engine.remote.starting import start_own
+from assay.engine.remote.servers.own import start_own
+from assay.engine.remote.transport.secret import fresh_secret
+from assay.engine.remote.weights.publish import Published
 from assay.policy.safetensors_folder import write_weights
 from assay.record.folder import RunFolder
 from assay.rng import Key

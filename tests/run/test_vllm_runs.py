@@ -14,9 +14,9 @@ from small_runs import GRADED, Shell, steps_of, train_line
 from torch import Tensor
 from vllm_place import PYTHON, model_of, require_vllm
 
-from assay.engine.remote.publish import Published
-from assay.engine.remote.starting import Server
-from assay.engine.remote.vllm import Vllm, VllmSite, start_vllm
+from assay.engine.remote.servers.start import Server
+from assay.engine.remote.servers.vllm import Vllm, VllmSite, start_vllm
+from assay.engine.remote.weights.publish import Published
 from assay.record.folder import RunFolder
 
 SECRET = "a-secret-of-tests-0123456789"

@@ -23,9 +23,9 @@ from assay.errors import AssayError
 from assay.known import RECIPES
 from assay.policy import character_tokenizer, load_policy, save_policy
 from assay.policy.adapter_folder import put_on
-from assay.policy.checkpoint import Policy
 from assay.policy.conversation import Chat
 from assay.policy.lora import Lora
+from assay.policy.policy import Policy
 from assay.rng import Key
 from assay.run.loading import build_models, load_model, with_adapter
 from assay.run.session import plan

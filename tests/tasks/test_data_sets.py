@@ -26,7 +26,7 @@ from assay.policy import character_tokenizer, fresh_policy, save_policy
 from assay.policy.config import PolicyConfig
 from assay.record.folder import Numbered, RunFolder
 from assay.rng import Key
-from assay.run import bases, data_needs
+from assay.run import base_training, bases, data_needs
 from assay.run.ancestry import lineage, origin, unknown_to
 from assay.source import Pool, Share, uniform
 from assay.tasks import ALPHABET, short
@@ -435,9 +435,9 @@ def test_a_base_that_two_runs_need_at_once_is_made_once(tmp_path: Path, monkeypa
         (scratch / "model").mkdir()
 
     monkeypatch.setenv("ASSAY_CACHE", str(tmp_path))
-    monkeypatch.setattr(bases, "_train", train)
+    monkeypatch.setattr(base_training, "_train", train)
     with ThreadPoolExecutor(3) as threads:
-        found = list(threads.map(lambda _: bases.build("countdown", quiet=True), range(3)))
+        found = list(threads.map(lambda _: base_training.build("countdown", quiet=True), range(3)))
     assert len(made) == 1 and len(set(found)) == 1 and (found[0] / "assay_base.json").is_file()
 
 

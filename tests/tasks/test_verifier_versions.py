@@ -89,8 +89,8 @@ def test_a_run_says_which_verifier_judged_and_a_resume_and_a_comparison_say_when
     assert recorded() == {name: [own]}
     other = copy_of(run, tmp_path / "other")
     assert "judged this run" not in shell("resume", run, "--steps", 5, "--quiet").err
-    session = sys.modules["assay.run.session"]
-    monkeypatch.setattr(session, "verifier_versions", lambda names: dict.fromkeys([name], "later"))
+    training = sys.modules["assay.run.training"]
+    monkeypatch.setattr(training, "verifier_versions", lambda names: dict.fromkeys([name], "later"))
     reply = shell("resume", run, "--steps", 6, "--quiet")
     assert reply.code == 0 and f"{name} judged this run in version {own} and is now later" in reply.err
     assert recorded() == {name: [own, "later"]}

@@ -34,7 +34,8 @@ from assay.run.own_rewards import scored_by
 from assay.tasks import task
 from assay.types import Episode, Verdict
 from assay.verifiers.functions.calling import TrainerState
-from assay.verifiers.functions.naming import Function, RewardName, load, named, names, parse
+from assay.verifiers.functions.loading import Function, load
+from assay.verifiers.functions.naming import RewardName, named, names, parse
 from assay.verifiers.functions.process import LONGEST, check_timeout
 from assay.verifiers.functions.scorer import Scorer
 

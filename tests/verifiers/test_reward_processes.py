@@ -24,7 +24,8 @@ from assay.record.folder import RunFolder
 from assay.record.signals import StopFlag
 from assay.run.configure import from_data, to_data
 from assay.run.experiment import Experiment
-from assay.verifiers.functions.naming import Function, load, parse
+from assay.verifiers.functions.loading import Function, load
+from assay.verifiers.functions.naming import parse
 from assay.verifiers.functions.scorer import Scorer
 
 pytestmark = pytest.mark.slow
@@ -300,7 +301,7 @@ sys.path.insert(0, {tests!r})
 from test_reward_processes import EPISODES
 from assay.host.interrupt import asking
 from assay.verifiers.functions.scorer import Scorer
-from assay.verifiers.functions.naming import Function
+from assay.verifiers.functions.loading import Function
 from assay.record.signals import StopFlag
 
 def f(completions):

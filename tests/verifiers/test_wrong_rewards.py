@@ -11,7 +11,8 @@ from small_runs import Shell
 
 import assay
 from assay.errors import AssayError
-from assay.verifiers.functions.naming import load, parse
+from assay.verifiers.functions.loading import load
+from assay.verifiers.functions.naming import parse
 from assay.verifiers.functions.scorer import Scorer
 
 EPISODES = [

@@ -201,7 +201,7 @@ def _line(error: BaseException) -> str:
 
 
 def serve(channel: int, words: int, parent: int, mode: str) -> None:
-    """What the child's interpreter runs, by `assay.engine.cluster.guarded`."""
+    """What the child's interpreter runs, by `assay.engine.cluster.program`."""
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     driver = Parent(channel, words, parent, tied=False)  # a killed cluster leaves agents behind for half a minute
     threading.Thread(target=_outlive, args=(parent,), daemon=True).start()

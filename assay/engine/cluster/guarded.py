@@ -1,4 +1,4 @@
-"""Ray in its token mode: whoever speaks with a cluster names its token. Ray looks for the mode when it is imported."""
+"""Ray in its token mode: whoever speaks with a cluster names its token."""
 
 from __future__ import annotations
 
@@ -16,15 +16,6 @@ LOOPBACK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"  # "0": a cluster of one machine,
 PROBE = 30.0  # seconds in which a cluster must have refused a stranger
 STRANGER = "import sys; from ray._raylet import GcsClient; GcsClient(address=sys.argv[1]).internal_kv_keys(b'', b'')"
 REFUSED = "authenticat"  # in what Ray prints of a refusal
-
-
-def serve(channel: int, words: int, parent: int) -> None:
-    """What the interpreter runs that speaks with Ray: `assay.engine.cluster.broker`, in token mode."""
-    asked = os.environ.get(MODE, "")
-    os.environ[MODE] = "token"
-    from assay.engine.cluster.broker import serve
-
-    serve(channel, words, parent, asked)
 
 
 def guard_own(environment: MutableMapping[str, str], token: str) -> None:

@@ -20,7 +20,7 @@ from assay.engine.cluster.seat import HEAD
 from assay.errors import AssayError, EndpointError, ProcessLost
 from assay.host.child import Child, Line, listen
 
-PROGRAM = "assay.engine.cluster.guarded:serve"
+PROGRAM = "assay.engine.cluster.program:serve"
 ROOM = 45.0  # seconds until a cluster is joined or started, and then until it has places for a launch
 ANSWER = 15.0  # seconds in which the broker must answer beyond what a call itself may take
 REASON = 3.0  # seconds in which Ray may still say why a process is gone

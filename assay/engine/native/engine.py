@@ -64,7 +64,7 @@ class NativeEngine(NetworkEngine):
     exact = True
     has_threads = True
     shares = True
-    rounds = True
+    reads_fp32 = True
 
     def __init__(self, *arguments, **settings) -> None:
         super().__init__(*arguments, **settings)

@@ -16,10 +16,10 @@ from contextlib import contextmanager
 from typing import Any, Self
 
 from assay.engine.interface import Done, Generation
-from assay.engine.remote.couriers import Couriers, Order, Patience, names
-from assay.engine.remote.reading import read
-from assay.engine.remote.site import Expected, Site, StaleWeights
-from assay.engine.remote.wire import Gone
+from assay.engine.remote.transport.couriers import Couriers, Order, Patience, names
+from assay.engine.remote.transport.messages import read
+from assay.engine.remote.transport.site import Expected, Site, StaleWeights
+from assay.engine.remote.transport.wire import Gone
 from assay.engine.sampling_call import Limits, check
 from assay.errors import ConfigError, EndpointError, UsageError
 from assay.host import terminal

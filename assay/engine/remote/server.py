@@ -17,9 +17,9 @@ import sys
 import threading
 from typing import Any
 
-from assay.engine.remote.answering import Server
-from assay.engine.remote.secret import secret_of
-from assay.engine.remote.served import Served
+from assay.engine.remote.servers.http_server import Server
+from assay.engine.remote.servers.served_engine import ServedEngine
+from assay.engine.remote.transport.secret import secret_of
 from assay.errors import ConfigError
 from assay.host import terminal
 from assay.host.stops import leave_to_parent
@@ -59,7 +59,7 @@ def main(arguments: list[str] | None = None) -> None:
 
     from assay.engine.choose import engine_of, processor_of
     from assay.policy import load_policy
-    from assay.policy.checkpoint import fingerprint
+    from assay.policy.policy import fingerprint
 
     if options.threads:
         torch.set_num_threads(options.threads)
@@ -77,7 +77,7 @@ def main(arguments: list[str] | None = None) -> None:
         optimiser=None,
         memory_bytes=options.cache_mb << 20,
     )
-    served = Served(engine)
+    served = ServedEngine(engine)
     facts = facts_of(engine, model=options.model, digest=digest)
     server = Server(served, facts, secret=secret, host=options.host, port=options.port)
     served.start()

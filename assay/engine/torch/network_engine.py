@@ -34,5 +34,5 @@ class NetworkEngine(LocalEngine):
         """Takes the gradient [M, D] by these states through the network, and adds to the parameters' gradients."""
 
     def _room_to_keep(self) -> int:
-        itemsize = (self.wide if self.rounds else self.compute).itemsize
+        itemsize = (self.wide if self.reads_fp32 else self.compute).itemsize
         return kept_tokens(self.model.config, memory_bytes=self.memory_bytes, itemsize=itemsize)

@@ -8,7 +8,7 @@ from typing import Any
 
 from assay.host import interrupt
 from assay.verifiers.functions.calling import Desk, Fault, Reply, file_of, line_in
-from assay.verifiers.functions.naming import Function
+from assay.verifiers.functions.loading import Function
 from assay.verifiers.functions.watchdog import Interrupted, Watchdog
 
 

@@ -1,18 +1,16 @@
-"""Reward functions by name: parses `FILE.py:FUNCTION=WEIGHT` or `package.module:FUNCTION`, and loads the function."""
+"""Reward functions by name: parses `FILE.py:FUNCTION=WEIGHT` or `package.module:FUNCTION`, and imports the function."""
 
 from __future__ import annotations
 
 import ast
 import builtins
-import contextlib
-import dataclasses
 import difflib
 import importlib
 import importlib.util
 import inspect
 import math
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -20,8 +18,7 @@ from typing import Any
 
 from assay.errors import ConfigError, DataError, UsageError
 from assay.rng import digest
-from assay.verifiers.functions.calling import Asks, asks_of, file_of, line_in, told
-from assay.verifiers.functions.process import SECONDS, STILL, FunctionProcess
+from assay.verifiers.functions.calling import file_of, line_in, told
 
 NAMELESS = "<python>"  # stands for the file of a function that exists only in the calling program
 TAKEN = ("mean", "std", "accuracy", "verifier_failed", "logged")  # every run has metrics `reward/...` of these names
@@ -43,33 +40,6 @@ class RewardName:
 
     def __str__(self) -> str:
         return f"{self.place}:{self.function}" + (f"={self.weight!r}" if self.weight != 1 else "")
-
-
-@dataclass(frozen=True)
-class Function:
-    """A reward function, loaded and ready to be called.
-
-    Example:
-        Function("accuracy", lambda completions, **columns: [1.0] * len(completions))
-        load([parse("rewards.py:accuracy")])  # (Function("accuracy", <its process>, ...),)
-    """
-
-    name: str  # in metrics and rollouts
-    call: Callable[..., Any] | FunctionProcess  # the function itself, or the process that it runs in
-    weight: float = 1.0  # in the sum of rewards
-    place: str = NAMELESS  # where it was loaded from
-    digest: str = ""  # of its source file; "" if there is none
-    signature: Asks | None = None  # the arguments that it asks for; None: read them off `call`
-
-    def __str__(self) -> str:
-        return f"the reward function '{self.name}' ({self.place})"
-
-    @property
-    def asks(self) -> Asks:
-        """The arguments that the function asks for."""
-        if self.signature is not None or isinstance(self.call, FunctionProcess):
-            return self.signature or Asks()
-        return asks_of(self.call)
 
 
 def parse(text: str) -> RewardName:
@@ -103,49 +73,6 @@ def names(wishes: Sequence[RewardName]) -> tuple[str, ...]:
     if twice := [name for name in found if found.count(name) > 1]:
         raise UsageError(f"the reward function '{twice[0]}' is named twice; give it once, with a weight.")
     return found
-
-
-def load(
-    wishes: Sequence[RewardName],
-    given: Mapping[str, Callable[..., Any]] | None = None,
-    *,
-    seconds: float = SECONDS,
-    still: float = STILL,
-) -> tuple[Function, ...]:
-    """Loads the reward functions that are named. `given` has functions of the calling program, by name.
-
-    Every other function's file or module is imported in a process of its own, which may take `seconds`. One that
-    somebody stops is given up after `still` seconds.
-    """
-    here: dict[str, Function] = {}
-    apart: dict[str, dict[str, RewardName]] = {}
-    for name, wish in zip(names(wishes), wishes, strict=True):
-        call = (given or {}).get(name)
-        if call is None and wish.place == NAMELESS:
-            raise ConfigError(
-                f"the reward function '{name}' of this run was a Python object that has no file to load it from. "
-                "Resume from Python with assay.resume(RUN, reward=FUNCTION), or put it into a file of its own."
-            )
-        if call is None:
-            apart.setdefault(wish.place, {})[name] = wish
-        else:
-            call = ready(call, name)
-            here[name] = Function(name, call, wish.weight, _spelled(wish), source_digest(wish, call))
-    with contextlib.ExitStack() as opened:
-        for place, theirs in apart.items():
-            process = FunctionProcess(
-                place, {name: wish.function for name, wish in theirs.items()}, seconds=seconds, still=still
-            )
-            opened.callback(process.close)
-            for name, known in process.load().items():
-                wish = theirs[name]
-                here[name] = Function(name, process, wish.weight, _spelled(wish), known.digest, known.asks)
-        opened.pop_all()
-    return tuple(here[name] for name in names(wishes))
-
-
-def _spelled(wish: RewardName) -> str:
-    return str(dataclasses.replace(wish, weight=1.0))
 
 
 def named(call: Callable[..., Any]) -> RewardName:
@@ -197,7 +124,7 @@ def source_digest(wish: RewardName, call: Callable[..., Any]) -> str:
         return ""
 
 
-# --- loading ------------------------------------------------------------------------------------------------
+# --- importing ------------------------------------------------------------------------------------------------
 
 
 def find(wish: RewardName) -> Callable[..., Any]:

@@ -22,6 +22,7 @@ from assay.errors import AssayError, ConfigError, DataError, Stopped
 from assay.host import interrupt
 from assay.host.child import Child, Parent, listen
 from assay.verifiers.functions.calling import IDS, STATE, Asks, Desk, Fault, Reply, TrainerState, asks_of, file_of
+from assay.verifiers.functions.naming import RewardName, find, source_digest
 
 SECONDS = 300.0  # the time limit of a call
 STILL = 60.0  # seconds that a process which was stopped may stand still
@@ -256,8 +257,6 @@ def _columns(question: bytes, ids: bytes) -> dict[str, Any]:
 
 def serve(channel: int, words: int, parent: int) -> None:
     """The child's program: loads the functions, and calls them until the parent sends no more messages."""
-    from assay.verifiers.functions.naming import RewardName, find, source_digest
-
     speaker = Parent(channel, words, parent)
 
     def say(**message: Any) -> None:

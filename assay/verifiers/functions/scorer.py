@@ -24,7 +24,7 @@ from assay.types import Episode, Problem, Stats, Verdict
 from assay.verifiers.answers import find_answer
 from assay.verifiers.functions.calling import IDS, LARGEST, STATE, Fault, Reply, TrainerState, shown
 from assay.verifiers.functions.here import Here
-from assay.verifiers.functions.naming import Function
+from assay.verifiers.functions.loading import Function
 from assay.verifiers.functions.process import SECONDS, FunctionProcess, answers
 
 OWN = ("prompts", "completions", IDS, STATE, "log_extra", "log_metric")

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from assay.engine.remote.site import Expected
-from assay.engine.remote.vllm import VllmSite
+from assay.engine.remote.servers.vllm import VllmSite
+from assay.engine.remote.transport.site import Expected
 
 
 def answer(ids: list[int], *, finish: str = "length", logp: Any = -1.0, version: str = "0", **changes: Any) -> Any:

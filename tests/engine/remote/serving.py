@@ -17,15 +17,15 @@ from engine_cases import engine_of, problem_of
 
 from assay.engine.interface import Generation
 from assay.engine.local import LocalEngine
-from assay.engine.remote.answering import Server
-from assay.engine.remote.couriers import Patience
-from assay.engine.remote.own import AssaySite
 from assay.engine.remote.sampler import RemoteSampler
-from assay.engine.remote.secret import handed
-from assay.engine.remote.served import Served
 from assay.engine.remote.server import facts_of
-from assay.engine.remote.site import Expected, Site
-from assay.engine.remote.wire import Wire
+from assay.engine.remote.servers.http_server import Server
+from assay.engine.remote.servers.own import AssaySite
+from assay.engine.remote.servers.served_engine import ServedEngine
+from assay.engine.remote.transport.couriers import Patience
+from assay.engine.remote.transport.secret import handed
+from assay.engine.remote.transport.site import Expected, Site
+from assay.engine.remote.transport.wire import Wire
 from assay.engine.sampling_call import Decode
 from assay.types import Origin, Request, Segment
 
@@ -45,7 +45,7 @@ def served_engine(precision: str = "native", **changes: Any) -> LocalEngine:
 @contextlib.contextmanager
 def serving(engine: LocalEngine) -> Iterator[Server]:
     """An engine behind a server of this process."""
-    served = Served(engine)
+    served = ServedEngine(engine)
     server = Server(served, facts_of(engine, model="tiny", digest="0"), secret=SECRET)
     served.start()
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)

@@ -18,14 +18,14 @@ from serving import QUICK, bits, decode, expected_of, own, served_engine, servin
 from assay.engine.interface import Span
 from assay.engine.local import LocalEngine
 from assay.engine.paired import Paired
-from assay.engine.remote.answering import Server
-from assay.engine.remote.carriers import Files
-from assay.engine.remote.own import AssaySite
-from assay.engine.remote.publish import Published
-from assay.engine.remote.receiving import checksum, digest_of
 from assay.engine.remote.sampler import RemoteSampler
-from assay.engine.remote.site import StaleWeights
-from assay.engine.remote.wire import Gone, Wire
+from assay.engine.remote.servers.http_server import Server
+from assay.engine.remote.servers.own import AssaySite
+from assay.engine.remote.transport.site import StaleWeights
+from assay.engine.remote.transport.wire import Gone, Wire
+from assay.engine.remote.weights.publish import Published
+from assay.engine.remote.weights.receive import checksum, digest_of
+from assay.engine.remote.weights.send import Files
 from assay.errors import ConfigError, EndpointError
 from assay.objective import NoRatio, Objective, Open
 from assay.objective.improve import accumulate

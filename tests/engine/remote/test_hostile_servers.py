@@ -15,10 +15,10 @@ from engine_cases import problem_of
 from misbehaving import Act, Hostile, Plain, answer, misbehaving
 
 from assay.engine.interface import Generation
-from assay.engine.remote import wire
-from assay.engine.remote.couriers import Patience
 from assay.engine.remote.sampler import RemoteSampler
-from assay.engine.remote.site import Expected, Parcel
+from assay.engine.remote.transport import wire
+from assay.engine.remote.transport.couriers import Patience
+from assay.engine.remote.transport.site import Expected, Parcel
 from assay.errors import EndpointError, UsageError
 from assay.rng import Key
 from assay.types import Request

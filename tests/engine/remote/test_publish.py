@@ -17,11 +17,11 @@ from assay.engine.interface import Want
 from assay.engine.local import LocalEngine
 from assay.engine.native.engine import NativeEngine
 from assay.engine.paired import Paired
-from assay.engine.remote.carriers import Files, Network
-from assay.engine.remote.own import AssaySite
-from assay.engine.remote.publish import Published, StaleWeights, probes
-from assay.engine.remote.receiving import Receiver
 from assay.engine.remote.sampler import RemoteSampler
+from assay.engine.remote.servers.own import AssaySite
+from assay.engine.remote.weights.publish import Published, StaleWeights, probes
+from assay.engine.remote.weights.receive import Receiver
+from assay.engine.remote.weights.send import Files, Network
 from assay.engine.torch.engine import TorchEngine
 from assay.policy.adapted import attach
 from assay.policy.lora import Lora

@@ -15,9 +15,9 @@ from tiny import Letters, policy, recipe_of, register, run, with_forks
 import assay.engine
 import assay.host
 from assay.engine.local import LocalEngine
-from assay.engine.remote.answering import Server
 from assay.engine.remote.sampler import RemoteSampler
-from assay.engine.remote.site import Expected
+from assay.engine.remote.servers.http_server import Server
+from assay.engine.remote.transport.site import Expected
 from assay.recipe import Recipe
 
 

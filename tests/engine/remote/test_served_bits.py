@@ -16,7 +16,7 @@ from serving import SECRET, bits, own, sampling, served_engine, serving, varied
 
 from assay.engine.interface import Generation
 from assay.engine.remote.inside_vllm.assay_door import named
-from assay.engine.remote.messages import asking, packed, unpacked
+from assay.engine.remote.transport.messages import asking, packed, unpacked
 from assay.rng import Key
 
 KEY = Key(3)

@@ -12,8 +12,8 @@ import pytest
 from serving import bits, served_engine, varied
 
 from assay.engine.interface import Generation, Span
-from assay.engine.remote import messages
-from assay.engine.remote.served import Call, Served
+from assay.engine.remote.servers.served_engine import Call, ServedEngine
+from assay.engine.remote.transport import messages
 from assay.rng import Key
 from assay.types import Request
 
@@ -28,12 +28,12 @@ def until(holds: Callable[[], bool]) -> bool:
     return holds()
 
 
-def answers(served: Served, call: Call) -> list[Generation]:
+def answers(served: ServedEngine, call: Call) -> list[Generation]:
     found = dict(item for item in served.answers(call) if item is not None)
     return [found[place] for place in range(len(call.requests))]
 
 
-def counted(served: Served, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+def counted(served: ServedEngine, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """The ids of each call of the engine."""
     calls: list[list[str]] = []
     sound = served.engine.generate
@@ -51,7 +51,7 @@ def single(request: Request, key: Key = KEY) -> Call:
 
 
 def test_single_requests_of_one_key_are_one_call_and_others_keep_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    served, requests, engine = Served(served_engine()), varied(6), served_engine()
+    served, requests, engine = ServedEngine(served_engine()), varied(6), served_engine()
     calls = counted(served, monkeypatch)
     served.pause(5.0)
     served.start()
@@ -74,7 +74,7 @@ def test_single_requests_of_one_key_are_one_call_and_others_keep_their_own(monke
 
 
 def test_scoring_and_sampling_never_run_beside_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    served, spans = Served(served_engine()), [Span(np.array([1], np.int32), np.array([2, 3], np.int32))]
+    served, spans = ServedEngine(served_engine()), [Span(np.array([1], np.int32), np.array([2, 3], np.int32))]
     calls = counted(served, monkeypatch)
     scoring, go, sound, found = threading.Event(), threading.Event(), served.engine.score, []
 
@@ -102,7 +102,7 @@ def test_scoring_and_sampling_never_run_beside_each_other(monkeypatch: pytest.Mo
 
 
 def test_a_pause_waits_for_the_call_under_way_and_gives_up_at_its_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
-    served = Served(served_engine())
+    served = ServedEngine(served_engine())
     begun, go, sound = threading.Event(), threading.Event(), served.engine.generate
 
     def generate(requests: Any, key: Key, *, done: Any) -> list[Generation]:
@@ -131,7 +131,7 @@ def test_a_pause_waits_for_the_call_under_way_and_gives_up_at_its_deadline(monke
 
 def test_an_answer_that_is_read_late_has_the_version_that_wrote_it() -> None:
     """Weights of version 7 came between the last token and the reading."""
-    served, (request,) = Served(served_engine()), varied(1)
+    served, (request,) = ServedEngine(served_engine()), varied(1)
     served.start()
     call = Call([request], KEY)
     served.submit(call)

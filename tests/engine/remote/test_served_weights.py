@@ -16,11 +16,11 @@ from serving import bits, own, sampling, served_engine, serving, varied, wire_to
 
 from assay.engine.interface import Generation, Span
 from assay.engine.local import LocalEngine
-from assay.engine.remote import receiving
-from assay.engine.remote.answering import Server
-from assay.engine.remote.messages import asking
-from assay.engine.remote.receiving import Receiver, from_files
-from assay.engine.remote.wire import Refused
+from assay.engine.remote.servers.http_server import Server
+from assay.engine.remote.transport.messages import asking
+from assay.engine.remote.transport.wire import Refused
+from assay.engine.remote.weights import receive
+from assay.engine.remote.weights.receive import Receiver, from_files
 from assay.errors import DataError
 from assay.policy.safetensors_folder import write_weights
 from assay.rng import Key
@@ -49,7 +49,7 @@ def test_weights_from_files_are_served_under_their_version(
     kind: str, family: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Tied and untied, in shards, and in pieces of a few rows; each tensor is another one."""
-    monkeypatch.setattr(receiving, "BUCKET", 200)
+    monkeypatch.setattr(receive, "BUCKET", 200)
     learner = engine_of(family, precision=kind, seed=7, decode=served_engine().decode)
     folder = written(learner, tmp_path / "new", shard=2000)
     assert len(list(folder.glob("*.safetensors"))) > 1
@@ -86,7 +86,7 @@ def test_pieces_are_no_larger_than_a_bucket(tmp_path: Path, monkeypatch: pytest.
     engine = served_engine()
     folder = written(engine, tmp_path / "new")
     for bucket in (1, 64, 1000, 1 << 20):
-        monkeypatch.setattr(receiving, "BUCKET", bucket)
+        monkeypatch.setattr(receive, "BUCKET", bucket)
         whole: dict[str, list[torch.Tensor]] = {}
         for name, first, rows in from_files({"folder": str(folder)}):
             assert first == sum(map(len, whole.get(name, []))) and (rows.nbytes <= bucket or len(rows) == 1)

@@ -34,10 +34,11 @@ from vllm_cases import engine_of, policy_of
 from assay.engine.interface import Generation
 from assay.engine.local import LocalEngine
 from assay.engine.native.engine import NativeEngine
-from assay.engine.remote.couriers import Patience
 from assay.engine.remote.sampler import RemoteSampler
-from assay.engine.remote.starting import Started, start_own
-from assay.engine.remote.wire import Refused
+from assay.engine.remote.servers.own import start_own
+from assay.engine.remote.servers.start import Started
+from assay.engine.remote.transport.couriers import Patience
+from assay.engine.remote.transport.wire import Refused
 from assay.errors import ConfigError, EndpointError
 from assay.policy import load_policy, save_policy
 from assay.rng import Key
@@ -137,9 +138,9 @@ def test_a_server_of_another_shape_is_refused() -> None:
 CLIENT = """
 import sys, time
 from pathlib import Path
-from assay.engine.remote.own import AssaySite
-from assay.engine.remote.starting import Started, start_own
-from assay.engine.remote.wire import Wire
+from assay.engine.remote.servers.own import AssaySite, start_own
+from assay.engine.remote.servers.start import Started
+from assay.engine.remote.transport.wire import Wire
 folder, log, given, SECRET = sys.argv[1:]
 server = start_own(folder, secret=SECRET, log=Path(log), options={"precision": "fp32", "threads": 1})
 AssaySite(given, SECRET, lease=1.0).claim("a run", seconds=5.0)

@@ -17,12 +17,12 @@ from typing import Any
 import pytest
 from serving import SECRET, served_engine, serving, wire_to
 
-from assay.engine.remote import guests
-from assay.engine.remote.answering import GETS, POSTS, Server
-from assay.engine.remote.guests import LARGEST, STRANGERS
 from assay.engine.remote.inside_vllm.assay_door import FILE_VARIABLE, VARIABLE, named
-from assay.engine.remote.secret import fresh_secret, secret_of
-from assay.engine.remote.wire import Refused, Wire
+from assay.engine.remote.servers import connections
+from assay.engine.remote.servers.connections import LARGEST, STRANGERS
+from assay.engine.remote.servers.http_server import GETS, POSTS, Server
+from assay.engine.remote.transport.secret import fresh_secret, secret_of
+from assay.engine.remote.transport.wire import Refused, Wire
 from assay.errors import ConfigError
 
 
@@ -165,8 +165,8 @@ def test_many_half_open_connections_cost_few_threads_and_keep_nobody_out() -> No
 
 @pytest.mark.slow
 def test_heads_and_bodies_have_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guests, "HEAD", 0.3)
-    monkeypatch.setattr(guests, "BODY", 0.3)
+    monkeypatch.setattr(connections, "HEAD", 0.3)
+    monkeypatch.setattr(connections, "BODY", 0.3)
     slow = ("GET /version HT", head_of("/pause", Content_Length="100") + '{"a":')
     with serving(served_engine()) as server:
         for head in slow:
@@ -180,10 +180,10 @@ def test_heads_and_bodies_have_their_time(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_connections_that_know_the_secret_are_bounded_too(monkeypatch: pytest.MonkeyPatch) -> None:
     with serving(served_engine()) as server:
-        monkeypatch.setattr(server.guests, "most", 3)
+        monkeypatch.setattr(server.connections, "most", 3)
         with half_open(server, 3, head_of("/pause", Content_Length="100")):
             end = time.monotonic() + 10
-            while len(server.guests._known) < 3 and time.monotonic() < end:
+            while len(server.connections._known) < 3 and time.monotonic() < end:
                 time.sleep(0.01)
             assert status_of(server, head_of("/version", "GET")) == 503
             assert status_of(server, head_of("/health", "GET")) == 200

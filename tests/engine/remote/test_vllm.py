@@ -20,9 +20,9 @@ from vllm_place import PYTHON, require_vllm
 from assay.engine.interface import Generation, Span
 from assay.engine.local import LocalEngine
 from assay.engine.remote.inside_vllm.assay_door import VARIABLE, named
-from assay.engine.remote.site import Expected
-from assay.engine.remote.starting import Server, complaint, start
-from assay.engine.remote.vllm import INSIDE, Vllm, VllmSite, installed, require_tested, start_vllm
+from assay.engine.remote.servers.start import Server, complaint, start
+from assay.engine.remote.servers.vllm import INSIDE, Vllm, VllmSite, installed, require_tested, start_vllm
+from assay.engine.remote.transport.site import Expected
 from assay.errors import ConfigError, EndpointError
 from assay.policy import save_policy
 from assay.types import Request

@@ -19,13 +19,13 @@ from vllm_place import PYTHON, require_vllm
 from assay.engine.interface import Span
 from assay.engine.local import LocalEngine
 from assay.engine.optimiser import AdamW
-from assay.engine.remote.carriers import Files, Network
-from assay.engine.remote.couriers import Patience
-from assay.engine.remote.publish import Published, StaleWeights
 from assay.engine.remote.sampler import RemoteSampler
-from assay.engine.remote.starting import Server
-from assay.engine.remote.vllm import EXTENSIONS, INSIDE, UNFINISHED, Vllm, VllmSite, start_vllm
-from assay.engine.remote.wire import Wire
+from assay.engine.remote.servers.start import Server
+from assay.engine.remote.servers.vllm import EXTENSIONS, INSIDE, UNFINISHED, Vllm, VllmSite, start_vllm
+from assay.engine.remote.transport.couriers import Patience
+from assay.engine.remote.transport.wire import Wire
+from assay.engine.remote.weights.publish import Published, StaleWeights
+from assay.engine.remote.weights.send import Files, Network
 from assay.engine.torch.engine import TorchEngine
 from assay.policy import Policy, save_policy
 from assay.rng import Key

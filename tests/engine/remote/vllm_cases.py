@@ -19,11 +19,11 @@ import numpy as np
 
 from assay.engine.interface import Span
 from assay.engine.local import LocalEngine
-from assay.engine.remote.couriers import Patience
 from assay.engine.remote.sampler import RemoteSampler
-from assay.engine.remote.site import Expected
-from assay.engine.remote.vllm import Vllm, VllmSite, start_vllm
-from assay.engine.remote.wire import Reply, Wire
+from assay.engine.remote.servers.vllm import Vllm, VllmSite, start_vllm
+from assay.engine.remote.transport.couriers import Patience
+from assay.engine.remote.transport.site import Expected
+from assay.engine.remote.transport.wire import Reply, Wire
 from assay.engine.torch.engine import TorchEngine
 from assay.errors import ConfigError
 from assay.policy import Policy, PolicyConfig, character_tokenizer, fresh_policy, save_policy
@@ -160,7 +160,7 @@ def _small(content: Any) -> Any:
 
 
 def record(python: str, name: str, folder: Path, engine: LocalEngine) -> None:
-    import assay.engine.remote.vllm as module
+    import assay.engine.remote.servers.vllm as module
 
     more, environment = SERVERS[name]
     how = Vllm(python, folder, 256, secret=SECRET, precision="fp32", rows=16, more=tuple(more), environment=environment)

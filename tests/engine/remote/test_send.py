@@ -17,14 +17,14 @@ from serving import QUICK, expected_of, own, served_engine, serving, site_of, st
 from vllm_cases import engine_of, policy_of
 
 from assay.engine.local import LocalEngine
-from assay.engine.remote import publish
-from assay.engine.remote.carriers import Carrier, Files, Network
-from assay.engine.remote.couriers import Patience
 from assay.engine.remote.inside_vllm.assay_group import ALIGNED, described, packed, places, unpacked
-from assay.engine.remote.own import AssaySite
-from assay.engine.remote.publish import Published
-from assay.engine.remote.receiving import Receiver
 from assay.engine.remote.sampler import RemoteSampler
+from assay.engine.remote.servers.own import AssaySite
+from assay.engine.remote.transport.couriers import Patience
+from assay.engine.remote.weights import publish
+from assay.engine.remote.weights.publish import Published
+from assay.engine.remote.weights.receive import Receiver
+from assay.engine.remote.weights.send import Carrier, Files, Network
 from assay.errors import DataError, EndpointError
 from assay.policy import save_policy
 

@@ -9,33 +9,37 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import subprocess
+import sys
+import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from assay.engine.cluster.launcher import Launcher, Needs
 from assay.engine.interface import Span
-from assay.engine.remote.answering import LEASE
-from assay.engine.remote.messages import sampling_of
-from assay.engine.remote.own import taken
-from assay.engine.remote.secret import handed
-from assay.engine.remote.site import Expected, Parcel, differences
-from assay.engine.remote.starting import Server, Started, free_port, in_time, printed
-from assay.engine.remote.wire import Garbled, Refused, Wire
+from assay.engine.remote.servers.http_server import LEASE
+from assay.engine.remote.servers.own import taken
+from assay.engine.remote.servers.start import LOOK, PlacedServer, Server, Started, free_port, in_time, printed
+from assay.engine.remote.transport.messages import sampling_of
+from assay.engine.remote.transport.secret import handed
+from assay.engine.remote.transport.site import Expected, Parcel, differences
+from assay.engine.remote.transport.wire import Garbled, Refused, Wire
 from assay.engine.sampling_call import prompt_of
-from assay.errors import ConfigError, EndpointError
-
-if TYPE_CHECKING:
-    from assay.engine.cluster.launcher import Launcher, Needs
+from assay.errors import AssayError, ConfigError, EndpointError
+from assay.host.child import Parent
 
 TESTED = ("0.32",)
 NAME = "a vLLM server"
+PROGRAM = "assay.engine.remote.servers.vllm:serve"  # of a process that a launcher starts
 SECONDS = 60.0  # for an exchange that samples a token or none
 START = 900.0  # seconds until a server answers
-INSIDE = Path(__file__).parent / "inside_vllm"  # on the server's PYTHONPATH
+INSIDE = Path(__file__).parents[1] / "inside_vllm"  # on the server's PYTHONPATH
 EXTENSIONS = (
     *("--weight-transfer-config", '{"backend":"assay"}'),
     *("--worker-extension-cls", "assay_weights.Worker"),
@@ -376,10 +380,7 @@ def start_vllm(
     """Starts a vLLM server here, or where `launcher` finds room for what it `needs`, and waits until it answers."""
     if launcher is None:
         return in_time(begun(how, host="127.0.0.1", log=log), _well, seconds)
-    from assay.engine.cluster.launcher import Needs
-    from assay.engine.remote.placed import VLLM, PlacedServer
-
-    return in_time(PlacedServer(VLLM, how, launcher, needs or Needs(), name=NAME, log=log), _well, seconds)
+    return in_time(PlacedServer(PROGRAM, how, launcher, needs or Needs(), name=NAME, log=log), _well, seconds)
 
 
 def _well(server: Server) -> str:
@@ -389,3 +390,26 @@ def _well(server: Server) -> str:
         return address if address and Wire(address).ask("GET", "/health", seconds=5.0).status == 200 else ""
     except EndpointError:
         return ""
+
+
+def serve(channel: int, words: int, parent: int) -> None:
+    """Runs vLLM on the node. It has a keeper, which ends it with this process, whatever ends that."""
+    starter = Parent(channel, words, parent)
+    if (frame := starter.read()) is None:
+        return
+    how, host, log = pickle.loads(frame)
+    try:
+        server = begun(how, host=host, log=log)
+    except AssayError as error:
+        log.write_text(f"{error}\n")
+        sys.exit(1)
+    threading.Thread(target=_leave_with, args=(server,), daemon=True).start()
+    with server:
+        while starter.read() is not None:
+            pass
+
+
+def _leave_with(server: Started) -> None:
+    while not server.gone:
+        time.sleep(LOOK)
+    os._exit(1)

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from assay.engine.interface import Generation
-from assay.engine.remote.reading import ANSWER, LOST
-from assay.engine.remote.site import Parcel, Site, StaleWeights
-from assay.engine.remote.wire import Garbled, Refused
+from assay.engine.remote.transport.messages import ANSWER, LOST
+from assay.engine.remote.transport.site import Parcel, Site, StaleWeights
+from assay.engine.remote.transport.wire import Garbled, Refused
 from assay.errors import AssayError, EndpointError, ProcessLost
 from assay.rng import Key, digest
 from assay.types import Request

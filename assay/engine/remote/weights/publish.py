@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from assay.engine.interface import Done, Generation, Scores, Span, Ticket
-from assay.engine.remote.carriers import Carrier
-from assay.engine.remote.receiving import BUCKET, checksum, digest_of
 from assay.engine.remote.sampler import RemoteSampler
-from assay.engine.remote.site import Site, StaleWeights
-from assay.engine.remote.wire import Gone
+from assay.engine.remote.transport.site import Site, StaleWeights
+from assay.engine.remote.transport.wire import Gone
+from assay.engine.remote.weights.receive import BUCKET, checksum, digest_of
+from assay.engine.remote.weights.send import Carrier
 from assay.errors import EndpointError
 from assay.host import terminal
 from assay.rng import Key

@@ -1,21 +1,33 @@
-"""How our own server is spoken to: a whole call in one exchange, with streams that keep their bits."""
+"""Our own server, from outside: how it is started, and how it is spoken to, a whole call in one exchange, with streams
+that keep their bits. `assay/engine/remote/server.py` is the server itself.
+"""
 
 from __future__ import annotations
 
+import os
+import pickle
+import sys
+import threading
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from assay.engine.cluster.launcher import Launcher, Needs
 from assay.engine.interface import Span
-from assay.engine.remote.answering import LEASE, VERSION
-from assay.engine.remote.messages import asking, unpacked
-from assay.engine.remote.site import Expected, Parcel, differences, require_same
-from assay.engine.remote.wire import Garbled, Gone, Refused, Wire
+from assay.engine.remote.servers.http_server import LEASE, VERSION
+from assay.engine.remote.servers.start import PlacedServer, Server, in_time, printed, start
+from assay.engine.remote.transport.messages import asking, unpacked
+from assay.engine.remote.transport.secret import handed
+from assay.engine.remote.transport.site import Expected, Parcel, differences, require_same
+from assay.engine.remote.transport.wire import Garbled, Gone, Refused, Wire
 from assay.errors import AssayError, ConfigError
+from assay.host.child import Parent
 
 SECONDS = 30.0  # for an exchange that computes nothing
 SCORE = 600.0  # for one that waits for the call under way
+PROGRAM = "assay.engine.remote.servers.own:serve"  # of a process that a launcher starts
 ALREADY = 409  # the status with which a server says that another run uses it
 
 
@@ -162,3 +174,63 @@ def _raised(wire: Wire, body: dict[str, Any]) -> AssayError:
     kind, message = (said.get("type"), said.get("message")) if isinstance(said, dict) else (None, said)
     text = f"{wire.name} raised {kind}: {message}"
     return AssayError(text) if kind == "AssayError" else Refused(text, 500, body)
+
+
+# Starting it
+
+
+def _command() -> list[str]:
+    """A command that runs our server, and imports what this process can."""
+    begin = f"import sys; sys.path[:] = {sys.path!r}; from assay.engine.remote.server import main; "
+    return [sys.executable, "-c", begin + "sys.exit(main(sys.argv[1:]))"]
+
+
+def start_own(
+    model: str,
+    *,
+    secret: str,
+    log: Path,
+    seconds: float = 300.0,
+    options: Mapping[str, str | int] | None = None,
+    launcher: Launcher | None = None,
+) -> Server:
+    """Starts our own server: `start_own("models/tiny", secret=fresh_secret(), log=log, options={"threads": 1})`.
+
+    It runs on this machine, or where `launcher` finds room for it.
+    """
+    settings = {"model": model, "port": 0, **(options or {})}
+    given = [part for name, value in settings.items() for part in (f"--{name}", str(value))]
+    name = "a sampler of Assay's engine"
+    if launcher is None:
+        command = [*_command(), *given]
+        return start(command, name=name, log=log, ready=printed, seconds=seconds, environment=handed(secret))
+    cuda = str(settings.get("device", "cpu")).startswith("cuda")
+    needs = Needs(cpus=max(1, int(settings.get("threads", 1))), gpus=int(cuda))
+    placed = PlacedServer(PROGRAM, (given, handed(secret)), launcher, needs, name=name, log=log)
+    return in_time(placed, printed, seconds)
+
+
+def serve(channel: int, words: int, parent: int) -> None:
+    """Runs our own server on the node, by its arguments, until who launched it has closed the channel."""
+    starter = Parent(channel, words, parent)
+    if (frame := starter.read()) is None:
+        return
+    (arguments, environment), host, log = pickle.loads(frame)
+    os.environ.update(environment)
+    _print_to(log)
+    threading.Thread(target=_end_with, args=(starter,), daemon=True).start()
+    from assay.engine.remote.server import main
+
+    main([*arguments, "--host", host])
+
+
+def _print_to(log: Path) -> None:
+    with log.open("ab") as printed:
+        for stream in (sys.stdout, sys.stderr):
+            os.dup2(printed.fileno(), stream.fileno())
+
+
+def _end_with(starter: Parent) -> None:
+    while starter.read() is not None:
+        pass
+    os._exit(0)

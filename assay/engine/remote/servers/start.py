@@ -1,10 +1,11 @@
-"""Starts servers on this machine, waits until they answer, and ends them with the process that started them."""
+"""Starts servers here or on a node, waits until they answer, and ends them with the process that started them."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
+import pickle
 import re
 import socket
 import subprocess
@@ -12,14 +13,12 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
-from assay.engine.remote.secret import handed
+from assay.engine.cluster.launcher import Launcher, Needs
 from assay.errors import ConfigError, EndpointError
+from assay.host.child import listen
 from assay.host.files import read_bytes
-
-if TYPE_CHECKING:
-    from assay.engine.cluster.launcher import Launcher
 
 FAREWELL = 15.0  # seconds in which a server that is told to end must be gone
 LOOK = 0.1
@@ -69,7 +68,7 @@ class Started:
     ) -> None:
         """`first` is the first line of the log."""
         self.name, self.log, self.address = name, log, ""
-        keeper = [sys.executable, "-m", "assay.engine.remote.keeper", *command]
+        keeper = [sys.executable, "-m", "assay.engine.remote.servers.keeper", *command]
         log.parent.mkdir(parents=True, exist_ok=True)
         log.write_text(first)
         with log.open("ab") as printed:
@@ -108,6 +107,42 @@ class Started:
 
     def text(self) -> str:
         """What the server has printed so far."""
+        return read_bytes(self.log, most=LOG).decode(errors="replace")
+
+
+class PlacedServer:
+    """A server on a node where a launcher has placed it: it listens at the address of the node, and ends with the run.
+
+    `program` runs it: `servers.own:serve` or `servers.vllm:serve`.
+
+    Example:
+        server = PlacedServer(PROGRAM, (arguments, handed(secret)), cluster, Needs(cpus=4), name="a sampler", log=log)
+    """
+
+    def __init__(self, program: str, told: Any, launcher: Launcher, needs: Needs, *, name: str, log: Path) -> None:
+        """`told` is what the program must know; `log` lies where the node sees it too, in the run folder."""
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.write_bytes(b"")
+        (self.process,) = launcher.start(program, 1, needs)
+        self.name, self.log, self.address = f"{name}{self.process.where}", log, ""
+        self.process.line.send(pickle.dumps((told, self.process.host, log)))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def gone(self) -> bool:
+        if not self.process.gone:
+            listen([self.process], 0)
+        return self.process.gone
+
+    def close(self) -> None:
+        self.process.close(now=True)
+
+    def text(self) -> str:
         return read_bytes(self.log, most=LOG).decode(errors="replace")
 
 
@@ -155,39 +190,6 @@ def free_port(host: str) -> int:
     with contextlib.closing(socket.socket()) as probe:
         probe.bind((host, 0))
         return int(probe.getsockname()[1])
-
-
-def _ours(module: str) -> list[str]:
-    """A command that runs `main` of a module beside this one, and imports what this process can."""
-    begin = f"import sys; sys.path[:] = {sys.path!r}; from assay.engine.remote.{module} import main; "
-    return [sys.executable, "-c", begin + "sys.exit(main(sys.argv[1:]))"]
-
-
-def start_own(
-    model: str,
-    *,
-    secret: str,
-    log: Path,
-    seconds: float = 300.0,
-    options: Mapping[str, str | int] | None = None,
-    launcher: Launcher | None = None,
-) -> Server:
-    """Starts our own server: `start_own("models/tiny", secret=fresh_secret(), log=log, options={"threads": 1})`.
-
-    It runs on this machine, or where `launcher` finds room for it.
-    """
-    settings = {"model": model, "port": 0, **(options or {})}
-    given = [part for name, value in settings.items() for part in (f"--{name}", str(value))]
-    name = "a sampler of Assay's engine"
-    if launcher is None:
-        command = [*_ours("server"), *given]
-        return start(command, name=name, log=log, ready=printed, seconds=seconds, environment=handed(secret))
-    from assay.engine.cluster.launcher import Needs
-    from assay.engine.remote.placed import OWN, PlacedServer
-
-    cuda = str(settings.get("device", "cpu")).startswith("cuda")
-    needs = Needs(cpus=max(1, int(settings.get("threads", 1))), gpus=int(cuda))
-    return in_time(PlacedServer(OWN, (given, handed(secret)), launcher, needs, name=name, log=log), printed, seconds)
 
 
 def printed(server: Server) -> str:

@@ -14,11 +14,11 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from assay.engine.interface import Span
-from assay.engine.remote.guests import Guests, Turned, size_of
 from assay.engine.remote.inside_vllm.assay_door import ASKED, OPEN, refusal
-from assay.engine.remote.messages import answer, asked, packed, token_ids
-from assay.engine.remote.receiving import TRANSPORTS, Transport, from_files
-from assay.engine.remote.served import Call, Served, Taken, Unready
+from assay.engine.remote.servers.connections import Connections, Turned, size_of
+from assay.engine.remote.servers.served_engine import Call, ServedEngine, Taken, Unready
+from assay.engine.remote.transport.messages import answer, asked, packed, token_ids
+from assay.engine.remote.weights.receive import TRANSPORTS, Transport, from_files
 from assay.engine.sampling_call import Limits, check
 from assay.errors import ConfigError, DataError
 
@@ -32,7 +32,7 @@ Reply = Mapping[str, Any]
 
 
 class Server(ThreadingHTTPServer):
-    """Listens at an address for what a `Served` engine is asked by those who name its secret.
+    """Listens at an address for what a `ServedEngine` is asked by those who name its secret.
 
     Example:
         server = Server(served, facts, secret=secrets.token_hex(32))
@@ -44,13 +44,13 @@ class Server(ThreadingHTTPServer):
     request_queue_size = 256
 
     def __init__(
-        self, served: Served, facts: Mapping[str, Any], *, secret: str, host: str = "127.0.0.1", port: int = 0
+        self, served: ServedEngine, facts: Mapping[str, Any], *, secret: str, host: str = "127.0.0.1", port: int = 0
     ) -> None:
         if not secret:
             raise ConfigError(f"a server asks for a secret: set {ASKED}.")
         super().__init__((host, port), Handler)
         self.secret, self.names = secret, frozenset({host, "localhost", socket.gethostname()})
-        self.guests = Guests()
+        self.connections = Connections()
         self.served, self.facts = served, dict(facts)
         self.transport: Transport = from_files
 
@@ -60,15 +60,15 @@ class Server(ThreadingHTTPServer):
         return f"http://{host!s}:{port}"
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        self.guests.enter(request)
+        self.connections.enter(request)
         super().process_request(request, client_address)
 
     def shutdown_request(self, request: Any) -> None:
-        self.guests.leave(request)
+        self.connections.leave(request)
         super().shutdown_request(request)
 
     def service_actions(self) -> None:
-        self.guests.sweep()
+        self.connections.sweep()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that hangs up is no error of the server; all else stands in its log."""
@@ -120,14 +120,14 @@ class Handler(BaseHTTPRequestHandler):
             raise Turned(*why)
         size = size_of(self.command, self.headers)
         if not open_to_all:
-            self.home.guests.known(self.connection)
+            self.home.connections.known(self.connection)
         return size
 
     def _body(self, size: int) -> Any:
         data = self.rfile.read(size)
         if len(data) < size:
             raise Turned(400, f"the body ends after {len(data):,} of {size:,} bytes.")
-        self.home.guests.heard(self.connection)
+        self.home.connections.heard(self.connection)
         try:
             body = json.loads(data) if data else {}
         except (ValueError, RecursionError):

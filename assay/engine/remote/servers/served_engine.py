@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from assay.engine.interface import Generation, Scores, Span
-from assay.engine.remote.receiving import Piece, Receiver, digest_of
+from assay.engine.remote.weights.receive import Piece, Receiver, digest_of
 from assay.errors import AssayError, EndpointError
 from assay.rng import Key
 from assay.types import Request
@@ -87,11 +87,11 @@ class Lease:
             raise Taken(f"this server is used by the run {holder}. End that run, or name another server.")
 
 
-class Served:
+class ServedEngine:
     """An engine with a queue of calls.
 
     Example:
-        served = Served(engine)
+        served = ServedEngine(engine)
         served.start()
         served.submit(call)
         for place, made in served.answers(call): ...

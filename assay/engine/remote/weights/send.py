@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 from urllib.parse import urlsplit
 
-from assay.engine.remote.site import Site
-from assay.engine.remote.wire import Gone
+from assay.engine.remote.transport.site import Site
+from assay.engine.remote.transport.wire import Gone
 from assay.host import tensors
 
 if TYPE_CHECKING:

@@ -28,12 +28,12 @@ class Turned(Exception):
         self.status = status
 
 
-class Guests:
+class Connections:
     """The connections of a server.
 
-    guests = Guests()
-    guests.enter(link)  # waits for a place
-    guests.known(link); guests.heard(link); guests.leave(link)
+    connections = Connections()
+    connections.enter(link)  # waits for a place
+    connections.known(link); connections.heard(link); connections.leave(link)
     """
 
     def __init__(self, *, strangers: int = STRANGERS, most: int = MOST) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from assay.engine.interface import Span
-from assay.engine.remote.wire import Wire
+from assay.engine.remote.transport.wire import Wire
 from assay.engine.sampling_call import Decode
 from assay.errors import ConfigError, EndpointError
 from assay.rng import Key
@@ -108,7 +108,7 @@ class Site(Protocol):
         ...
 
     def checksums(self, run: str, *, seconds: float) -> dict[str, str]:
-        """`receiving.checksum` of each tensor that it has taken, by its name in checkpoints."""
+        """`weights.receive.checksum` of each tensor that it has taken, by its name in checkpoints."""
         ...
 
     def held(self, *, seconds: float) -> str:

@@ -1,0 +1,105 @@
+"""A policy in memory: a network with its tokenizer. One with random weights is made here; others are read from disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from assay.errors import ConfigError
+from assay.policy.config import PolicyConfig
+from assay.policy.tokenizer import Tokenizer
+from assay.policy.transformer import Transformer
+from assay.rng import Key, digest_of
+
+if TYPE_CHECKING:
+    from assay.policy.foreign import Foreign, ForeignConfig
+
+
+@dataclass(frozen=True)
+class Base:
+    """The base model of an adapter."""
+
+    place: str  # its folder or Hub id
+    fingerprint: str  # of its weights and tokenizer
+
+
+@dataclass(frozen=True, eq=False)
+class Policy:
+    """A network with its tokenizer and its generation settings.
+
+    Example:
+        policy = load_policy("Qwen/Qwen3-0.6B")
+        save_policy(policy, "my-model")
+    """
+
+    transformer: Transformer | Foreign  # our own network, or one of `transformers`
+    tokenizer: Tokenizer  # its end ids are those of tokenizer, config.json and generation_config.json together
+    generation: Mapping[str, Any] = field(default_factory=dict)  # generation_config.json as it was read
+    base: Base | None = None  # the adapter's base, where the network has an adapter
+
+    @property
+    def config(self) -> PolicyConfig | ForeignConfig:
+        return self.transformer.config
+
+    @property
+    def end_ids(self) -> frozenset[int]:
+        return self.tokenizer.end_ids
+
+
+def fresh_policy(config: PolicyConfig, tokenizer: Tokenizer, *, key: Key) -> Policy:
+    """A policy with random weights, which depend on the key and the shape alone."""
+    check_vocabulary(config, tokenizer)
+    transformer = allocate(config, torch.device("cpu"), torch.float32)
+    transformer.initialise(torch.Generator().manual_seed(key.bits & (2**63 - 1)))
+    return Policy(transformer, tokenizer)
+
+
+def fingerprint(policy: Policy) -> str:
+    """A digest of the weights and the tokenizer, by which a resumed run can
+    tell whether its model is still the same.
+    """
+    return _fingerprint(policy, lambda name: True)
+
+
+def base_fingerprint(policy: Policy) -> str:
+    """The fingerprint of the model without its adapter."""
+    return _fingerprint(policy, lambda name: ".lora_" not in name)
+
+
+def _fingerprint(policy: Policy, wanted: Callable[[str], bool]) -> str:
+    def parts() -> Iterator[Any]:
+        yield policy.tokenizer.files["tokenizer.json"]
+        for name, parameter in policy.transformer.state_dict().items():
+            if wanted(name):
+                yield name
+                yield np.ascontiguousarray(parameter.detach().float().cpu().numpy()).tobytes()
+
+    return digest_of(parts())
+
+
+def allocate(config: PolicyConfig, device: torch.device, dtype: torch.dtype) -> Transformer:
+    """A transformer whose weights are allocated but not set, which spares torch's own initialisation.
+
+    `Module.to_empty` does the same, but its `empty_like` of tensors without memory imports torch's decompositions and
+    sympy, which takes half a second of a run's start.
+    """
+    with torch.device("meta"):
+        transformer = Transformer(config)
+
+    def allocated(tensor: Tensor) -> Tensor:
+        kind = dtype if tensor.is_floating_point() else tensor.dtype
+        return torch.empty(tensor.shape, dtype=kind, device=device)
+
+    return transformer._apply(allocated).tie()
+
+
+def check_vocabulary(config: PolicyConfig | ForeignConfig, tokenizer: Tokenizer) -> None:
+    if tokenizer.vocab > config.vocab:
+        raise ConfigError(
+            f"the tokenizer has {tokenizer.vocab} tokens, the model embeds {config.vocab}: they do not belong together."
+        )

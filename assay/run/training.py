@@ -1,0 +1,305 @@
+"""Training by an experiment whose model is loaded: in a new run folder, or on from a checkpoint."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from assay.engine.footprint import as_data
+from assay.errors import DataError, EndpointError, ProcessLost, Stopped, StorageError
+from assay.host.terminal import say
+from assay.memory import Memory, columns
+from assay.models import Models
+from assay.policy.provenance import provenance_in
+from assay.record.checkpoint import Checkpoint
+from assay.record.folder import Numbered, RunFolder, require_vacant
+from assay.record.panel import Panel, panel
+from assay.record.signals import StopFlag
+from assay.record.sinks import require as require_packages
+from assay.record.sinks import series_of, tracking
+from assay.run import attention_needs, data_needs, external_needs, open_rows, picture_needs
+from assay.run.configure import to_data
+from assay.run.context_fit import check_lengths
+from assay.run.experiment import Experiment, check
+from assay.run.grader import Grader, check_functions, grader_of, require_services, sources
+from assay.run.loading import load_model, open_models, policy_files, set_threads, with_adapter
+from assay.run.memory_plan import Plan, memory_of, require_memory
+from assay.run.trust import code_of, remember
+from assay.run.worked_examples import Worked, worked
+from assay.source import Pool
+from assay.tasks import short
+from assay.tasks.versions import verifier_versions
+
+if TYPE_CHECKING:
+    from assay.policy import Policy
+    from assay.run.recorder import Exams
+
+Functions = Mapping[str, Callable[..., Any]]
+"""Reward functions that the calling program passes as Python functions, by name."""
+IDENTITY = ("model", "pool", "seed", "profile")  # fields of the experiment that no resume may change
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What the checks before a run have opened and found."""
+
+    judge: Grader
+    externals: Mapping[str, str]  # the services and programs that the run asks, each with its version
+    memory: Plan | None
+
+
+def require_fit(experiment: Experiment) -> None:
+    """Refuses settings that contradict each other or the model."""
+    check(experiment)
+    picture_needs.require_sight(experiment)
+    attention_needs.require_attention(experiment)
+
+
+def prepare(experiment: Experiment, place: Path | Numbered, functions: Functions | None = None) -> Prepared:
+    """Checks all that can be checked before the model is loaded, and says what is odd about the data."""
+    require_fit(experiment)
+    if isinstance(place, Path):
+        require_vacant(place)
+    require_packages(experiment.tracking.sinks)
+    judge = grader_of(experiment, functions)
+    check_functions(judge, experiment.pool)
+    externals = require_services(experiment.recipe)
+    externals |= external_needs.require_externals(experiment.pool, rewards=experiment.rewards)
+    for line in data_needs.notes(experiment.pool, experiment.chat):
+        say(f"  {line}")
+    read = open_rows.reads_verdicts(experiment.recipe)
+    for line in data_needs.answer_warnings(experiment.pool, read) if not experiment.rewards else ():
+        say(f"  {line}")
+    memory = memory_of(experiment)  # a run that does not fit is refused before its model is loaded
+    if memory is not None:
+        require_memory(memory)
+    return Prepared(judge, externals, memory)
+
+
+def begin(
+    experiment: Experiment,
+    prepared: Prepared,
+    policy: Policy,
+    place: Path | Numbered,
+    *,
+    command: str = "",
+    quiet: bool = False,
+    shown: Panel | None = None,
+    extra: Mapping[str, Any] | None = None,
+) -> Path:
+    """Trains this policy in a new run folder, and returns its path. `extra` holds further fields for run.json."""
+    from assay.policy import fingerprint
+
+    experiment, longest, lines = check_lengths(experiment, policy)
+    for line in lines:
+        say(f"  {line}")
+    known = provenance_in(policy.tokenizer.files, experiment.model)
+    path = place if isinstance(place, Path) else place.take()
+    identity = {name: to_data(getattr(experiment, name)) for name in IDENTITY}
+    identity |= {"recipe": experiment.recipe.name, "weights": fingerprint(policy)}
+    identity |= data_needs.identity(experiment.pool)
+    document = {
+        "command": command,
+        "python": f"assay.resume({str(path)!r})",
+        "recipe": experiment.recipe.name,
+        "task": [short(share.task) for share in experiment.pool.shares],
+        "experiment": to_data(experiment),
+        "rewards": sources(prepared.judge),
+        "code": code_of(experiment.rewards),
+        "memory": None if prepared.memory is None else as_data(prepared.memory.budget),
+        **({} if known is None else {"provenance": dataclasses.asdict(known)}),
+        **({"externals": external_needs.versions(prepared.externals, {})} if prepared.externals else {}),
+        "verifiers": external_needs.versions(verifiers_of(experiment.pool), {}),
+        **(extra or {}),
+    }
+    folder = RunFolder.create(path, identity=identity, document=document, keep=experiment.saving.keep)
+    with folder:
+        remember(folder, experiment)
+        how = {"quiet": quiet, "shown": shown, "judge": prepared.judge, "longest": longest}
+        carry_on(folder, experiment, policy, Memory(experiment.seed), **how)
+    return path
+
+
+def verifiers_of(pool: Pool) -> dict[str, str]:
+    """The versions of the verifiers that judge the answers to these problems."""
+    return verifier_versions(share.task for share in pool.shares)
+
+
+def tell_differences(folder: RunFolder, checkpoint: Checkpoint, place: str) -> None:
+    """Warns of newer checkpoints that could not be used, and of libraries, a device or a machine that differ from those
+    of the save. The differences are also kept in run.json, with the step from which they hold.
+    """
+    for sentence in checkpoint.rejected:
+        say(f"warning: {sentence}")
+    if changed := checkpoint.environment_changes(place):
+        say(
+            f"warning: not as at step {checkpoint.step}, which was saved with: {'; '.join(changed)}. The resumed run "
+            "may differ in its last bits from a run without the stop."
+        )
+        folder.amend(resumed=[*folder.document.get("resumed", []), {"step": checkpoint.step, "changed": changed}])
+
+
+def carry_on(
+    folder: RunFolder,
+    experiment: Experiment,
+    policy: Policy,
+    memory: Memory,
+    *,
+    quiet: bool,
+    shown: Panel | None,
+    judge: Grader,
+    checkpoint: Any = None,
+    longest: int | None = None,
+) -> None:
+    """Builds the models and trains. `longest`: tokens of the longest prompt; None for a run that is resumed."""
+    from assay.engine.choose import processor_of
+
+    set_threads(experiment.machine)
+    if data_needs.files(experiment.pool) and folder.learnt() is None:
+        folder.keep_learnt(data_needs.learnt(experiment.pool))
+    policy = with_adapter(experiment, policy)
+    if policy.tokenizer.pictures is not None:
+        picture_needs.keep(policy.tokenizer.pictures, folder.path)
+    restarts, begun = 0, memory.step  # restarts from one checkpoint, at least one after a loss; and its step
+    with judge:
+        while True:
+            rest = {"quiet": quiet, "shown": shown, "judge": judge, "checkpoint": checkpoint, "longest": longest}
+            try:
+                with open_models(experiment, policy, folder.path) as models, processor_of(models["policy"]):
+                    _train(folder, experiment, policy, models, memory, **rest)
+                break
+            except ProcessLost as error:
+                checkpoint, longest = folder.load(), None
+                reached = 0 if checkpoint is None else checkpoint.step
+                restarts, begun = (restarts if reached <= begun else 0), max(begun, reached)
+                if restarts >= experiment.machine.restarts:
+                    raise Stopped(
+                        f"{str(error).rstrip('.')}, after {restarts} restarts from one checkpoint (machine.restarts); "
+                        f"`assay resume {folder.path}` continues from it."
+                    ) from error
+                restarts += 1
+                memory = back_to(folder, experiment, checkpoint)
+                policy = with_adapter(experiment, load_model(experiment))  # engines have trained the one that they took
+                say(f"warning: {str(error).rstrip('.')}. All processes are started again from step {memory.step}.")
+            except EndpointError as error:
+                goes_on = "continues from the last checkpoint" if folder.store.steps() else "begins the run again"
+                how = f"`assay resume {folder.path}` {goes_on}."
+                if restarts:
+                    raise Stopped(f"{error} {how}") from error
+                if type(error) is EndpointError and "assay resume" not in str(error):
+                    raise EndpointError(f"{error} {how}") from error
+                raise
+
+
+def _worked(experiment: Experiment, policy: Policy, exams: Exams, shown: Panel) -> Worked | None:
+    """The exam with examples; None for a run without it, or whose context they do not fit into."""
+    shots = experiment.evaluation.shots
+    if not shots or experiment.chat.examples:
+        return None
+    exam = worked(policy.tokenizer, shots, experiment.pool, exams["test"])
+    if (needed := exam.longest + experiment.recipe.scale.max_new) <= policy.config.context:
+        return exam
+    shown.note(
+        f"the exam with {shots} examples is left out: it needs {needed} positions, and the context has "
+        f"{policy.config.context}."
+    )
+    return None
+
+
+def back_to(folder: RunFolder, experiment: Experiment, checkpoint: Checkpoint | None) -> Memory:
+    """The memory of a checkpoint. The records of later steps are cut off, because these steps are done again."""
+    folder.rewind(checkpoint)
+    if checkpoint is None:
+        return Memory(experiment.seed)
+    buffers = checkpoint.tensors(columns.FILE) if columns.FILE in checkpoint.names else {}
+    return checkpoint.read("memory.json", lambda data: Memory.of(data, buffers))
+
+
+def _train(
+    folder: RunFolder,
+    experiment: Experiment,
+    policy: Policy,
+    models: Models,
+    memory: Memory,
+    *,
+    quiet: bool,
+    shown: Panel | None,
+    judge: Grader,
+    checkpoint: Any,
+    longest: int | None,
+) -> None:
+    from assay.assemble import assemble
+    from assay.host.garbage import few_collections
+    from assay.host.interrupt import asking
+    from assay.loop import train
+    from assay.run.live_report import Page
+    from assay.run.lost_verdicts import LostVerdicts
+    from assay.run.preflight import warn
+    from assay.run.recorder import Recorder, counters_of, exams
+    from assay.run.second_look import SecondLook
+    from assay.view.report import write_report
+
+    if checkpoint is not None:
+        tell_differences(folder, checkpoint, models["policy"].place)
+        counters = checkpoint.read("counters.json", counters_of)
+        for name, counter in counters.items():
+            if name not in models:
+                raise StorageError(f"{checkpoint.path} holds a model '{name}', which this recipe does not have.")
+            models[name].restore(checkpoint.path, name, counter["version"])
+    codec = policy.tokenizer
+    micro_tokens = experiment.machine.micro_tokens
+    stages = assemble(
+        experiment.recipe,
+        pool=experiment.pool,
+        codec=codec,
+        micro_tokens=micro_tokens,
+        verdicts=judge.verdicts(experiment.pool),
+    )
+    total = experiment.recipe.scale.num_steps
+    title = f"{experiment.recipe.name} on {' '.join(short(share.task) for share in experiment.pool.shares)}"
+    own = panel(total, quiet=quiet, title=title) if shown is None else contextlib.nullcontext(shown)
+    with own as shown, StopFlag() as stop, asking(stop.check), few_collections():
+        judge.tell(shown.note)
+        if longest is not None:
+            warn(folder, shown, experiment, policy, models, longest=longest, verify=judge)
+        with tracking(experiment.tracking.sinks, series_of(folder, experiment, memory.step), shown.note) as tracker:
+            files, examined = policy_files(policy), exams(experiment)
+            page = Page(lambda: write_report(folder.path, checked=False), shown.note)
+            second = SecondLook(0.0 if experiment.rewards else experiment.evaluation.second_look, shown.note)
+            second.remember(folder.read("metrics"))
+            lost = LostVerdicts(shown.note)
+            recorder = Recorder(
+                folder,
+                experiment,
+                codec,
+                files,
+                examined,
+                shown,
+                stop,
+                worked=_worked(experiment, policy, examined, shown) if memory.step == 0 else None,
+                judge=judge,
+                second=second,
+                lost=lost,
+                page=page,
+                track=tracker.log,
+            )
+            try:
+                train(stages, models, memory, recorder)
+            except ProcessLost:
+                raise
+            except (Stopped, DataError, EndpointError) as error:
+                recorder.keep()
+                if not isinstance(error, Stopped):
+                    raise
+                raise Stopped(
+                    f"{str(error).split(';')[0]}; `assay resume {folder.path}` continues from there."
+                ) from error
+            finally:
+                folder.wait()  # the models that it is a copy of end with this block
+                page.now()  # also after a stop or an error
+        for failure in folder.failures:
+            shown.note(f"warning: {failure}")
