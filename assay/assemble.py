@@ -169,7 +169,7 @@ def _offered(
         "micro_tokens": micro_tokens,
         "scale": scale,
         "keepers": kept,
-        "waiting": [place_for(part, kept) for part in mechanism.curate if part.returns_first],
+        "waiting": [place_for(part, kept) for part in mechanism.curate if "order" in part.writes],
     }
 
 

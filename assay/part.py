@@ -32,12 +32,35 @@ if TYPE_CHECKING:
     from assay.ask import Codec
     from assay.prompt import Prompt
     from assay.recipe import Mechanism
-    from assay.scale import Scale
+    from assay.scale import Output, Scale
     from assay.source import Pool
     from assay.types import Problem, RewardScope
 
 LossScope = Literal["data", "row", "step"]
 """What a part of an objective must see at once: the packed batch alone, whole rows, or all rows of the step."""
+
+Place = Literal["beginning", "attention", "rows", "aside", "order", "group", "penalty"]
+PLACES: dict[Place, str] = {
+    "beginning": "a beginning of an answer, which the policy continues; in some tasks an environment writes there too",
+    "attention": "which tokens of an answer the policy attends to",
+    "rows": "more on rows than their three marks; rows that are set aside lose it",
+    "aside": "rows that are set aside for a later step, with their three marks",
+    "order": "which groups come first: those that were set aside, before the groups of the step",
+    "group": "which of the answers in the loss count in the statistics of their group",
+    "penalty": "a reward that is never above 0",
+}
+"""What a part may say that it reads or writes, beside what its kind does."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Metric:
+    """A metric of the run that a part reads, by its name."""
+
+    name: str
+
+
+Thing = Place | Stream | Metric | type["Remembering"]
+"""What parts read and write: a place, a constant of rows, a metric; or the class that keeps the store that is read."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -157,9 +180,8 @@ class Part(Record):
     given: ClassVar[tuple[str, ...]] = ()  # set by a kind: the positional arguments of its functions, in this order
     offers: ClassVar[tuple[str, ...]] = ()  # set by a kind: names of `OFFERED` (part_checks) that they may ask for
 
-    reads: ClassVar[tuple[type[Remembering], ...]] = ()  # the classes of which one keeps the store that this part reads
-    fills: ClassVar[tuple[Stream, ...]] = ()  # constants of rows that this part computes for other parts
-    needs: ClassVar[tuple[Stream, ...]] = ()  # constants of rows that another part must compute for this one
+    reads: ClassVar[tuple[Thing, ...]] = ()  # what it reads beside its arguments: places, constants, stores, metrics
+    writes: ClassVar[tuple[Thing, ...]] = ()  # what it writes beside what its kind does: places, constants
     solutions: ClassVar[Literal["none", "some", "all"]] = "none"  # how many problems must have a worked solution
     needs_verdict: ClassVar[bool] = False  # it reads whether the verifier finds an answer right
 
@@ -186,16 +208,22 @@ class Part(Record):
         return ""
 
     @property
-    def heads(self) -> tuple[str, ...]:
-        """The models of the recipe that the part reads or trains and that must have a value head (`output="value"`),
-        by name. A recipe without them is refused.
+    def outputs(self) -> Mapping[str, Output]:
+        """The models of the recipe that the part reads or trains and that must have a value head, by name: with `value`
+        for their values alone, with `both` for tokens that the part trains beside them. A recipe without them is
+        refused.
         """
-        return ()
+        return {}
 
-    @property
-    def speakers(self) -> tuple[str, ...]:
-        """The models of the recipe whose tokens the part trains beside a value head (`output="both"`), by name."""
-        return ()
+    def unfit(self, pool: Pool) -> str | None:
+        """Why the part cannot work on the problems of this pool; None if it can."""
+        return None
+
+    def prepare(self) -> Mapping[str, str]:
+        """Looks, before a run, whether what the part needs outside of the program is there, for example a judge. An
+        error says what to do. Returns the version of each such thing, by its name.
+        """
+        return {}
 
     def refusal(self, *, scale: Scale, mechanism: Mechanism) -> str | None:
         """Why the part cannot work at this scale or with the other parts of this mechanism, and what to change; None if
@@ -221,10 +249,6 @@ class Source(Part):
     world: ClassVar[str] = ""  # the kind of problems, for a source that can draw only one kind
     posed: ClassVar[bool] = False  # the policy itself writes new problems of the pool's tasks
 
-    def unfit(self, pool: Pool) -> str | None:
-        """Why this source cannot draw from this pool; None if it can."""
-        return None
-
 
 class Asking(Part):
     """How the policy is asked: hints, prefixes, temperatures. Its function returns the changed requests."""
@@ -233,7 +257,6 @@ class Asking(Part):
     given = ("requests",)
     offers = (*_RUN, "memory", "models")
     examined: ClassVar[bool] = False  # the part changes the requests for held-out problems too
-    replies: ClassVar[bool] = True  # the part works with tasks whose environment replies within an answer
     imitates: ClassVar[bool] = False  # the part supplies the answers itself, and the policy generates none
 
 
@@ -244,7 +267,6 @@ class Expansion(Part):
     given = ("episodes",)
     offers = (*_RUN, "memory", "models", "more", "paused", "noted")
     continues: ClassVar[bool] = False  # its requests have prefixes of answers of the same step
-    attends: ClassVar[bool] = False  # it reads which tokens of an answer the policy attends to
 
 
 class Collecting(Part):
@@ -262,7 +284,6 @@ class Rewarding(Part):
     given = ("episodes",)
     offers = (*_RUN, "everyone", "memory", "models")
     outcome: ClassVar[bool] = False  # it says whether the answer is right; a user's reward functions replace it
-    deducts: ClassVar[bool] = False  # the reward is a penalty: never above 0
 
     @property
     def gives(self) -> RewardScope:
@@ -287,17 +308,11 @@ class Rewarding(Part):
             return None if None in inner else " or ".join(dict.fromkeys(said for said in inner if said))
         if problem.open and self.reads_verdict(problem):
             return "a reference answer"
-        return "" if self.deducts else None
+        return "" if "penalty" in self.writes else None
 
     def spoilt(self, problem: Problem) -> str | None:
         """What is wrong with the columns of a row of data that this reward reads, in words; None if nothing is."""
         return None
-
-    def prepare(self) -> Mapping[str, str]:
-        """Looks, before a run, whether what the reward needs outside of the program is there, for example a judge. An
-        error says what to do. Returns the version of each such thing, by its name.
-        """
-        return {}
 
 
 class Curator(Part):
@@ -306,10 +321,6 @@ class Curator(Part):
     slots = ("curate",)
     given = ("rows",)
     offers = (*_RUN, "memory", "models")
-    sets_aside: ClassVar[bool] = False  # the part sets rows aside, with their three marks, for a later step
-    returns_first: ClassVar[bool] = False  # groups that it set aside come before the groups of the step
-    writes: ClassVar[bool] = False  # it writes more on rows than the three marks; rows set aside lose that
-    ungroups: ClassVar[bool] = False  # answers that it leaves in the loss may count in no group
 
 
 class Forward(Part):
@@ -327,7 +338,6 @@ class Credit(Part):
     given = ("rows",)
     offers = (*_RUN, "memory")
     compares: ClassVar[bool] = False  # it compares the answers of a group, so that a group of one teaches nothing
-    targets: ClassVar[bool] = False  # it also sets the return targets of a critic, for rows in the group statistics
 
 
 class Shape(Part):
@@ -357,11 +367,6 @@ class Condition(Part):
     slots = ("when",)
     given = ("seen",)
     offers = ("memory", "pool", "place")
-
-    @property
-    def watches(self) -> str | None:
-        """The name of the metric that the condition reads; None if it reads none."""
-        return None
 
 
 class OfObjective(Part):

@@ -9,11 +9,11 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import inspect
-from collections.abc import Iterator, Mapping
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 from assay.errors import ConfigError
-from assay.part import KINDS, Part, Within, kind_of
+from assay.part import KINDS, Part, Place, Within, kind_of
 
 GIVEN = {
     "memory": "what the run remembers between steps (assay.memory.Memory)",
@@ -132,6 +132,40 @@ def _require_within(item: Any, bounds: Within | None, place: str) -> None:
     """Refuses a number that its field cannot have. One that is no number (nan) lies within no bounds."""
     if bounds is not None and isinstance(item, int | float) and item not in bounds:
         raise ConfigError(f"{place} must be {bounds}, not {item:g}.")
+
+
+class Clash(NamedTuple):
+    """Two parts that cannot stand in one mechanism, in this order, by what they say that they read and write."""
+
+    earlier: tuple[Literal["reads", "writes"], Place]
+    later: tuple[Literal["reads", "writes"], Place]
+    says: str  # with the names of the two parts at {earlier} and {later}
+
+
+CLASHES = (
+    Clash(
+        ("writes", "rows"),
+        ("writes", "aside"),
+        "{later} sets rows aside for a later step, and they come back without what {earlier} wrote on them. Put "
+        "{earlier} behind {later} in `curate`, or leave one of them out.",
+    ),
+    Clash(
+        ("writes", "group"),
+        ("reads", "group"),
+        "{later} gives a critic targets for answers that count in their group, and some answers that {earlier} leaves "
+        "in the loss count in none. Leave {earlier} out of curate, or take another credit.",
+    ),
+)
+
+
+def clash(parts: Sequence[Part]) -> str:
+    """Why two of these parts, which work one after the other, cannot do so, and what to change; '' if all can."""
+    for place, earlier in enumerate(parts):
+        for later in parts[place + 1 :]:
+            for one in CLASHES:
+                if one.earlier[1] in getattr(earlier, one.earlier[0]) and one.later[1] in getattr(later, one.later[0]):
+                    return one.says.format(earlier=type(earlier).__name__, later=type(later).__name__)
+    return ""
 
 
 def check_parts(record: Any, place: str) -> None:

@@ -27,10 +27,10 @@ from assay.part import (
     Rewarding,
     Shape,
     Source,
-    name_of,
+    Thing,
     parts_of,
 )
-from assay.part_checks import check_choices, check_parts
+from assay.part_checks import check_choices, check_parts, clash
 from assay.reward import Outcome
 from assay.scale import Model, Scale
 from assay.source import Uniform
@@ -339,26 +339,17 @@ def check_memory(recipe: Recipe) -> None:
     keepers = places.keepers([mechanism.remember for mechanism in recipe.mechanisms])
     everyone = [keeper for kept in keepers for keeper in kept]
     for mechanism in recipe.mechanisms:
-        if problem := places.contradiction(mechanism.curate, mechanism.remember):
+        if problem := clash((*mechanism.curate, mechanism.credit)) or places.contradiction(
+            mechanism.curate, mechanism.remember
+        ):
             raise ConfigError(f"{recipe.name}: {problem}")
     for reader in parts_of((recipe.mechanisms, recipe.stages)):
         places.place_for(reader, everyone)
 
 
-def _untargeted(mechanism: Mechanism) -> str | None:
-    """Why these parts would leave the critic without the targets of some answers, and what to change."""
-    name = next((name_of(part) for part in mechanism.curate if part.ungroups), None)
-    if name is None or not mechanism.credit.targets:
-        return None
-    return (
-        f"{type(mechanism.credit).__name__} gives a critic targets for answers that count in their group, and some "
-        f"answers that {name} leaves in the loss count in none. Leave {name} out of curate, or take another credit."
-    )
-
-
-def _unfilled(part: Part, filled: Collection[Stream]) -> str | None:
-    """Which constant the part needs that no part of the recipe fills, and what to add; None if nothing is missing."""
-    stream = next((stream for stream in part.needs if stream not in filled), None)
+def _unwritten(part: Part, written: Collection[Thing]) -> str | None:
+    """Which constant the part reads that no part of the recipe writes, and what to add; None if nothing is missing."""
+    stream = next((one for one in part.reads if isinstance(one, Stream) and one not in written), None)
     if stream is None:
         return None
     return (
@@ -368,23 +359,22 @@ def _unfilled(part: Part, filled: Collection[Stream]) -> str | None:
 
 
 def _headless(part: Part, models: Mapping[str, Model]) -> str | None:
-    """Which model of the part has no value head, and what to add; None if all have one."""
-    name = next((one for one in part.heads if one not in models or not models[one].valued), None)
-    if name is None:
-        return None
-    return (
-        f"{type(part).__name__} needs a model '{name}' with a value head, and the recipe has "
-        f"{'no such model' if name not in models else 'one without'}. Give the recipe a model of this name with "
-        f"output='value'; its models are {', '.join(models)}."
-    )
-
-
-def _speechless(part: Part, models: Mapping[str, Model]) -> str | None:
-    """Which model of the part has values alone where the part trains its tokens too, and what to change."""
-    name = next((one for one in part.speakers if one in models and models[one].output == "value"), None)
-    if name is None:
-        return None
-    return f"{type(part).__name__} trains tokens of the model '{name}', which has values alone. Give it output='both'."
+    """Which model of the part lacks a value head, or has values alone where the part trains its tokens too, and what to
+    change; None if all put out what the part needs.
+    """
+    for name, output in part.outputs.items():
+        if name not in models or not models[name].valued:
+            return (
+                f"{type(part).__name__} needs a model '{name}' with a value head, and the recipe has "
+                f"{'no such model' if name not in models else 'one without'}. Give the recipe a model of this name "
+                f"with output='{output}'; its models are {', '.join(models)}."
+            )
+        if output == "both" and models[name].output == "value":
+            return (
+                f"{type(part).__name__} trains tokens of the model '{name}', which has values alone. Give it "
+                "output='both'."
+            )
+    return None
 
 
 def check(recipe: Recipe) -> None:
@@ -409,13 +399,11 @@ def check(recipe: Recipe) -> None:
             "nothing to compare with. Set scale.group_size to 2 or more, or take `reinforce`, which needs no group."
         )
     for one in recipe.mechanisms:
-        filled = {stream for part in parts_of(one) for stream in part.fills}
+        written = {thing for part in parts_of(one) for thing in part.writes}
         for part in parts_of(one):
-            problem = part.refusal(scale=scale, mechanism=one) or _unfilled(part, filled)
-            if problem := problem or _headless(part, recipe.models) or _speechless(part, recipe.models):
+            problem = part.refusal(scale=scale, mechanism=one) or _unwritten(part, written)
+            if problem := problem or _headless(part, recipe.models):
                 raise ConfigError(f"{recipe.name}: {problem}")
-        if problem := _untargeted(one):
-            raise ConfigError(f"{recipe.name}: {problem}")
         for goal in (one.objective, *(rule.objective for rule in one.rules)):
             if problem := contradiction(goal):
                 raise ConfigError(f"{recipe.name}: {problem}")

@@ -46,6 +46,10 @@ class Scale:
         return step >= self.num_steps or 0 < self.num_tokens <= tokens
 
 
+Output = Literal["tokens", "value", "both"]
+"""What a model puts out: tokens, one number a token, as a critic does, or both."""
+
+
 @dataclass(frozen=True)
 class Model:
     """A model of a recipe: a named set of parameters, such as the policy, a reference policy or a critic.
@@ -57,7 +61,7 @@ class Model:
     start: Literal["base", "policy"] = "base"  # policy: copies the policy's weights when a stage begins
     trained: bool = True
     learns_first: bool = False  # takes its optimiser steps in `forwards` before its outputs are used, not after
-    output: Literal["tokens", "value", "both"] = "tokens"  # value: one number a token, as of a critic, and no text
+    output: Output = "tokens"  # value: one number a token, as of a critic, and no text
     follows: str | None = None  # the model whose weights `follow` of `remember` copies or averages into this one
 
     @property

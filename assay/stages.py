@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from assay.memory import Memory
 from assay.models import Models
-from assay.part import Condition, Count, Part, bind
+from assay.part import Condition, Count, Metric, Part, bind
 from assay.types import Stats
 
 if TYPE_CHECKING:
@@ -54,8 +54,8 @@ class Threshold(Condition):
     does = threshold
 
     @property
-    def watches(self) -> str:
-        return self.metric
+    def reads(self) -> tuple[Metric, ...]:
+        return (Metric(self.metric),)
 
 
 def plateau(seen: Seen, *, metric: str, gain: float, window: int) -> bool:
@@ -77,8 +77,8 @@ class Plateau(Condition):
     does = plateau
 
     @property
-    def watches(self) -> str:
-        return self.metric
+    def reads(self) -> tuple[Metric, ...]:
+        return (Metric(self.metric),)
 
 
 def ends(shares: Sequence[float], num_steps: int) -> list[int]:
@@ -113,7 +113,7 @@ def current(stages: Sequence[Phases], models: Models, memory: Memory) -> tuple[P
 
 def watched(conditions: Sequence[Condition]) -> tuple[str, ...]:
     """The names of the metrics that these conditions look at."""
-    return tuple(sorted({part.watches for part in conditions if part.watches is not None}))
+    return tuple(sorted({thing.name for part in conditions for thing in part.reads if isinstance(thing, Metric)}))
 
 
 def note(memory: Memory, stats: Stats, names: Sequence[str]) -> Memory:

@@ -29,6 +29,7 @@ from assay.memory import Memory
 from assay.objective.preference import Preference
 from assay.part import parts_of
 from assay.recipe import Recipe
+from assay.streams import Stream
 from assay.types import Batch, Episode, Origin, Row, Segment
 
 MAX_NEW = 8
@@ -104,7 +105,12 @@ def filled(name: str, index: int, row: Row) -> Row:
     count = len(row.episode)
     energy, entropy = np.random.default_rng(index).uniform(0.1, 2.0, (2, count))
     known = {"gamma": GAMMA, "log_z": 0.3, "mean_logp": np.full(count, -2.0), "energy": f32(energy)}
-    streams = [stream for part in parts_of(recipe(name).mechanism) for stream in part.fills if stream.name in known]
+    streams = [
+        stream
+        for part in parts_of(recipe(name).mechanism)
+        for stream in part.writes
+        if isinstance(stream, Stream) and stream.name in known
+    ]
     top_ids = np.array([np.random.default_rng(index).permutation(5)[:3] for _ in entropy], np.int32).reshape(-1, 3)
     row = row.mark(constants={stream: known[stream.name] for stream in streams}, top_ids=top_ids)
     return row.mark(episode=dataclasses.replace(row.episode, segments=split(row.episode, entropy=f32(entropy))))

@@ -138,8 +138,8 @@ def mechanism_of(*places: Place) -> Mechanism:
     if chosen["expand"]:  # whoever asks in rounds of its own goes before the refill
         chosen["expand"].sort(key=lambda part: isinstance(part, Refill))
     chosen["ask"].sort(key=lambda part: place_of(part) in LAST)
-    aside = [part for part in chosen["curate"] if part.sets_aside]
-    for part in [one for parts in chosen.values() for one in parts if one.reads]:
+    aside = [part for part in chosen["curate"] if "aside" in part.writes]
+    for part in [one for parts in chosen.values() for one in parts if stores(one)]:
         if not any(type(kept) in part.reads and kept.keeps_for(part) for kept in chosen["remember"]):
             chosen["remember"].append(_keeper(part, several=len(aside) > 1))
     return Mechanism(
@@ -155,8 +155,13 @@ def mechanism_of(*places: Place) -> Mechanism:
     )
 
 
+def stores(part: Part) -> list[type[Remembering]]:
+    """The classes of which one keeps the store that the part reads."""
+    return [thing for thing in part.reads if isinstance(thing, type)]
+
+
 def _keeper(reader: Part, *, several: bool) -> Remembering:
-    kind = reader.reads[0]
+    kind = stores(reader)[0]
     if kind is KeepLeftovers:
         return KeepLeftovers(max_age=2, of=reader.called if several else "")
     return part_of("remember", name_of(kind))
@@ -308,8 +313,8 @@ def groups_of(rows: Sequence[Row], *, batch: str | None = None) -> list[str]:
 
 def wanted_groups(*extra: Curator) -> Mechanism:
     """Groups that are mixed, drawn until there are enough, with these parts behind the choice of them."""
-    first: tuple[Curator, ...] = () if any(part.returns_first for part in extra) else (FirstGroups(),)
-    aside = [part for part in extra if part.sets_aside]
+    first: tuple[Curator, ...] = () if any("order" in part.writes for part in extra) else (FirstGroups(),)
+    aside = [part for part in extra if "aside" in part.writes]
     kept = tuple(_keeper(part, several=len(aside) > 1) for part in aside)
     return Mechanism(expand=(Refill(max_rounds=50),), curate=(MixedGroups(), *first, *extra), remember=kept)
 
@@ -323,11 +328,11 @@ def names() -> Iterator[tuple[Place, type[Part]]]:
 ACTIVE = [
     place
     for place, kind in names()
-    if place[0] in ("expand", "curate", "remember") or (kind.reads and not kind().heads)
+    if place[0] in ("expand", "curate", "remember") or (stores(kind()) and not kind().outputs)
 ]
 """What remembers, marks rows or draws further, without parameter sets of its own."""
 OTHERS = [
-    place for place, kind in names() if place not in ACTIVE and not kind().heads and ":".join(place) not in OWN_MODELS
+    place for place, kind in names() if place not in ACTIVE and not kind().outputs and ":".join(place) not in OWN_MODELS
 ]
 """All else, but what needs parameter sets of its own in the recipe."""
 

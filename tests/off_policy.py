@@ -21,9 +21,16 @@ from assay.engine.interface import Chunk, Outputs, Want
 from assay.known import PARTS
 from assay.objective import Objective
 from assay.scale import Scale
+from assay.streams import Stream
 from assay.types import Origin, Row
 
-DECLARED = {stream.name: stream for kind in PARTS.values() for part in kind.values() for stream in part.fills}
+DECLARED = {
+    stream.name: stream
+    for kind in PARTS.values()
+    for part in kind.values()
+    for stream in part.writes
+    if isinstance(stream, Stream)
+}
 """What parts find out for each other, by name: a method that is deleted takes its own along."""
 
 SCALE = Scale(num_prompts=2, group_size=3, max_new=8, learning_rate=0.5, num_steps=10)

@@ -21,6 +21,7 @@ from composed import (
     mechanism_of,
     place_of,
     recipe,
+    stores,
     train_for_real,
     train_with_dice,
     wanted_groups,
@@ -38,7 +39,7 @@ from assay.part import Curator, Part, Remembering, for_caller, name_of, parts_of
 from assay.recipe import Mechanism, Recipe, check
 from assay.types import Row
 
-ASIDE = tuple(f"curate:{name}" for name, kind in sorted(SLOTS["curate"].items()) if getattr(kind, "sets_aside", False))
+ASIDE = tuple(f"curate:{name}" for name, kind in sorted(SLOTS["curate"].items()) if "aside" in kind.writes)
 OWN = "curate:own-tokens"
 GOES_ON = said("GOES_ON")
 MANY = {"num_prompts": 6, "num_steps": 5, "group_size": 8, "oversample": 3}  # more mixed groups than are wanted
@@ -52,7 +53,7 @@ def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def undone(first: Curator, then: Curator) -> bool:
     """Whether the second one sets rows aside that come back without what the first one wrote on them."""
-    return first.writes and then.sets_aside
+    return "rows" in first.writes and "aside" in then.writes
 
 
 PAIRS_ASIDE = [
@@ -125,7 +126,7 @@ def drawn_pairs(count: int) -> list[tuple[Place, Place]]:
 @pytest.mark.parametrize("pair", drawn_pairs(200), ids=lambda pair: "+".join(name for _, name in pair))
 def test_two_hundred_other_pairs_compose_and_train(pair: tuple[Place, Place]) -> None:
     made, late = recipe(mechanism_of(*pair)), refused_late(pair)
-    if made.mechanism.credit.targets and any(part.ungroups for part in made.mechanism.curate):
+    if "group" in made.mechanism.credit.reads and any("group" in part.writes for part in made.mechanism.curate):
         with pytest.raises(ConfigError, match="count in none"):
             check(made)
         return
@@ -196,7 +197,7 @@ def test_six_wanted_groups_train_in_every_step(names: tuple[str, ...]) -> None:
     for rows in watch.rows:
         assert len(groups_of([row for row in rows if row.batch != "second"])) == 6
     waited = {row.waited for rows in watch.rows for row in rows if row.in_loss} - {""}
-    assert len(waited) == sum(type(part).sets_aside for part in extra)  # type: ignore[attr-defined]
+    assert len(waited) == sum("aside" in part.writes for part in extra)
 
 
 @pytest.mark.slow
@@ -223,7 +224,7 @@ class FirstTwo(Curator):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [place for place in ASIDE if make(place).returns_first])
+@pytest.mark.parametrize("name", [place for place in ASIDE if "order" in make(place).writes])
 def test_what_was_left_out_is_counted_in_the_step_in_which_its_group_trains(name: str) -> None:
     """Of each group two train, and all are in the denominator: a group that waited comes back with these marks."""
     mechanism = wanted_groups(make(name))
@@ -242,7 +243,7 @@ def test_what_was_left_out_is_counted_in_the_step_in_which_its_group_trains(name
 
 def _named(kind: type[Part]) -> bool:
     """Whether the part reads a store by the name of its keeper."""
-    return bool(kind.reads) and issubclass(kind, Named)
+    return bool(stores(kind())) and issubclass(kind, Named)
 
 
 def of(*parts: Remembering, stage: tuple[Remembering, ...] = ()) -> list[list[str]]:
@@ -296,7 +297,7 @@ def test_checkpoints_of_earlier_versions_find_their_stores() -> None:
 )
 def test_a_reader_means_one_part(place: str) -> None:
     reader = type(make(place))
-    keeper = reader.reads[0]
+    keeper = stores(reader)[0]
     (mine,) = keepers([(Stranger(name="x"), keeper(name="x"), keeper(), Stranger(name="y"))])  # type: ignore[call-arg]
     assert place_for(reader(name="x"), mine) == "x#2", "the first one of this name is of another kind"
     assert place_for(reader(), mine) == KEEPS[f"remember:{name_of(keeper)}"]
@@ -316,7 +317,7 @@ def refusal(**slots: Any) -> str:
     return str(caught.value)
 
 
-@pytest.mark.parametrize("place", [place for place in ACTIVE if SLOTS[place[0]][place[1]].reads], ids=":".join)
+@pytest.mark.parametrize("place", [place for place in ACTIVE if stores(make(":".join(place)))], ids=":".join)
 def test_a_reader_of_two_stores_is_refused_with_what_to_do(place: Place) -> None:
     alone = mechanism_of(place)
     keeper = next(part for part in alone.remember if type(part) in SLOTS[place[0]][place[1]].reads)
@@ -347,7 +348,7 @@ def test_what_would_be_lost_while_rows_wait_is_refused_with_what_to_do(name: str
 def extended(slot: str, name: str) -> Mechanism:
     """The choice of six mixed groups, with one part more behind it, and all that this part works on."""
     alone = mechanism_of((slot, name))
-    chooses = [part for part in alone.curate if part.returns_first and slot == "curate"]
+    chooses = [part for part in alone.curate if "order" in part.writes and slot == "curate"]
     chosen = wanted_groups(*chooses)
     kept = chosen.remember if chooses else alone.remember
     curate = chosen.curate + tuple(part for part in alone.curate if part not in chosen.curate)

@@ -16,9 +16,10 @@ import pytest
 from copies import contents, copy_of_the_repository, lint, touched
 from small_runs import ROOT
 
+from assay.known import PARTS
 from assay.lab.part_card import questions
 from assay.methods import METHODS
-from assay.part import KINDS, Part
+from assay.part import KINDS, PLACES, Part
 from assay.part_checks import GIVEN, OFFERED
 from examples import FILES, WORKED, group_of, listed, of, written
 
@@ -108,7 +109,17 @@ def asked() -> str:
     return table(["question", "of parts of", "what it asks"], rows)
 
 
-TABLES = {"cost": cost, "sizes": sizes, "seams": seams, "names": names, "questions": asked}
+def places() -> str:
+    """What parts read and write beside what their kinds say, and which parts do."""
+    rows = []
+    for place, means in PLACES.items():
+        parts = {f"{kind.slots[0]}:{name}": part() for kind in PARTS for name, part in PARTS[kind].items()}
+        doing = [[name for name, part in parts.items() if place in getattr(part, verb)] for verb in ("reads", "writes")]
+        rows.append([f"`{place}`", means, *(quoted(sorted(names)) or "-" for names in doing)])
+    return table(["place", "what it is", "read by", "written by"], rows)
+
+
+TABLES = {"places": places, "cost": cost, "sizes": sizes, "seams": seams, "names": names, "questions": asked}
 
 
 @pytest.mark.parametrize("name", TABLES)

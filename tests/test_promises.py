@@ -71,7 +71,7 @@ class TwoBatches(Curator):
     """Half of the answers of each group are a batch of their own."""
 
     does = two_batches
-    writes = True
+    writes = ("rows",)
 
 
 def rate_at(update: int, scale: Scale) -> float:

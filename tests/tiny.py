@@ -47,6 +47,7 @@ from assay.rng import Key
 from assay.scale import Model, Scale
 from assay.source import Pool, Share
 from assay.source.epochs import problem_set
+from assay.streams import Stream
 from assay.tasks.pose import Posing
 from assay.tasks.task import Solution, Task
 from assay.types import Batch, Episode, Origin, Problem, Request, Reward, Row, Segment, Stats, Verdict
@@ -303,7 +304,7 @@ def episode(
     return Episode(request, written, **{"finish": "stop", "verdict": verdict, "rewards": rewards, **changes})
 
 
-READ_BY_CREDIT = {stream for part in PARTS[Credit].values() for stream in part.needs}
+READ_BY_CREDIT = {stream for part in PARTS[Credit].values() for stream in part.reads if isinstance(stream, Stream)}
 """Constants of rows, all of them per token."""
 
 

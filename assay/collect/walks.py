@@ -14,6 +14,7 @@ from assay.collect.steps import by_group, next_steps
 from assay.models import Models
 from assay.part import Count, Expansion
 from assay.reward.learnt import read, scores_after
+from assay.scale import Output
 from assay.tasks import task
 from assay.types import Episode, Request
 
@@ -214,8 +215,8 @@ class StepSearch(Expansion):
     needs_verdict = True
 
     @property
-    def heads(self) -> tuple[str, ...]:
-        return (self.model,) if self.model else ()
+    def outputs(self) -> dict[str, Output]:
+        return {self.model: "value"} if self.model else {}
 
     def refusal(self, **_: Any) -> str | None:
         if self.judge == "model" and not self.model:

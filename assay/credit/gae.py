@@ -30,7 +30,7 @@ class GAE(Credit):
     gamma: Proportion = 1.0  # discount
     lam: Proportion = 0.95  # lambda: 1 takes whole returns, 0 only the next value
     does = gae
-    targets = True
+    reads = ("group",)
 
 
 def estimated(row: Row, gamma: float, lam: float) -> Row:

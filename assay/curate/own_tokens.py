@@ -28,5 +28,5 @@ class OwnTokens(Curator):
         --mechanism.curate own-tokens
     """
 
-    writes = True
+    writes = ("rows",)
     does = own_tokens

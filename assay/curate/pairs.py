@@ -41,8 +41,7 @@ class Pairs(Curator):
         --mechanism.curate pairs --mechanism.curate.0.most 2
     """
 
-    writes = True
-    fills = (SIDES,)
+    writes = ("rows", SIDES)
 
     most: Count = 1  # pairs of a group
     does = pairs
@@ -65,7 +64,7 @@ class TrainAt(Curator):
     --mechanism.curate train-at --mechanism.curate.0.temperature 1.0
     """
 
-    writes = True
+    writes = ("rows",)
 
     temperature: Positive = 1.0  # of the softmax whose log-probs are trained
     does = train_at

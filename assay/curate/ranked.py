@@ -58,8 +58,7 @@ class RankedPairs(Curator):
         --mechanism.curate ranked-pairs --mechanism.curate.0.tier 0.3
     """
 
-    writes = True
-    fills = (SIDES,)
+    writes = ("rows", SIDES)
 
     roles: tuple[str, ...] = ("policy",)  # the roles whose answers are paired
     tier: float = 0.0  # how near the best, and the worst, as a share of their distance

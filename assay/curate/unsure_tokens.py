@@ -30,7 +30,7 @@ class UnsureTokens(Curator):
         --mechanism.curate unsure-tokens --mechanism.curate.0.below 0.9
     """
 
-    writes = True
+    writes = ("rows",)
 
     below: PositiveProportion = 0.9  # 1: all tokens that the policy wrote, but those of which it was certain
     does = unsure_tokens

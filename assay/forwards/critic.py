@@ -19,6 +19,7 @@ from assay.models import Models
 from assay.objective.aggregate import SequenceMean
 from assay.objective.ratios import CLAMP
 from assay.part import Aggregate, Count, Forward, Part, Positive, Proportion, bind
+from assay.scale import Output
 from assay.types import Batch, Origin, Row, Stats
 
 if TYPE_CHECKING:
@@ -123,8 +124,8 @@ class Critic(Forward):
     does = critic
 
     @property
-    def heads(self) -> tuple[str, ...]:
-        return (self.model,)
+    def outputs(self) -> dict[str, Output]:
+        return {self.model: "value"}
 
 
 def values_of(engine: Engine, rows: Sequence[Row], *, tokens: int) -> list[Row]:

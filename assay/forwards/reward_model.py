@@ -22,6 +22,7 @@ from assay.reward import Outcome
 from assay.reward.composed import Child
 from assay.reward.learnt import Sees, blind, longer, readings, scores_after
 from assay.reward.within import steps_of
+from assay.scale import Output
 from assay.types import Batch, Reward, Row, Stats
 from assay.verifiers.answer_tokens import Decoding
 
@@ -246,12 +247,8 @@ class RewardModel(Forward):
     does = reward_model
 
     @property
-    def heads(self) -> tuple[str, ...]:
-        return (self.model,)
-
-    @property
-    def speakers(self) -> tuple[str, ...]:
-        return (self.model,) if self.critiques else ()
+    def outputs(self) -> dict[str, Output]:
+        return {self.model: "both" if self.critiques else "value"}
 
     def refusal(self, **_: Any) -> str | None:
         if problem := blind("reward-model", self.sees, self.critic):

@@ -67,10 +67,10 @@ def _evaluates(mechanisms: Sequence[Mechanism]) -> Iterator[str]:
     """Outcomes, or parts of answers; and the models with a value head that say what these are worth."""
     parts = [part for mechanism in mechanisms for part in parts_of(mechanism)]
     rewards = [part for part in parts if isinstance(part, Rewarding)]
-    if any(part.gives == "episode" and not part.deducts for part in rewards):
+    if any(part.gives == "episode" and "penalty" not in part.writes for part in rewards):
         yield "outcomes"
     yield from (f"{scope}s" for scope in ("turn", "span", "token") if any(part.gives == scope for part in rewards))
-    yield from (f"by {name}" for part in parts for name in part.heads)
+    yield from (f"by {name}" for part in parts for name in part.outputs)
 
 
 def _kind(recipe: Recipe, name: str) -> str:
@@ -86,7 +86,7 @@ def _phase(recipe: Recipe, mechanism: Mechanism) -> str:
     still = {part.role for part in mechanism.curate if isinstance(part, Untrained) and not part.but}
     if not mechanism.expand and any(isinstance(part, AsRole) for part in mechanism.ask):
         still.add("policy")  # every problem is asked of another role, and nothing is asked of the policy after it
-    learns = sorted({name for part in mechanism.forwards for name in part.heads})
+    learns = sorted({name for part in mechanism.forwards for name in part.outputs})
     if "policy" not in still and recipe.models[recipe.roles["policy"]].trained:
         imitates = any(part.imitates for part in mechanism.ask)
         own = "a loss of its own" if mechanism.objective.whole is not None else "policy gradient"

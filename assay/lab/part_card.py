@@ -20,11 +20,19 @@ from typing import Annotated, Any, ClassVar, get_args, get_origin, get_type_hint
 
 from assay.host.reach import mark_of
 from assay.known import METHOD_OF, RECIPES, SLOTS
-from assay.part import Part, kind_of, parts_of
+from assay.part import Part, Thing, kind_of, parts_of
 from assay.part_checks import GIVEN, OFFERED, bounds_of, choices_of
 from assay.run.configure import to_data
 
-STRUCTURE = ("does", "known_as", "slots", "given", "offers", "reads")  # attributes of a kind that answer no question
+STRUCTURE = (
+    "does",
+    "known_as",
+    "slots",
+    "given",
+    "offers",
+    "reads",
+    "writes",
+)  # attributes of a kind that answer no question
 EXAMPLE = re.compile(r"^ *--", re.MULTILINE)  # in a paragraph of a docstring: the line that the command line takes
 WIDTH = 116
 
@@ -50,7 +58,8 @@ def part_card(slot: str, name: str) -> dict[str, Any]:
         "may_ask_for": [{"name": item, "means": OFFERED[item], "asks": item in asked} for item in kind.offers],
         "fields": [_field(record, field) for field in dataclasses.fields(record)],
         "answers": [_answer(record, item) for item in questions(kind)],
-        "reads": sorted(keeper.__name__ for keeper in record.reads),
+        "reads": sorted(map(_called, record().reads)),
+        "writes": sorted(map(_called, record().writes)),
         "used_by": sorted(recipe.name for recipe in RECIPES.values() if _uses(recipe, record)),
         "method": _method(record),
     }
@@ -105,6 +114,11 @@ def _answer(record: type[Part], question: str) -> dict[str, Any]:
         value = getattr(record, question)
     value = sorted(value) if isinstance(value, frozenset) else to_data(value)
     return {"name": question, "answer": value, "means": questions(kind_of(record))[question], "own": own}
+
+
+def _called(thing: Thing) -> str:
+    """What a part says that it reads or writes, by its name."""
+    return thing if isinstance(thing, str) else thing.__name__ if isinstance(thing, type) else thing.name
 
 
 def _field(record: type[Part], field: dataclasses.Field[Any]) -> dict[str, Any]:

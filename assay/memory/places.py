@@ -79,15 +79,7 @@ def _means(reader: Part, keeper: Remembering) -> bool:
 
 def contradiction(curators: Sequence[Curator], remember: Sequence[Remembering]) -> str:
     """Why these parts of one mechanism cannot set rows aside together, and what to change; '' if they can."""
-    aside = [part for part in curators if part.sets_aside]
-    for place, part in enumerate(curators):
-        behind = [other for other in curators[place + 1 :] if other.sets_aside and part.writes]
-        if behind:
-            one, other = type(part).__name__, type(behind[0]).__name__
-            return (
-                f"{other} sets rows aside for a later step, and they come back without what {one} wrote on them. Put "
-                f"{one} behind {other} in `curate`, or leave one of them out."
-            )
+    aside = [part for part in curators if "aside" in part.writes]
     for keeper in remember:
         served = [part.called for part in aside if _means(part, keeper)]
         if len(served) > 1:

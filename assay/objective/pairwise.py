@@ -37,5 +37,5 @@ class DPO(Preference):
 
     beta: Positive = 0.1
     likelihood: float = 0.0
-    needs = (SIDES,)
+    reads = (SIDES,)
     does = dpo

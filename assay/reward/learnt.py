@@ -15,6 +15,7 @@ from assay.part import Rewarding
 from assay.reward.composed import whole
 from assay.reward.judgements import by_parent
 from assay.reward.within import steps_of
+from assay.scale import Output
 from assay.tasks.judging import JUDGE
 from assay.tasks.steps import behind_thought
 from assay.types import Episode, Reward, RewardScope
@@ -112,8 +113,8 @@ class LearntScore(Rewarding):
     does = learnt_score
 
     @property
-    def heads(self) -> tuple[str, ...]:
-        return (self.model,)
+    def outputs(self) -> dict[str, Output]:
+        return {self.model: "value"}
 
     def refusal(self, **_: Any) -> str | None:
         return blind("learnt-score", self.sees, self.critic)
@@ -156,8 +157,8 @@ class LearntSteps(Rewarding):
     does = learnt_steps
 
     @property
-    def heads(self) -> tuple[str, ...]:
-        return (self.model,)
+    def outputs(self) -> dict[str, Output]:
+        return {self.model: "value"}
 
     @property
     def gives(self) -> RewardScope:

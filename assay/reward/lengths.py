@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from assay.part import Count, Rewarding, scales_with
 from assay.types import Episode, Reward
@@ -24,7 +23,7 @@ class SoftOverlong(Rewarding):
     --mechanism.reward outcome,soft-overlong --mechanism.reward.1.buffer 512
     """
 
-    deducts: ClassVar[bool] = True
+    writes = ("penalty",)
     buffer: Count = scales_with("max_new", 4096, at=20480)  # in tokens
     factor: float = 1.0  # the penalty of an answer that has the length of the limit
     does = soft_overlong

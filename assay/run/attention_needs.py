@@ -15,7 +15,9 @@ def require_attention(experiment: Experiment) -> None:
     """Refuses several learners, and models of other families than our own, for a recipe that reads which tokens the
     policy attends to; before a model is loaded.
     """
-    parts: list[Expansion] = [part for one in experiment.recipe.mechanisms for part in one.expand if part.attends]
+    parts: list[Expansion] = [
+        part for one in experiment.recipe.mechanisms for part in one.expand if "attention" in part.reads
+    ]
     if not parts:
         return
     named = f"{experiment.recipe.name}: {name_of(parts[0])} reads which tokens the policy attends to"

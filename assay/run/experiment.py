@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from assay.errors import ConfigError
 from assay.host.reach import TRACKER, Cluster, Code, HubModel, Program, Servers
 from assay.host.space import cores, device_of
-from assay.part import Count, Positive
+from assay.part import Count, Positive, parts_of
 from assay.policy.conversation import Chat
 from assay.policy.lora import Lora
 from assay.policy.lora import check as check_lora
@@ -146,10 +146,10 @@ class Experiment:
 
 
 def check_replies(experiment: Experiment) -> None:
-    """Refuses parts that cannot work with an environment that replies, if a task of the pool has an environment."""
+    """Refuses parts that write a beginning of an answer, if a task of the pool has an environment that writes there."""
     talking = [share.task for share in experiment.pool.shares if task(share.task).environment is not None]
     for part in (part for mechanism in experiment.recipe.mechanisms for part in mechanism.ask):
-        if talking and not part.replies:
+        if talking and "beginning" in part.writes:
             raise ConfigError(
                 f"{experiment.recipe.name}: {type(part).__name__} continues given beginnings of an answer, and in "
                 f"'{talking[0]}' an environment writes parts of the answer. Take a task without an environment."
@@ -300,8 +300,8 @@ def check(experiment: Experiment) -> None:
     """Refuses settings that cannot work, before anything is loaded or written."""
     check_recipe(experiment.recipe)
     check_pool(experiment.pool)
-    for mechanism in experiment.recipe.mechanisms:
-        if problem := mechanism.source.unfit(experiment.pool):
+    for part in parts_of(experiment.recipe.mechanisms):
+        if problem := part.unfit(experiment.pool):
             raise ConfigError(problem)
     if experiment.evaluation.levels:
         check_pool(experiment.examined)

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from assay.collect import AtEnd, AtOnce, Verdicts
 from assay.errors import UsageError
-from assay.part import Rewarding, parts_of
+from assay.part import parts_of
 from assay.recipe import Recipe
 from assay.rng import Key
 from assay.run.experiment import Experiment
@@ -203,14 +203,13 @@ def check_functions(judge: Grader, pool: Pool) -> None:
 
 
 def require_services(recipe: Recipe) -> dict[str, str]:
-    """Refuses a run whose rewards need something outside of the program that is not there, for example a judge.
+    """Refuses a run whose parts need something outside of the program that is not there, for example a judge.
 
     Returns for each judge which model answered its self-test, and a digest of the prompts that it is given.
     """
     found: dict[str, str] = {}
     for part in parts_of((recipe.mechanisms, recipe.stages)):
-        if isinstance(part, Rewarding):
-            found |= part.prepare()
+        found |= part.prepare()
     return found
 
 

@@ -207,7 +207,7 @@ def punished(experiment: Experiment, facts: Facts) -> str | None:
     mechanism = recipe.stages[0].mechanism or recipe.mechanism
     judged = [e for e in facts.episodes if e.reward is not None]
     for part in mechanism.rule("policy").reward if judged else ():
-        if not part.deducts:
+        if "penalty" not in part.writes:
             continue
         rewards = bind(part, max_new=recipe.scale.max_new, codec=facts.codec)(judged)
         costs = [reward.value for reward in rewards if reward is not None and reward.value < 0]

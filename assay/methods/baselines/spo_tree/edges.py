@@ -112,7 +112,7 @@ class Edges(Curator):
         --mechanism.curate edges --mechanism.curate.0.most 32
     """
 
-    writes = True
+    writes = ("rows",)
 
     most: Count = 32  # edges of a group that train in a step
     does = train_edges

@@ -30,4 +30,4 @@ class LengthAdaptiveGAE(Credit):
     gamma: Proportion = 1.0  # discount of later rewards
     alpha: float = scales_with("max_new", 0.05, at=20480, inverse=True)
     does = length_adaptive_gae
-    targets = True
+    reads = ("group",)

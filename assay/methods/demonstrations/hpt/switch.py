@@ -39,7 +39,7 @@ class SwitchToExpert(Curator):
         --mechanism.curate switch-to-expert --mechanism.curate.0.most 0
     """
 
-    ungroups = True
+    writes = ("group",)
 
     most: int = 0
     does = switch_to_expert

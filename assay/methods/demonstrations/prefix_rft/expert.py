@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from assay.ask.expert import EXPERT, solution_ids
 from assay.ask.hints import written_by_others
@@ -56,7 +56,7 @@ class ExpertPrefix(Asking):
     """
 
     solutions = "all"
-    replies: ClassVar[bool] = False
+    writes = ("beginning",)
 
     first: float = 0.95
     last: float = 0.05

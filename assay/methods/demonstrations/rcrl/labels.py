@@ -47,7 +47,7 @@ class LabelSteps(Curator):
         --mechanism.curate label-steps --mechanism.curate.0.threshold 0.5
     """
 
-    writes = True
+    writes = ("rows",)
 
     threshold: float = 0.5
     does = label_steps

@@ -96,7 +96,7 @@ class ForkAttended(Expansion):
     """
 
     continues = True
-    attends = True
+    reads = ("attention",)
 
     places: int = 2  # forks of an answer, each with one branch
     gap: Count = 4  # the attention of a step counts from this many steps behind

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assay.part import Condition, Count
+from assay.part import Condition, Count, Metric
 from assay.stages import Seen
 
 
@@ -24,5 +24,5 @@ class LimitBinds(Condition):
     does = limit_binds
 
     @property
-    def watches(self) -> str:
-        return self.metric
+    def reads(self) -> tuple[Metric, ...]:
+        return (Metric(self.metric),)

@@ -41,7 +41,7 @@ class BackedUp(Curator):
         --mechanism.curate backed-up --mechanism.curate.0.temperature 1.0
     """
 
-    writes = True
+    writes = ("rows",)
 
     temperature: Positive = 1.0
     does = backed_up

@@ -27,5 +27,5 @@ class ShapedBy(Gate):
         --mechanism.objective.cases.0.gate shaped-by
     """
 
-    needs = (GAMMA,)
+    reads = (GAMMA,)
     does = shaped_by

@@ -51,5 +51,5 @@ class RatioQuantile(Forward):
     tag: str = "hint"
     quantile: Proportion = 0.9
     least: float = 1e-4
-    fills = (GAMMA,)
+    writes = (GAMMA,)
     does = ratio_quantile

@@ -36,8 +36,7 @@ class TakeTurns(Curator):
     """
 
     reads = (KeepLeftovers,)
-    sets_aside = True
-    returns_first = True
+    writes = ("aside", "order")
     does = take_turns
 
     @property

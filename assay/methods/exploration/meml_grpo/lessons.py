@@ -48,7 +48,6 @@ class Lessons(Curator):
     2508.09670).
     """
 
-    writes = True
-    ungroups = True
+    writes = ("rows", "group")
     does = lessons
     needs_verdict = True

@@ -28,7 +28,7 @@ class WithoutAdvantage(Curator):
         --mechanism.curate without-advantage --mechanism.curate.0.tag bare
     """
 
-    ungroups = True
+    writes = ("group",)
 
     formerly = ("unpaid",)
 
@@ -70,7 +70,7 @@ class Helpful(Curator):
         --stages.1.mechanism.curate helpful --stages.1.mechanism.curate.0.least 3
     """
 
-    writes = True
+    writes = ("rows",)
 
     role: str = "abstraction"  # the role that writes the abstractions
     margin: float = 0.0

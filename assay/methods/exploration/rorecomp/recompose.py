@@ -50,8 +50,7 @@ class Recompose(Curator):
     """
 
     reads = (KeepLeftovers,)
-    sets_aside = True
-    writes = True  # it writes on each row to which batch the row belongs
+    writes = ("rows", "aside")  # on each row, to which batch it belongs
 
     share: Proportion = 0.5  # the share of the right rows, and of the wrong rows, that trains first
     often: float = 1.0

@@ -42,7 +42,7 @@ class BestTrajectories(Curator):
         --mechanism.curate best-trajectories,no-training --mechanism.curate.0.most 2
     """
 
-    writes = True
+    writes = ("rows",)
 
     most: Count = 2  # of a tree
     does = best_trajectories

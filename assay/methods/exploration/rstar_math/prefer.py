@@ -16,6 +16,7 @@ from assay.methods.exploration.rstar_math.chosen import KeepPreferences
 from assay.models import Models
 from assay.part import Count, Forward, Positive
 from assay.reward.learnt import read
+from assay.scale import Output
 from assay.types import Batch, Episode, Row, Stats
 
 if TYPE_CHECKING:
@@ -118,5 +119,5 @@ class PreferSteps(Forward):
     does = prefer_steps
 
     @property
-    def heads(self) -> tuple[str, ...]:
-        return (self.model,)
+    def outputs(self) -> dict[str, Output]:
+        return {self.model: "value"}

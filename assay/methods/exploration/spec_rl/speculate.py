@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -86,7 +86,7 @@ class Speculate(Asking):
         --mechanism.ask speculate --mechanism.ask.0.lenience 1.5
     """
 
-    replies: ClassVar[bool] = False
+    writes = ("beginning",)
     reads = (Drafts,)
 
     lenience: Positive = 1.0  # at most 1 and with `residual`: exact; above 1: keeps more of the drafts and is biased

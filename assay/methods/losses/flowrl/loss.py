@@ -38,7 +38,7 @@ class FlowRL(WholeLoss):
     beta: Positive = 15.0
     low: float = 0.2
     high: float = 0.2
-    needs = (LOG_Z,)
+    reads = (LOG_Z,)
     does = flowrl
     known_as = "flowrl"
 

@@ -14,6 +14,7 @@ from assay.forwards.critic import fit, values_of
 from assay.memory import Memory
 from assay.models import Models
 from assay.part import Forward, Positive
+from assay.scale import Output
 from assay.streams import Stream
 from assay.types import Row, Stats
 
@@ -57,9 +58,9 @@ class Partition(Forward):
 
     model: str = "partition"  # the name of the parameter set in the recipe's models
     rate: Positive = 1.0  # its learning rate, as a multiple of the policy's
-    fills = (LOG_Z,)
+    writes = (LOG_Z,)
     does = partition
 
     @property
-    def heads(self) -> tuple[str, ...]:
-        return (self.model,)
+    def outputs(self) -> dict[str, Output]:
+        return {self.model: "value"}

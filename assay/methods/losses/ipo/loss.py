@@ -29,5 +29,5 @@ class IPO(Preference):
     """
 
     tau: Positive = 0.1
-    needs = (SIDES,)
+    reads = (SIDES,)
     does = ipo

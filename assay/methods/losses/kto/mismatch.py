@@ -35,6 +35,5 @@ class Mismatch(Curator):
         --mechanism.curate mismatch
     """
 
-    writes = True
-    ungroups = True
+    writes = ("rows", "group")
     does = mismatch

@@ -40,5 +40,5 @@ class MeanLogProb(Forward):
         --mechanism.forwards mean-log-prob
     """
 
-    fills = (MEAN_LOGP,)
+    writes = (MEAN_LOGP,)
     does = keep_mean_log_prob

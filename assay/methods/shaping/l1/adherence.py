@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from assay.methods.shaping.l1.budget import budget_of
 from assay.part import Count, Rewarding, scales_with
@@ -34,7 +33,7 @@ class Adherence(Rewarding):
         --mechanism.reward adherence --mechanism.reward.0.margin 0.5
     """
 
-    deducts: ClassVar[bool] = True
+    writes = ("penalty",)
     unit: Count = scales_with("max_new", 3333, at=4096)  # an answer that misses the budget by so many tokens loses 1
     margin: float = 0.5  # with "at most n": the reward that a right answer of n tokens keeps
     does = adherence

@@ -50,7 +50,7 @@ class TokenBaseline(Credit):
 
     tail: Tail = "own"  # baseline where only the longest answer has tokens: by the formula, 0, or the last shared one
     epsilon: float = 1e-8
-    needs = (ENERGY,)
+    reads = (ENERGY,)
     does = token_baseline
     compares = True
 

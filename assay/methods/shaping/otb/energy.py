@@ -44,5 +44,5 @@ class TokenEnergy(Forward):
     --mechanism.forwards token-energy
     """
 
-    fills = (ENERGY,)
+    writes = (ENERGY,)
     does = token_energy

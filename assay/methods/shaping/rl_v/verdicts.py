@@ -81,8 +81,7 @@ class OwnVerdicts(Curator):
     It stands before parts that leave groups out: answers of groups that are all right or all wrong are asked about too.
     """
 
-    writes = True
-    ungroups = True
+    writes = ("rows", "group")
 
     role: str = "policy"  # whose answers
     does = own_verdicts

@@ -77,8 +77,7 @@ class WeighEdits(Curator):
     --mechanism.curate weigh-edits --mechanism.curate.0.same 0.5
     """
 
-    writes = True
-    ungroups = True
+    writes = ("rows", "group")
 
     same: float = 0.5  # the weight of tokens that stand in the answer as it was
     does = weigh_edits

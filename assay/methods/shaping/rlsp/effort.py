@@ -25,4 +25,4 @@ class Effort(Rewarding):
     cost: Positive = scales_with("max_new", 1000.0, at=4096)  # C, in tokens
     least: float = -10.0  # the lowest reward
     does = effort
-    deducts = True
+    writes = ("penalty",)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from assay.ask import Codec
 from assay.part import Rewarding
@@ -31,7 +30,7 @@ class CloseLength(Rewarding):
         --mechanism.reward outcome,close-length --mechanism.reward.1.cost 0.05
     """
 
-    deducts: ClassVar[bool] = True
+    writes = ("penalty",)
     cost: float = 0.05
     most: int = 10  # tokens
     does = close_length

@@ -62,7 +62,7 @@ class ContinueText(Asking):
     """
 
     solutions = "some"
-    replies = False
+    writes = ("beginning",)
 
     share: PositiveProportion = 0.2  # of a solution's tokens, those of the highest entropy: a cut may stand before them
     length: Count = 8  # the most tokens of a prediction

@@ -20,7 +20,7 @@ from assay.types import Row
 def test_a_part_whose_constant_nobody_finds_out_is_refused_before_a_run() -> None:
     guide = recipe("guide")
     check(guide)
-    assert any(GAMMA in part.fills for part in guide.mechanism.forwards)
+    assert any(GAMMA in part.writes for part in guide.mechanism.forwards)
     without = dataclasses.replace(guide.mechanism, forwards=())
     with pytest.raises(ConfigError, match=r"guide: ShapedBy reads .* 'gamma' .* Add `ratio-quantile` of `forwards`"):
         check(dataclasses.replace(guide, mechanism=without))

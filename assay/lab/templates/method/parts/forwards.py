@@ -26,5 +26,5 @@ def surprise(rows: Sequence[Row]) -> tuple[list[Row], Stats]:
 class MyMethod(Forward):
     """Fill in: what the models say of the answers (and the arXiv id). Here how surprising each token was."""
 
-    fills = (SURPRISE,)
+    writes = (SURPRISE,)
     does = surprise

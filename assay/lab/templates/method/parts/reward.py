@@ -17,5 +17,5 @@ class MyMethod(Rewarding):
     """Fill in: what the reward pays (and the arXiv id). Here every token costs something."""
 
     weight: Positive = 0.1  # what an answer of the full length costs
-    deducts = True
+    writes = ("penalty",)
     does = brief

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assay.part import Condition, Proportion
+from assay.part import Condition, Metric, Proportion
 from assay.stages import Seen
 
 
@@ -20,5 +20,5 @@ class MyMethod(Condition):
     does = often_right
 
     @property
-    def watches(self) -> str:
-        return self.metric
+    def reads(self) -> tuple[Metric, ...]:
+        return (Metric(self.metric),)
