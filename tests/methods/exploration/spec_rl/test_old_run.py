@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import json
-import shutil
-import tarfile
 from pathlib import Path
 
 import pytest
+from old_runs import opened
 from small_runs import Shell, steps_of
-
-from assay.policy import fingerprint, load_policy
-from assay.record import manifest
 
 ARCHIVE = Path(__file__).parent / "old_run.tar.xz"
 """Four steps of spec-rl by the version whose parts lay in `augment`, `assess` and `verify`."""
@@ -19,23 +15,7 @@ ARCHIVE = Path(__file__).parent / "old_run.tar.xz"
 
 @pytest.fixture
 def old_run(tmp_path: Path) -> Path:
-    """The run. The model that it began with is not in the archive: weights of its first checkpoint stand for it."""
-    with tarfile.open(ARCHIVE) as archive:
-        archive.extractall(tmp_path, filter="data")
-    run, model = tmp_path / "assay-old" / "spec-rl", tmp_path / "assay-old" / "model"
-    shutil.copytree(run / "ckpt" / "step-00000002" / "policy", model)
-    identity = {"model": str(model), "weights": fingerprint(load_policy(model))}
-    document = json.loads((run / "run.json").read_text())
-    document["experiment"]["model"] = str(model)
-    document["identity"] |= identity
-    (run / "run.json").write_text(json.dumps(document))
-    for path in run.glob("ckpt/*/MANIFEST.json"):
-        written = json.loads(path.read_text())
-        del written["seal"]
-        written["identity_fields"] |= identity
-        written["identity"] = manifest.fingerprint(written["identity_fields"])
-        path.write_bytes(manifest.seal(written))
-    return run
+    return opened(ARCHIVE, tmp_path)
 
 
 @pytest.mark.slow
