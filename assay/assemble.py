@@ -30,7 +30,7 @@ from assay.record.measure import step_stats
 from assay.scale import Scale
 from assay.source import Pool
 from assay.source.rows import count_rows
-from assay.tasks.verdicts import verify
+from assay.tasks.verifying import verify
 from assay.types import Batch, Episode, Origin, Problem, Request, Row, Stats
 
 

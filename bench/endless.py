@@ -57,7 +57,7 @@ def of_task(name: str, text: Callable[[int], str], *, answers: int = ANSWERS, wo
 
 
 def mathematics(numbers: Sequence[int]) -> list[Verdict]:
-    from assay.verifiers.mathematics.verdicts import judge
+    from assay.verifiers.mathematics.against_gold import judge
 
     problem = Problem("endless", "?", {"gold": r"\int_0^1 x^2 dx"}, "endless")
     return judge([(problem, rf"\boxed{{\sum_{{k=1}}^{{10^9}} \frac{{{n + 2}}}{{k}}}}") for n in numbers])
@@ -72,7 +72,7 @@ def of_tests(numbers: Sequence[int]) -> list[Verdict]:
 
 
 def kinds() -> dict[str, Kind]:
-    from assay.verifiers.mathematics.verdicts import SECONDS
+    from assay.verifiers.mathematics.against_gold import SECONDS
     from assay.verifiers.programs.specs import BUDGET
 
     def boxed(text: str) -> Callable[[int], str]:

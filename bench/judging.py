@@ -23,10 +23,10 @@ from typing import Any
 
 from assay.errors import unknown
 from assay.rng import Key
-from assay.sandbox import Limits, Run, opened
+from assay.sandbox import Execution, Limits, opened
 from assay.tasks import task
 from assay.types import Problem
-from assay.verifiers.mathematics.verdicts import explain
+from assay.verifiers.mathematics.against_gold import explain
 from bench import kept
 from bench.machine import describe, load
 
@@ -85,9 +85,9 @@ def of_task(name: str, rounds: int, level: int) -> Timed:
 def of_program(rounds: int) -> Timed:
     """A program of one line in the sandbox, without tests: what the sandbox itself costs."""
     sandbox = opened()
-    runs = [Run(PROGRAM, f"{i} {i}".encode(), Limits(seconds=5.0)) for i in range(TOGETHER)]
+    runs = [Execution(PROGRAM, f"{i} {i}".encode(), Limits(seconds=5.0)) for i in range(TOGETHER)]
 
-    def ran(some: Sequence[Run]) -> None:
+    def ran(some: Sequence[Execution]) -> None:
         assert all(one.status == "exit" for one in sandbox.map(some))
 
     ran(runs)

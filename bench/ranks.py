@@ -29,7 +29,7 @@ import torch
 
 from assay.engine.interface import Want
 from assay.engine.sharded.engine import ShardedLearner
-from assay.engine.sharded.ranks import Group, Ranks
+from assay.engine.sharded.ranks import RankLayout, Ranks
 from assay.engine.torch.engine import TorchEngine
 from assay.policy.adapted import twin
 from assay.policy.transformer import Transformer
@@ -83,10 +83,10 @@ def measured(name: str, rounds: int, tokens: int, micro: int) -> dict[str, list[
     model = Transformer(config).initialise(torch.Generator().manual_seed(0))
     batch, half = batch_of(tokens, config.vocab), batch_of(tokens // 2, config.vocab)
     with (
-        Ranks(Group(1)) as one,
-        Ranks(Group(2)) as two,
-        Ranks(Group(1)) as left,
-        Ranks(Group(1)) as right,
+        Ranks(RankLayout(1)) as one,
+        Ranks(RankLayout(2)) as two,
+        Ranks(RankLayout(1)) as left,
+        Ranks(RankLayout(1)) as right,
         ThreadPoolExecutor(2) as threads,
     ):
         engine = TorchEngine(twin(model), end_ids=frozenset(), precision="fp32")

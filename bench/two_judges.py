@@ -30,7 +30,7 @@ from assay.scoring.intervals import LEVEL, over_problems
 from assay.source import Pool, Share
 from assay.tasks import task
 from assay.tasks.sentences import FUNCTION, is_plain, is_strict, others, repeats, said
-from assay.tasks.verdicts import verify_twice
+from assay.tasks.verifying import verify_twice
 from assay.tasks.versions import version_of
 from assay.types import Episode, Verdict
 from bench.kept import machine_key

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.errors import AssayError, DataError
-from assay.verifiers.mathematics.verdicts import explain
+from assay.verifiers.mathematics.against_gold import explain
 from bench import machine
 from bench.wrong_answers import pairs
 

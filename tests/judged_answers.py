@@ -26,7 +26,7 @@ from assay.rng import Key
 from assay.tasks import TASKS, task
 from assay.tasks.data.task import data
 from assay.tasks.task import Task
-from assay.tasks.verdicts import verify
+from assay.tasks.verifying import verify
 from assay.types import Problem, Verdict
 from assay.verifiers.answers import Wording
 

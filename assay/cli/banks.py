@@ -18,7 +18,7 @@ from assay.errors import UsageError
 from assay.host import terminal
 
 if TYPE_CHECKING:
-    from assay.lab.banks import Wish
+    from assay.lab.bank_sampling import Wish
     from assay.scoring.samples import SampleBank
     from assay.source import Pool
     from assay.tasks.task import Split
@@ -145,7 +145,7 @@ def run_bank(arguments: argparse.Namespace) -> Any:
 
 
 def _sample(arguments: argparse.Namespace) -> tuple[Any, str]:
-    from assay.lab.banks import sample_bank
+    from assay.lab.bank_sampling import sample_bank
 
     if not arguments.into:
         raise UsageError("assay bank sample writes a new file: name it with --into FILE.parquet.")
@@ -234,7 +234,7 @@ def _vote(arguments: argparse.Namespace) -> tuple[Any, str]:
 
 
 def _parity(arguments: argparse.Namespace) -> tuple[Any, str]:
-    from assay.lab.banks import asked_alike, sample_bank
+    from assay.lab.bank_sampling import asked_alike, sample_bank
     from assay.scoring.banks import parity
     from assay.view.banks import parity_table
 
@@ -271,7 +271,7 @@ def _pool_of(arguments: argparse.Namespace, model: str) -> Pool:
 
 def _wish(arguments: argparse.Namespace, **more: Any) -> Wish:
     """What is asked of a model, by the options that were given."""
-    from assay.lab.banks import Wish
+    from assay.lab.bank_sampling import Wish
 
     options = {"samples": "n", **{name: name for name in ("problems", "temperature", "top_p", "max_new", "seed")}}
     given = {name: value for name, option in options.items() if (value := getattr(arguments, option)) is not None}

@@ -9,8 +9,8 @@ from assay.cli.arguments import Argument, one_of
 from assay.errors import UsageError
 from assay.host import terminal
 from assay.run.grader import Grader, grader
+from assay.verifiers.explainers import VERIFIERS, verifier
 from assay.verifiers.functions.process import SECONDS, check_timeout
-from assay.verifiers.known import VERIFIERS, verifier
 
 REWARD_TIMEOUT: Argument = (
     ("--reward-timeout",),

@@ -17,8 +17,8 @@ from assay.collect.lagged import Frozen, Lagged
 from assay.collect.teachers import AskTeachers
 from assay.collect.trees import Fork
 from assay.collect.turns import generate, going_on, halted, in_turns, send, whole
-from assay.collect.verdicts import AtEnd, AtOnce, Verdicts, Verify
 from assay.collect.walks import StepSearch
+from assay.collect.when_verified import AtEnd, AtOnce, Verdicts, Verify
 from assay.errors import AssayError
 from assay.memory import Memory, Promised
 from assay.models import Models

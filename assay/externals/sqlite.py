@@ -33,7 +33,7 @@ ZONE = frozenset({"localtime", "utc"})  # what reads the machine's time zone
 RATHER = {"reversed": "pragma reverse_unordered_selects = on", "unindexed": "pragma automatic_index = off"}
 COST_OF_DATE = 100  # instructions for which a call of a function of dates counts
 
-Run = Callable[[Sequence[dict[str, Any]], str], dict[str, Any]]
+RunQuery = Callable[[Sequence[dict[str, Any]], str], dict[str, Any]]
 """Runs a query on one database and returns its status, with the rows if it is done."""
 
 
@@ -52,7 +52,7 @@ def answer(job: dict[str, Any], tell: Callable[[str], None]) -> dict[str, Any]:
     return on_each(job, tell, _run)
 
 
-def on_each(job: dict[str, Any], tell: Callable[[str], None], run: Run) -> dict[str, Any]:
+def on_each(job: dict[str, Any], tell: Callable[[str], None], run: RunQuery) -> dict[str, Any]:
     """The results of a job's query on each of its databases, up to the first that is not done."""
     results = []
     for number, tables in enumerate(job["databases"]):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from assay.ask.verdicts import chances_right
+from assay.ask.yes_or_no import chances_right
 from assay.errors import UsageError
 from assay.forwards.agreement import ranked
 from assay.rng import Key

@@ -21,7 +21,7 @@ from assay.tasks.data.task import data, tables
 from assay.types import Problem
 from assay.verifiers.judges.endpoint import Endpoint
 from assay.verifiers.judges.questions import Grade, Question
-from assay.verifiers.mathematics.verdicts import explain
+from assay.verifiers.mathematics.against_gold import explain
 from assay.verifiers.mathematics.writing import find
 
 Json = dict[str, Any]

@@ -47,7 +47,7 @@ def _delay(problems: Sequence[Problem]) -> Json | None:
 def seconds_of(problem: Problem) -> float:
     """The seconds that judging one answer to a row can take in all."""
     if not problem.spec.get("tests"):
-        from assay.verifiers.mathematics.verdicts import SECONDS
+        from assay.verifiers.mathematics.against_gold import SECONDS
 
         return SECONDS
     from assay.verifiers.programs import Streams, read_tests

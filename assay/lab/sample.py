@@ -21,7 +21,7 @@ from assay.run.data_needs import fit, measured
 from assay.run.open_exams import rewarding
 from assay.scoring import bank
 from assay.source import FEWEST, Pool
-from assay.tasks.verdicts import verify_twice
+from assay.tasks.verifying import verify_twice
 from assay.types import Problem, Request
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from assay.run.trust import Trust, require_trust
 from assay.scoring import bank
 from assay.scoring.intervals import interval
 from assay.source import Pool
-from assay.tasks.verdicts import verify_twice
+from assay.tasks.verifying import verify_twice
 from assay.types import Episode
 from assay.types import Origin as Writer
 from assay.verifiers.elections import majority

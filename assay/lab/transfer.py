@@ -16,7 +16,7 @@ from assay.rng import Key
 from assay.run.base_training import ready
 from assay.scoring import bank
 from assay.source import Pool
-from assay.tasks.verdicts import verify_twice
+from assay.tasks.verifying import verify_twice
 from assay.view.text import bounds, columns
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from assay.tasks.data.rows import MARK, SHOWN, SOLUTIONS, Table, count_of, liste
 from assay.tasks.data.task import Data, content, describe, digests, rows_of, tables, where
 from assay.tasks.task import Split
 from assay.types import Problem
-from assay.verifiers.mathematics import verdicts
+from assay.verifiers.mathematics import against_gold
 
 LEAST_ROOM = 4  # a prompt must leave room for 1/4 of `max_new`, or for 1/4 of the context if that is shorter
 
@@ -44,7 +44,7 @@ def require_answers(pool: Pool, recipe: Recipe | None = None) -> list[str]:
             if table.columns.tests:
                 require([SANDBOX.name], f"{short(name)}, whose rows have tests of programs,")
             elif not all(problem.open for problem in table.problems):
-                verdicts.require()
+                against_gold.require()
             if recipe is None:
                 require_gold(table)
     return [] if recipe is None else open_rows.require_judged(recipe, pool, scored=False)

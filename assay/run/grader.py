@@ -18,7 +18,7 @@ from assay.run.experiment import Experiment
 from assay.run.open_rows import reads_verdicts
 from assay.source import Pool
 from assay.tasks import task
-from assay.tasks.verdicts import verify, verify_twice
+from assay.tasks.verifying import verify, verify_twice
 from assay.types import Episode, Problem, Stats, Verdict
 from assay.verifiers.functions.loading import load
 from assay.verifiers.functions.naming import RewardName, named, names, parse

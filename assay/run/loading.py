@@ -94,10 +94,10 @@ def _engines(
     machine = experiment.machine
     if machine.learners == 1:
         return _here(experiment, policy)
-    from assay.engine.sharded.ranks import Group, Ranks
+    from assay.engine.sharded.ranks import RankLayout, Ranks
 
     threads = max(1, (machine.threads or cores()) // machine.learners)
-    group = Group(machine.learners, machine.replicate, device_of(machine.device), threads, machine.deadline)
+    group = RankLayout(machine.learners, machine.replicate, device_of(machine.device), threads, machine.deadline)
     say(f"{machine.learners} learners, {group.replicate} x {group.shards}, are started")
     return _over(stack.enter_context(Ranks(group, launcher)), experiment, policy)
 

@@ -14,7 +14,7 @@ from typing import Any
 from assay.errors import VerifierError
 from assay.rng import Key, uniforms
 from assay.tasks import task
-from assay.tasks.verdicts import second_verdicts
+from assay.tasks.verifying import second_verdicts
 from assay.types import Episode, Stats, Verdict
 from assay.verifiers.rates import certain_share
 

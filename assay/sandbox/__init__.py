@@ -4,8 +4,8 @@ What is expected of a program never goes in.
 """
 
 from assay.sandbox.levels import chosen, forget, opened, probed
-from assay.sandbox.limits import Chain, Limits, Ran, Run
+from assay.sandbox.limits import Chain, Execution, Limits, Ran
 from assay.sandbox.pool import Sandbox
 from assay.sandbox.probe import Probed, probe
 
-__all__ = ["Chain", "Limits", "Probed", "Ran", "Run", "Sandbox", "chosen", "forget", "opened", "probe", "probed"]
+__all__ = ["Chain", "Execution", "Limits", "Probed", "Ran", "Sandbox", "chosen", "forget", "opened", "probe", "probed"]

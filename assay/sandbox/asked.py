@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from assay.sandbox.levels import above, opened, probed
-from assay.sandbox.limits import Limits, Run
+from assay.sandbox.limits import Execution, Limits
 
 
 def answer(job: dict[str, Any], tell: Callable[[str], None]) -> dict[str, Any]:
@@ -16,7 +16,7 @@ def answer(job: dict[str, Any], tell: Callable[[str], None]) -> dict[str, Any]:
     """
     sandbox = opened()
     tell("probed")
-    (ran,) = sandbox.map([Run(job["program"], job["input"].encode(), Limits(seconds=5.0))])
+    (ran,) = sandbox.map([Execution(job["program"], job["input"].encode(), Limits(seconds=5.0))])
     found = probed(sandbox.level)
     right = ran.status == "exit" and ran.code == 0 and ran.output.decode().split() == job["output"].split()
     return {"right": right, "status": ran.status, "facts": dict(found.facts), "above": above(found)}

@@ -17,7 +17,7 @@ _PREFIX = "assay-sandbox-"
 _numbers = itertools.count()
 
 
-class Group:
+class ControlGroup:
     """A control group for one sandbox: `group = made(); group.take(pid); group.limit(memory_mb=512, processes=40)`."""
 
     def __init__(self, folders: dict[str, Path]) -> None:
@@ -48,7 +48,7 @@ class Group:
             _removed(folder, patience=2.0)
 
 
-def made(root: Path = ROOT) -> Group | None:
+def made(root: Path = ROOT) -> ControlGroup | None:
     """A new group below that of this process, or None if this machine allows none."""
     places = _places(root)
     name = f"{_PREFIX}{os.getpid()}-{next(_numbers)}"
@@ -58,7 +58,7 @@ def made(root: Path = ROOT) -> Group | None:
             for folder in dict.fromkeys(folders.values()):
                 _forget_dead(folder.parent)
                 folder.mkdir()
-            group = Group(folders)
+            group = ControlGroup(folders)
             group.limit(memory_mb=1024, processes=1024)
             group.killed()
         except OSError:

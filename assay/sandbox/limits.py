@@ -50,8 +50,8 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Run:
-    """A Python program with the bytes of its standard input: `Run("print(int(input()) + 1)", b"41")`."""
+class Execution:
+    """A Python program with the bytes of its standard input: `Execution("print(int(input()) + 1)", b"41")`."""
 
     program: str | bytes
     input: bytes = b""
@@ -66,13 +66,13 @@ class Run:
 
 @dataclass(frozen=True)
 class Chain:
-    """Runs that follow each other: `Chain((Run(program, b"1"), Run(program, b"2")), seconds=8.0)`.
+    """Runs that follow each other: `Chain((Execution(program, b"1"), Execution(program, b"2")), seconds=8.0)`.
 
     All of them together have `seconds`, beside the limits of each. After each run but the last `goes_on` says, by its
     number and by what came of it, whether the next one is wanted.
     """
 
-    runs: tuple[Run, ...]
+    runs: tuple[Execution, ...]
     seconds: float = math.inf
     goes_on: Callable[[int, Ran], bool] = lambda number, ran: True
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Self
 
 from assay.errors import ConfigError
-from assay.sandbox.limits import LONGEST_INPUT, LONGEST_PROGRAM, Chain, Level, Limits, Ran, Run
+from assay.sandbox.limits import LONGEST_INPUT, LONGEST_PROGRAM, Chain, Execution, Level, Limits, Ran
 from assay.sandbox.slot import Slot, SlotLost
 
 LIFE = 5_000  # runs after which a slot is replaced
@@ -25,7 +25,7 @@ class Sandbox:
     """Runs untrusted Python programs. Nothing that such a program could read tells it what is expected of it.
 
     with Sandbox("L2") as sandbox:
-        (ran,) = sandbox.map([Run("print(int(input()) + 1)", b"41")])  # Ran("exit", 0, output=b"42\\n")
+        (ran,) = sandbox.map([Execution("print(int(input()) + 1)", b"41")])  # Ran("exit", 0, output=b"42\\n")
 
     `assay.sandbox.opened()` finds the level that this machine holds; a level is only to be used after its probe.
     """
@@ -43,7 +43,7 @@ class Sandbox:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def map(self, runs: Sequence[Run]) -> list[Ran]:
+    def map(self, runs: Sequence[Execution]) -> list[Ran]:
         """What came of each run, in the order of the runs. Time in which a run waits for a slot is not its own."""
         return [ran for (ran,) in self.follow([Chain((run,)) for run in runs])]
 
@@ -93,7 +93,7 @@ class Sandbox:
                     more = link.take(ran)
                 waiting += [link] if more else []
 
-    def _begin(self, run: Run) -> Slot:
+    def _begin(self, run: Execution) -> Slot:
         """A slot in which the run has begun: one that waits, or a new one."""
         free = None
         if run.limits.narrow:
@@ -124,7 +124,7 @@ class Sandbox:
             self._slots.pop(slot, None)
 
 
-def _too_long(run: Run) -> str | None:
+def _too_long(run: Execution) -> str | None:
     for what, size, most in (("program", len(run.source), LONGEST_PROGRAM), ("input", len(run.input), LONGEST_INPUT)):
         if size > most:
             return f"the {what} has {size} bytes, and at most {most} are run"
@@ -140,7 +140,7 @@ class _Link:
     found: list[Ran] = field(default_factory=list)
     tries: int = 0  # of the run that is next
 
-    def next(self) -> Run:
+    def next(self) -> Execution:
         """The run that is next, with no more seconds than are left."""
         run = self.chain.runs[len(self.found)]
         self.tries += 1

@@ -26,7 +26,7 @@ from assay.errors import ConfigError
 from assay.sandbox import assaults
 from assay.sandbox.inside import calls, confine
 from assay.sandbox.interpreter import VERSION
-from assay.sandbox.limits import Level, Limits, Ran, Run, Status
+from assay.sandbox.limits import Execution, Level, Limits, Ran, Status
 from assay.sandbox.pool import listen
 from assay.sandbox.slot import Slot, SlotLost
 
@@ -162,7 +162,7 @@ def _run(slot: Slot, case: Case, words: dict[str, str]) -> Ran | SlotLost | None
     """What came of an attack; None if the sandbox does not end it."""
     program = string.Template(case.program).substitute(words)
     try:
-        slot.begin(Run(program, limits=case.limits), without=case.without, threads=int(words["threads"]) - 1)
+        slot.begin(Execution(program, limits=case.limits), without=case.without, threads=int(words["threads"]) - 1)
     except SlotLost as error:
         return error
     while slot.worked() < case.limits.seconds + OVERSHOOT:

@@ -25,7 +25,7 @@ from typing import Any
 from assay.sandbox import cgroup, surroundings
 from assay.sandbox.inside import confine, zygote
 from assay.sandbox.interpreter import interpreter
-from assay.sandbox.limits import Level, Limits, Ran, Run, Status
+from assay.sandbox.limits import Execution, Level, Limits, Ran, Status
 
 SPARE_MB = 96  # of a group of processes, beside what the program may use: the forking process, pipes
 START_SECONDS = 60.0
@@ -43,7 +43,7 @@ class SlotLost(Exception):
 class _Running:
     """A run, from the fork that is asked for to its end. The program begins with `began`, and nothing of it before."""
 
-    run: Run
+    run: Execution
     read: dict[int, int]  # descriptor -> which stream it is
     mark: socket.socket  # over which its process says that all layers are on, and hears that it may begin
     until: float
@@ -64,7 +64,7 @@ class _Running:
 class Slot:
     """A sandbox of a level, for narrow runs or for one wide run.
 
-    slot = Slot("L2", number=0); slot.begin(Run("print(1)")); then `serve` until it returns what came of it
+    slot = Slot("L2", number=0); slot.begin(Execution("print(1)")); then `serve` until it returns what came of it
 
     `without` names layers that this slot pretends to have. Only the tests of the probe use it.
     """
@@ -142,7 +142,7 @@ class Slot:
 
     # --- a run ----------------------------------------------------------------------------------------------
 
-    def begin(self, run: Run, *, without: Sequence[str] = (), threads: int = 0) -> None:
+    def begin(self, run: Execution, *, without: Sequence[str] = (), threads: int = 0) -> None:
         """Starts a run. `without`: layers that are left off, by which the probe tests each of the others alone;
         `threads`: how many the user of the run may have, where that was settled before.
         """

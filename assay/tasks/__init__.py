@@ -10,16 +10,16 @@ from assay.host.offers import Offer
 from assay.tasks.data import is_data
 from assay.tasks.harder import HARDER, harder
 from assay.tasks.judging import COMPARE, JUDGE, judging
+from assay.tasks.lazy_tasks import LazyTasks
 from assay.tasks.pose import PREFIX, pose
 from assay.tasks.steps import Chain
-from assay.tasks.table import Table
 from assay.tasks.task import Task
 from assay.types import Problem
 
 ALPHABET = "".join(map(chr, range(ord(" "), ord("~") + 1)))
 """Every character that compact wordings and their solutions may use."""
 
-TASKS = Table(
+TASKS = LazyTasks(
     {
         "mod-chain": "modchain:MOD_CHAIN",
         "mod-chain-7": "modchain:MOD_CHAIN_7",

@@ -17,7 +17,7 @@ from assay.externals.highs import HIGHS
 from assay.tasks.task import Solution, Spec, Task
 from assay.types import Problem, Verdict
 from assay.verifiers.answers import find_answer
-from assay.verifiers.optimisation import verdicts
+from assay.verifiers.optimisation import equal_programs
 
 if TYPE_CHECKING:
     from assay.verifiers.optimisation.program import Program
@@ -99,7 +99,7 @@ def _solve(spec: Spec) -> Solution:
 
 
 def _check(spec: Spec, text: str) -> Verdict:
-    return verdicts.explain([(spec["program"], text)])[0].verdict
+    return equal_programs.explain([(spec["program"], text)])[0].verdict
 
 
 def _stated(spec: Spec) -> Program:
@@ -153,7 +153,7 @@ LINEAR_PROGRAM = Task(
     natural=_natural,
     solve=_solve,
     check=_check,
-    judge=verdicts.judge,
+    judge=equal_programs.judge,
     second=_judge_by_corners,
     seconds=2 * HIGHS.deadline,
     externals=("highs",),

@@ -15,7 +15,7 @@ import numpy as np
 from assay.externals.z3 import Z3
 from assay.tasks.task import Solution, Spec, Task
 from assay.types import Verdict
-from assay.verifiers.smt import verdicts
+from assay.verifiers.smt import terms_and_values
 from assay.verifiers.smt.golds import gold_of, gold_text
 from assay.verifiers.smt.terms import Sort, Term, Variables, number, read, substituted, write
 
@@ -79,7 +79,7 @@ def _values_of_bits(draw: _Draws) -> Spec:
     """
     hidden = {"x": draw.to(0, 15), "y": draw.to(0, 15)}
     sides = [_two_bits(draw, "x", "y") for _ in range(3)]
-    wanted = [int(verdicts.value(read(side, NIBBLES, 4), hidden)) for side in sides]
+    wanted = [int(terms_and_values.value(read(side, NIBBLES, 4), hidden)) for side in sides]
     witness = f"x={hidden['x']} y={hidden['y']}"
     if draw.to(0, 31) == 0:
         wanted[2] = (wanted[2] + draw.to(1, 15)) % 16
@@ -195,7 +195,9 @@ def _instance(generator: np.random.Generator, level: int) -> Spec:
         spec = _KINDS[level](_Draws(generator))
         if level == 2 and not spec["witness"]:
             gold = gold_of(gold_text(spec))
-            if any(verdicts.value(gold.terms["all"], one) for one in verdicts.everywhere(gold.variables, 8)):
+            if any(
+                terms_and_values.value(gold.terms["all"], one) for one in terms_and_values.everywhere(gold.variables, 8)
+            ):
                 continue
         if spec["ask"] == "equal" and _constant(spec):
             continue
@@ -205,8 +207,8 @@ def _instance(generator: np.random.Generator, level: int) -> Spec:
 def _constant(spec: Spec) -> bool:
     """Whether the asked term has one value around 0: such a problem is drawn again."""
     gold = gold_of(gold_text(spec))
-    places = verdicts.everywhere(gold.variables, 12)
-    return len({verdicts.value(gold.terms["term"], one) for one in places}) == 1
+    places = terms_and_values.everywhere(gold.variables, 12)
+    return len({terms_and_values.value(gold.terms["term"], one) for one in places}) == 1
 
 
 # --- wordings -----------------------------------------------------------------------------------------------
@@ -269,7 +271,7 @@ def _asked(spec: Spec, bits: bool) -> str:
         example = "x=3 y=12" if bits else "a=3 b=-2"
         return (
             f"Find values for which all of this holds:\n{listed}\n\nGive them in \\boxed{{...}}, for example "
-            f"\\boxed{{{example}}}. If no values fulfil all of it, answer \\boxed{{{verdicts.NONE}}}."
+            f"\\boxed{{{example}}}. If no values fulfil all of it, answer \\boxed{{{terms_and_values.NONE}}}."
         )
     example = (
         "(bvadd x (bvnot (_ bv3 4)))" if spec.get("sort") else "(and (bvult x y) (= x (_ bv3 4)))" if bits else None
@@ -295,12 +297,12 @@ def _asked(spec: Spec, bits: bool) -> str:
 
 def _solve(spec: Spec) -> Solution:
     if spec["ask"] == "values":
-        return Solution(spec["witness"] or verdicts.NONE)
+        return Solution(spec["witness"] or terms_and_values.NONE)
     return Solution(spec["witness"] if spec["ask"] == "invariant" else spec["term"])
 
 
 def _check(spec: Spec, text: str) -> Verdict:
-    return verdicts.explain([(gold_text(spec), text)])[0].verdict
+    return terms_and_values.explain([(gold_text(spec), text)])[0].verdict
 
 
 SMT = Task(
@@ -317,8 +319,8 @@ SMT = Task(
     natural=_natural,
     solve=_solve,
     check=_check,
-    judge=verdicts.judge,
-    second=verdicts.judge_by_values,
+    judge=terms_and_values.judge,
+    second=terms_and_values.judge_by_values,
     seconds=Z3.deadline,
     externals=("z3",),
 )

@@ -14,7 +14,7 @@ import numpy as np
 from assay.externals.sqlite import SQLITE
 from assay.tasks.task import Solution, Spec, Task
 from assay.types import Verdict
-from assay.verifiers.sql import verdicts
+from assay.verifiers.sql import by_execution
 
 WORDS = ("x", "y", "z")
 TABLES: list[dict[str, Any]] = [
@@ -122,7 +122,7 @@ def _solve(spec: Spec) -> Solution:
 
 
 def _check(spec: Spec, text: str) -> Verdict:
-    return verdicts.explain([(verdicts.gold_text(spec), text)])[0].verdict
+    return by_execution.explain([(by_execution.gold_text(spec), text)])[0].verdict
 
 
 SQL = Task(
@@ -140,8 +140,8 @@ SQL = Task(
     natural=_natural,
     solve=_solve,
     check=_check,
-    judge=verdicts.judge,
-    second=verdicts.judge_afresh,
+    judge=by_execution.judge,
+    second=by_execution.judge_afresh,
     seconds=SQLITE.deadline,
     externals=("sqlite",),
 )

@@ -18,9 +18,9 @@ from assay.tasks import clocked
 from assay.tasks.task import Solution, Spec, Task
 from assay.types import Problem, Verdict
 from assay.verifiers.answers import find_answer
+from assay.verifiers.circuits.equal_circuits import has_outputs, judge, printed
 from assay.verifiers.circuits.testbench import Port
 from assay.verifiers.circuits.text import fenced
-from assay.verifiers.circuits.verdicts import has_outputs, judge, printed
 
 _BITS = "abcd"
 _OUTPUTS = "yz"

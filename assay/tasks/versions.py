@@ -27,7 +27,8 @@ JUDGING = ("instance", "check", "judge", "second", "steps", "rules", "environmen
 """Fields of a task whose code says which answers are right: they are compared with what an instance holds."""
 PACKAGE = Path(__file__).parents[1]
 ROOMS = ("tasks", "verifiers", "externals", "sandbox")
-LISTS = (("tasks",), ("externals", "known"), ("verifiers", "known"))  # modules that name all others, and judge nothing
+LISTS = (("tasks",), ("externals", "by_name"), ("verifiers", "explainers"))
+"""Modules that name all others, and verify nothing."""
 MOST = 4 << 20  # bytes of a source file
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from assay.errors import DataError
 from assay.types import Verdict
-from assay.verifiers.known import verifier
+from assay.verifiers.explainers import verifier
 from assay.verifiers.rates import SURE, bound_of_none, wilson
 
 EXPECTED = (

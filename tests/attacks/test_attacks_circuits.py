@@ -10,7 +10,7 @@ import pytest
 
 from assay.externals import workers_of
 from assay.externals.process import FOLDERS
-from assay.verifiers.circuits.verdicts import judge
+from assay.verifiers.circuits.equal_circuits import judge
 
 GOLD = "module top(input [3:0] a, input [3:0] b, output [4:0] y); assign y = a + b; endmodule"
 HEAD = "module top(input [3:0] a, input [3:0] b, output [4:0] y);"

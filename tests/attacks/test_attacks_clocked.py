@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import pytest
 
-from assay.verifiers.circuits.verdicts import judge
+from assay.verifiers.circuits.equal_circuits import judge
 
 HEAD = "module top(input clk, input rst, input e, output [7:0] y);"
 EDGE = "always @(posedge clk)"

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 from canaries import Canaries
 
-from assay.sandbox import Limits, Run, Sandbox
+from assay.sandbox import Execution, Limits, Sandbox
 from assay.verifiers.programs import Call, Calls, Streams, judge
 
 pytestmark = [pytest.mark.external("sandbox"), pytest.mark.slow]
@@ -56,7 +56,7 @@ print('END')
 
 def test_p16_archives_unpack_nowhere_but_within_the_limits(sandbox: Sandbox, canaries: Canaries) -> None:
     program = canaries.program(ARCHIVES)
-    (ran,) = sandbox.map([Run(program, limits=dataclasses.replace(limits_of(sandbox), seconds=20.0))])
+    (ran,) = sandbox.map([Execution(program, limits=dataclasses.replace(limits_of(sandbox), seconds=20.0))])
     said = dict(line.split()[:2] for line in ran.output.decode().splitlines()[:-1])
     assert list(said) == ["absolute", "above", "link", "bomb"] and said["bomb"] == "refused", ran
     assert canaries.harmed() == []  # a program with a /tmp of its own may unpack there, under the canaries' names too
@@ -103,7 +103,7 @@ print(seen, random.random(), hash('a'), os.getcwd())
 def test_p26_no_run_knows_whether_it_is_the_first(sandbox: Sandbox, canaries: Canaries) -> None:
     """Every run finds the same: no mark of another one, the same draw, the same order of a set."""
     for limits in (Limits(), limits_of(sandbox)):
-        found = sandbox.map([Run(canaries.program(MARKS), limits=limits)] * 6)
+        found = sandbox.map([Execution(canaries.program(MARKS), limits=limits)] * 6)
         assert {ran.status for ran in found} == {"exit"} and len({ran.output for ran in found}) == 1, found
         own = "mark" if limits.files_mb else ""  # beside the folder of its own, twice: /tmp is where it works
         assert found[0].output.count(b"True") == bool(own) and canaries.harmed() == []
@@ -135,7 +135,7 @@ time.sleep(99)
 
 def test_p33_sixty_four_threads_have_the_time_of_one(sandbox: Sandbox) -> None:
     limits = Limits(seconds=1.0, memory_mb=256)
-    (ran,) = sandbox.map([Run(THREADS, limits=limits)])
+    (ran,) = sandbox.map([Execution(THREADS, limits=limits)])
     lines = ran.output.decode().splitlines()
     assert lines[0] == "['1', '1', '1']" and ran.status == "time", ran
     assert ran.processor < 2 * limits.seconds + 0.5, "a machine of two processors gives it at most both for its time"
@@ -196,7 +196,7 @@ def test_p37_two_programs_beside_each_other_hear_nothing(sandbox: Sandbox, canar
     quiet = TALK.replace("'ping' in text or 'pong' in text", "'ping' in text")
     program = canaries.program(quiet)
     for limits in (Limits(seconds=3.0), limits_of(sandbox)):
-        found = sandbox.map([Run(program, word, limits) for word in (b"ping", b"pong")])
+        found = sandbox.map([Execution(program, word, limits) for word in (b"ping", b"pong")])
         assert [(ran.status, ran.output) for ran in found] == [("exit", b"heard []\n")] * 2, found
     assert canaries.harmed() == []
 
@@ -233,7 +233,7 @@ def test_p38_no_solution_lies_where_a_program_can_look(sandbox: Sandbox, canarie
     """Neither a repository nor installed packages nor the expected output, which also stands in a canary's file."""
     answer = canaries.secret
     program = canaries.program(LOOKS.replace("$first", answer[:9]).replace("$last", answer[9:]))
-    (ran,) = sandbox.map([Run(program, limits=Limits(seconds=20.0, memory_mb=256))])
+    (ran,) = sandbox.map([Execution(program, limits=Limits(seconds=20.0, memory_mb=256))])
     assert (ran.status, ran.output) == ("exit", b"[]\n"), ran
     (verdict,) = judge([(program, Streams((("", answer),)))], sandbox)
     assert verdict.kind == "wrong"

@@ -10,7 +10,7 @@ import pytest
 from canaries import Left
 
 from assay.errors import ConfigError
-from assay.sandbox import Probed, Run, Sandbox, levels, probe, probed
+from assay.sandbox import Execution, Probed, Sandbox, levels, probe, probed
 from assay.sandbox.inside import calls, confine
 from assay.sandbox.levels import LEVELS
 
@@ -51,7 +51,7 @@ def test_root_programs_run_under_a_user_of_their_own() -> None:
     found = probe("L1", without=("user",))
     assert any("user" in problem for problem in found.problems)
     with Sandbox("L1", count=1) as sandbox:
-        (ran,) = sandbox.map([Run("import os\nprint(os.getuid(), os.getgid(), os.getgroups())")])
+        (ran,) = sandbox.map([Execution("import os\nprint(os.getuid(), os.getgid(), os.getgroups())")])
     user, group, groups = ran.output.decode().split(maxsplit=2)
     assert user == group and int(user) > 1000 and groups == "[]\n"
 

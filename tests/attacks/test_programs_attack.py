@@ -13,14 +13,14 @@ from canaries import Canaries, Left
 from hostile import EVERYTHING, Hostile
 from users import Elsewhere, beside
 
-from assay.sandbox import Limits, Ran, Run, Sandbox
+from assay.sandbox import Execution, Limits, Ran, Sandbox
 
 pytestmark = [pytest.mark.external("sandbox"), pytest.mark.slow]
 LATE = 2.0  # seconds after a limit: half a one on an idle machine
 
 
-def run_of(hostile: Hostile, canaries: Canaries) -> Run:
-    return Run(canaries.program(hostile.program), hostile.input, hostile.limits)
+def run_of(hostile: Hostile, canaries: Canaries) -> Execution:
+    return Execution(canaries.program(hostile.program), hostile.input, hostile.limits)
 
 
 @pytest.mark.parametrize("hostile", EVERYTHING, ids=lambda one: f"{one.row} {one.name}")
@@ -50,7 +50,7 @@ def test_a_daemon_is_gone_before_its_outcome_is_told(sandbox: Sandbox, canaries:
 
 @pytest.mark.parametrize("row", ["P03", "P04", "P07"])
 def test_no_run_lasts_much_longer_than_its_limit(row: str, sandbox: Sandbox, canaries: Canaries) -> None:
-    sandbox.map([Run("pass")])
+    sandbox.map([Execution("pass")])
     crowd = max(1.0, os.getloadavg()[0] / len(os.sched_getaffinity(0)))  # who waits for a processor has not used it
     for hostile in EVERYTHING:
         if hostile.row == row and hostile.wanted == ("time",):
@@ -62,35 +62,39 @@ def test_no_run_lasts_much_longer_than_its_limit(row: str, sandbox: Sandbox, can
 
 
 def test_large_output_of_a_program_that_ends_is_whole(sandbox: Sandbox) -> None:
-    (ran,) = sandbox.map([Run("import sys\nsys.stdout.write('0123456789' * 92_160)")])  # 900 KiB
+    (ran,) = sandbox.map([Execution("import sys\nsys.stdout.write('0123456789' * 92_160)")])  # 900 KiB
     assert (ran.status, ran.code) == ("exit", 0)
     assert ran.output == b"0123456789" * 92_160
 
 
 def test_output_is_cut_at_its_limit(sandbox: Sandbox) -> None:
     limits = Limits(output_kb=8)
-    exactly, more = sandbox.map([Run(f"import os\nos.write(1, bytes({size}))", limits=limits) for size in (8192, 8193)])
+    exactly, more = sandbox.map(
+        [Execution(f"import os\nos.write(1, bytes({size}))", limits=limits) for size in (8192, 8193)]
+    )
     assert (exactly.status, len(exactly.output)) == ("exit", 8192)
     assert (more.status, len(more.output)) == ("output", 8192)
 
 
 def test_the_whole_standard_library_can_be_imported(sandbox: Sandbox) -> None:
     late = "glob, sqlite3, hashlib, asyncio, xml.etree.ElementTree, zoneinfo, unittest, concurrent.futures, csv, ctypes"
-    (ran,) = sandbox.map([Run(f"import {late}\nprint(zoneinfo.ZoneInfo('UTC'), hashlib.sha256(b'').hexdigest()[:8])")])
+    (ran,) = sandbox.map(
+        [Execution(f"import {late}\nprint(zoneinfo.ZoneInfo('UTC'), hashlib.sha256(b'').hexdigest()[:8])")]
+    )
     assert ran.output == b"UTC e3b0c442\n", ran
 
 
 def test_bytes_of_any_kind_come_back_as_they_are(sandbox: Sandbox) -> None:
     every = bytes(range(256))
-    (ran,) = sandbox.map([Run("import sys\nsys.stdout.buffer.write(sys.stdin.buffer.read() * 2)", every)])
+    (ran,) = sandbox.map([Execution("import sys\nsys.stdout.buffer.write(sys.stdin.buffer.read() * 2)", every)])
     assert ran.output == every + every
 
 
 def test_a_large_input_arrives_whole(sandbox: Sandbox) -> None:
     given = b"line\n" * 2_000_000
-    long, empty = sandbox.map([Run("import sys\nprint(len(sys.stdin.read()))", data) for data in (given, b"")])
+    long, empty = sandbox.map([Execution("import sys\nprint(len(sys.stdin.read()))", data) for data in (given, b"")])
     assert (long.output, empty.output) == (b"10000000\n", b"0\n")
-    (refused,) = sandbox.map([Run("pass", bytes((64 << 20) + 1))])
+    (refused,) = sandbox.map([Execution("pass", bytes((64 << 20) + 1))])
     assert refused.status == "size" and "input" in refused.detail
 
 
@@ -108,7 +112,7 @@ def test_each_run_sees_a_fresh_world(sandbox: Sandbox) -> None:
         "random.random())\n"
     )
     with beside(sandbox, count=1) as alone:  # so that all runs share a slot
-        first, *_, last = alone.map([Run(looks), Run(leaves), Run(leaves), Run(looks)])
+        first, *_, last = alone.map([Execution(looks), Execution(leaves), Execution(leaves), Execution(looks)])
     assert first.output == last.output  # also the random number: a verdict does not change from run to run
     assert first.output.startswith(b"0 [1] 2.0 1000 False ")
 
@@ -129,14 +133,19 @@ def test_memory_of_an_earlier_program_is_not_inherited(sandbox: Sandbox) -> None
     word = bytes(range(65, 91))[::-1]
     writes = f"held = [{word!r} * 10] * 1000\nprint(len(input()))\n"
     with beside(sandbox, count=1) as alone:
-        first, *_, last = alone.map([Run(searches), *[Run(writes, word * 1000)] * 3, Run(searches)])
+        first, *_, last = alone.map([Execution(searches), *[Execution(writes, word * 1000)] * 3, Execution(searches)])
     assert first.status == "exit" and int(first.output) >= 1  # its own copy
     assert first.output == last.output
 
 
 def test_the_environment_is_built_and_not_inherited(sandbox: Sandbox) -> None:
     (ran,) = sandbox.map(
-        [Run("import os, sys\nprint(sorted(os.environ))\nprint(sys.argv, sys.flags.safe_path, sys.flags.no_user_site)")]
+        [
+            Execution(
+                "import os, sys\nprint(sorted(os.environ))\n"
+                "print(sys.argv, sys.flags.safe_path, sys.flags.no_user_site)"
+            )
+        ]
     )
     names, rest = ran.output.decode().splitlines()
     assert set(eval(names)) == {
@@ -151,19 +160,26 @@ def test_a_program_has_three_streams_and_a_reply_and_no_other_descriptor(sandbox
         "import os\nfor number in range(200):\n    try: os.fstat(number)\n    except OSError: continue\n"
         "    print(number)\n"
     )
-    (ran,) = sandbox.map([Run(looks)])
+    (ran,) = sandbox.map([Execution(looks)])
     assert ran.output.split() == [b"0", b"1", b"2", b"3"]
 
 
 def test_a_program_cannot_make_its_failure_ours(sandbox: Sandbox) -> None:
     """Exit codes and words that the sandbox uses itself are taken for the program's own."""
-    codes = [Run(f"import os\nos.write(2, b'OSError: x')\nos._exit({code})") for code in (0, 1, 120, 121, 125, 137)]
+    codes = [
+        Execution(f"import os\nos.write(2, b'OSError: x')\nos._exit({code})") for code in (0, 1, 120, 121, 125, 137)
+    ]
     found = [(ran.status, ran.code) for ran in sandbox.map(codes)]
     assert found == [("exit", 0), ("exit", 1), ("compile", 0), ("memory", 0), ("exit", 125), ("exit", 137)]
 
 
 def test_two_hundred_at_once_end_as_they_end_one_by_one(sandbox: Sandbox, canaries: Canaries) -> None:
-    kinds = [Run("print(int(input()) * 2)", b"21"), Run("1 / 0"), Run("(("), Run("import os\nos._exit(3)")]
+    kinds = [
+        Execution("print(int(input()) * 2)", b"21"),
+        Execution("1 / 0"),
+        Execution("(("),
+        Execution("import os\nos._exit(3)"),
+    ]
     alone = [sandbox.map([run])[0] for run in kinds]
     together = sandbox.map(kinds * 50)
     assert [outcome(ran) for ran in together] == [outcome(ran) for ran in alone] * 50

@@ -9,8 +9,8 @@ import pytest
 
 from assay.externals import workers_of
 from assay.tasks.sql import TABLES
-from assay.verifiers.sql import verdicts
-from assay.verifiers.sql.verdicts import explain, gold_text
+from assay.verifiers.sql import by_execution
+from assay.verifiers.sql.by_execution import explain, gold_text
 
 GOLD = "select a from t where b>14"
 pytestmark = pytest.mark.external("sqlite")
@@ -174,7 +174,7 @@ def test_no_gold_is_near_the_query_of_a_model(monkeypatch: pytest.MonkeyPatch) -
             return real.map(asked)
 
     explain([(gold(), GOLD)])
-    monkeypatch.setattr(verdicts, "workers_of", lambda name: Listening())
+    monkeypatch.setattr(by_execution, "workers_of", lambda name: Listening())
     assert verdict("select 1") == ("fail", "wrong")
     (job,) = jobs
     assert set(job) == {"databases", "query"} and job["query"] == "select 1" and "14" not in job["query"]

@@ -11,7 +11,7 @@ from hostile import OUTSIDE
 from spoilers import ACTS, spoilers
 from users import AS, Elsewhere, Who, cannot
 
-from assay.sandbox import Limits, Run, Sandbox, probed
+from assay.sandbox import Execution, Limits, Sandbox, probed
 from assay.sandbox.levels import LEVELS
 from assay.sandbox.limits import Level
 from assay.verifiers.programs import Call, Calls, Streams, judge
@@ -45,13 +45,13 @@ def test_no_stream_can_be_opened_again(every_sandbox: Sandbox) -> None:
         "  except OSError: pass\n"
         "print('END')\n"
     )
-    (ran,) = every_sandbox.map([Run(opens, b"given", SOON)])
+    (ran,) = every_sandbox.map([Execution(opens, b"given", SOON)])
     assert (ran.status, ran.output) == ("exit", b"END\n"), ran
 
 
 def test_no_escape_succeeds_for_any_user(every_sandbox: Sandbox, canaries: Canaries) -> None:
     tried = [one for one in OUTSIDE if one.limits.narrow]
-    found = every_sandbox.map([Run(canaries.program(one.program), one.input, one.limits) for one in tried])
+    found = every_sandbox.map([Execution(canaries.program(one.program), one.input, one.limits) for one in tried])
     for one, ran in zip(tried, found, strict=True):
         assert ran.output.endswith(b"END\n") and b"refused" in ran.output, (one.name, ran)
         assert b"REACHED" not in ran.output and canaries.secret.encode() not in ran.output + ran.errors, (one.name, ran)
@@ -61,7 +61,7 @@ def test_no_escape_succeeds_for_any_user(every_sandbox: Sandbox, canaries: Canar
 def test_every_level_runs_the_python_of_its_trainer(every_sandbox: Sandbox) -> None:
     """Also the sources of the standard library are the same, of a module that is imported late."""
     looks = "import sys, wave, zlib\nprint(zlib.crc32(open(wave.__file__, 'rb').read()), sys.version)"
-    (ran,) = every_sandbox.map([Run(looks)])
+    (ran,) = every_sandbox.map([Execution(looks)])
     if isinstance(every_sandbox, Elsewhere):
         line = subprocess.run([*AS[every_sandbox.who], every_sandbox.python, "-c", looks], capture_output=True).stdout
     else:

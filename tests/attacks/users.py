@@ -16,7 +16,7 @@ from typing import Any, Literal, cast
 from open_folders import open_folder
 from small_runs import ROOT
 
-from assay.sandbox import Chain, Probed, Ran, Run, Sandbox
+from assay.sandbox import Chain, Execution, Probed, Ran, Sandbox
 from assay.sandbox.interpreter import own
 from assay.sandbox.limits import Level
 
@@ -46,7 +46,7 @@ class Elsewhere:
     """A sandbox in a process of another user. It has the level, `map` and `follow` of a `Sandbox`.
 
     with Elsewhere("L1", "a user in groups") as sandbox:
-        (ran,) = sandbox.map([Run("print(1)")])
+        (ran,) = sandbox.map([Execution("print(1)")])
     """
 
     def __init__(self, level: Level, who: Who, *, count: int = 2) -> None:
@@ -69,7 +69,7 @@ class Elsewhere:
             cwd="/",
         )
 
-    def map(self, runs: Sequence[Run]) -> list[Ran]:
+    def map(self, runs: Sequence[Execution]) -> list[Ran]:
         return self._asked(list(runs))
 
     def follow(self, chains: Sequence[Chain]) -> list[list[Ran]]:

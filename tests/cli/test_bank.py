@@ -11,8 +11,8 @@ import pytest
 from banked import FIRST, OTHER, SMALL, flips, made
 from small_runs import Shell, make_model, program
 
-import assay.lab.banks
-from assay.lab.banks import Wish
+import assay.lab.bank_sampling
+from assay.lab.bank_sampling import Wish
 from assay.lab.sample import examine
 from assay.policy import character_tokenizer, fresh_policy, save_policy
 from assay.policy.config import PolicyConfig
@@ -74,7 +74,7 @@ def test_a_kill_while_the_file_is_made_leaves_nothing_behind(
 def test_the_samples_are_those_of_assay_eval(model: Path, tmp_path: Path) -> None:
     pool = Pool((Share("countdown", (3,)),))
     wish = Wish(samples=4, problems=20, max_new=6, seed=3)
-    bank = assay.lab.banks.sample_bank(str(model), pool, tmp_path / "b.parquet", wish, quiet=True)
+    bank = assay.lab.bank_sampling.sample_bank(str(model), pool, tmp_path / "b.parquet", wish, quiet=True)
     found = examine(str(model), pool, problems=20, samples=4, ks=[1], temperature=1.0, max_new=6, seed=3)
     counts = bank.counts()
     assert float((counts.correct / counts.n).mean()) == found["pass"]["1"]["mean"]
@@ -198,7 +198,7 @@ def test_parity_chooses_on_valid_and_says_that_it_depends(
         return flips(model, wish.temperature, wish.split)
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(assay.lab.banks, "sample_bank", sampler)
+    monkeypatch.setattr(assay.lab.bank_sampling, "sample_bank", sampler)
     reply = shell("bank", "parity", "base", "child", "--n", "2", "--k", "1")
     assert reply.code == 0, reply.err
     row = next(line for line in reply.out.splitlines() if line.startswith("pass@1"))

@@ -39,7 +39,7 @@ from assay.run.experiment import Evaluation, Experiment, Machine, Saving
 from assay.run.named_model import locate
 from assay.source import Pool, Share
 from assay.tasks import ALPHABET
-from assay.tasks.verdicts import verify
+from assay.tasks.verifying import verify
 from assay.types import Batch, Reward, Row
 from bench.update_batch import Case, as_asked, batch_of, cases
 

@@ -21,7 +21,7 @@ from assay.engine.cutting import evenly
 from assay.engine.interface import Span, Want
 from assay.engine.local import LocalEngine
 from assay.engine.sharded.engine import ShardedLearner
-from assay.engine.sharded.ranks import Group, Ranks
+from assay.engine.sharded.ranks import RankLayout, Ranks
 from assay.engine.torch.engine import TorchEngine
 from assay.engine.torch.value_engine import ValueEngine
 from assay.errors import ConfigError, DataError, UsageError
@@ -44,13 +44,13 @@ STEPPED: dict[str, Any] = {
 
 @pytest.fixture(scope="module", params=[2, 3])
 def ranks(request: pytest.FixtureRequest) -> Iterator[Ranks]:
-    with Ranks(Group(size=request.param, deadline=DEADLINE)) as group:
+    with Ranks(RankLayout(size=request.param, deadline=DEADLINE)) as group:
         yield group
 
 
 @pytest.fixture(scope="module")
 def two() -> Iterator[Ranks]:
-    with Ranks(Group(size=2, deadline=DEADLINE)) as group:
+    with Ranks(RankLayout(size=2, deadline=DEADLINE)) as group:
         yield group
 
 
@@ -318,7 +318,7 @@ def test_ranks_share_what_one_would_hold_and_a_mesh_may_have_copies() -> None:
     """Two copies over two ranks each: read in the ranks."""
     engine = TorchEngine(model_of("grouped"), end_ids=frozenset({0}), precision="fp64")
     given = batch_of(*rows_of(LENGTHS))
-    with Ranks(Group(size=4, replicate=2, deadline=DEADLINE)) as group:
+    with Ranks(RankLayout(size=4, replicate=2, deadline=DEADLINE)) as group:
         learner = ShardedLearner(group, "policy", engine.model, precision="fp64")
         for one in (learner, engine):
             learn(one, given, 20)

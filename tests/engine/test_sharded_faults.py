@@ -17,7 +17,7 @@ from listening import doors
 from assay.engine.interface import Want
 from assay.engine.sharded.engine import ShardedLearner
 from assay.engine.sharded.rank import interface_towards
-from assay.engine.sharded.ranks import Group, RankFailed, RankLost, Ranks
+from assay.engine.sharded.ranks import RankFailed, RankLayout, RankLost, Ranks
 
 pytestmark = pytest.mark.slow
 BATCH = batch_of(*rows_of([5, 1, 9, 3, 7]))
@@ -36,7 +36,7 @@ def gone(pid: int) -> bool:
 
 
 def test_a_rank_that_dies_is_named_and_takes_the_group_with_it() -> None:
-    with Ranks(Group(size=2, deadline=60)) as group:
+    with Ranks(RankLayout(size=2, deadline=60)) as group:
         learner = ShardedLearner(group, "policy", model_of("qwen2"), precision="fp32")
         os.kill(pids(group)[1], signal.SIGKILL)
         began = time.monotonic()
@@ -50,7 +50,7 @@ def test_a_rank_that_dies_is_named_and_takes_the_group_with_it() -> None:
 
 
 def test_a_rank_that_is_stopped_is_named_within_its_deadline() -> None:
-    with Ranks(Group(size=2, deadline=4)) as group:
+    with Ranks(RankLayout(size=2, deadline=4)) as group:
         learner = ShardedLearner(group, "policy", model_of("qwen2"), precision="fp32")
         os.kill(pids(group)[0], signal.SIGSTOP)
         began = time.monotonic()
@@ -61,7 +61,7 @@ def test_a_rank_that_is_stopped_is_named_within_its_deadline() -> None:
 
 
 def test_a_rank_that_fails_is_told_with_its_error(capsys: pytest.CaptureFixture[str]) -> None:
-    with Ranks(Group(size=2, deadline=60)) as group:
+    with Ranks(RankLayout(size=2, deadline=60)) as group:
         ShardedLearner(group, "policy", model_of("qwen2"), precision="fp32")
         with pytest.raises(RankFailed, match=r"rank 0 of 2 failed: AttributeError.*'fly'"):
             group.call("do", "policy", "fly")
@@ -74,7 +74,7 @@ def test_ranks_listen_to_each_other_alone_and_leave_nothing(named: str, monkeypa
     monkeypatch.setenv("GLOO_SOCKET_IFNAME", named)
     if not named:
         monkeypatch.delenv("GLOO_SOCKET_IFNAME")
-    with Ranks(Group(size=2, deadline=60)) as group:
+    with Ranks(RankLayout(size=2, deadline=60)) as group:
         found = doors(pids(group))
         assert len(found) == 2 and all(door.on_loopback for door in found), found
         assert stat.S_IMODE(group.meeting.stat().st_mode) == 0o700
@@ -87,7 +87,8 @@ def test_the_interface_towards_a_host_is_that_of_the_way_to_it() -> None:
 
 def test_ranks_end_with_a_driver_that_is_killed() -> None:
     program = (
-        "import time; from assay.engine.sharded.ranks import Group, Ranks; group = Ranks(Group(size=2, deadline=60)); "
+        "import time; from assay.engine.sharded.ranks import RankLayout, Ranks; "
+        "group = Ranks(RankLayout(size=2, deadline=60)); "
         "print(*[facts['pid'] for facts in group.facts], flush=True); time.sleep(60)"
     )
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as driver:

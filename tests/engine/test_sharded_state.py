@@ -16,7 +16,7 @@ from engine_cases import Default, batch_of, engine_of, model_of, rows_of
 from assay.engine.interface import Want
 from assay.engine.local import LocalEngine
 from assay.engine.sharded.engine import ShardedLearner
-from assay.engine.sharded.ranks import Group, RankLost, Ranks
+from assay.engine.sharded.ranks import RankLayout, RankLost, Ranks
 from assay.errors import StorageError
 from assay.policy.adapted import attach
 from assay.policy.lora import Lora
@@ -37,7 +37,7 @@ WRITE = partial(disk.write_new, point="checkpoint")
 
 @pytest.fixture(scope="module")
 def two() -> Iterator[Ranks]:
-    with Ranks(Group(size=2, deadline=60)) as group:
+    with Ranks(RankLayout(size=2, deadline=60)) as group:
         yield group
 
 
@@ -77,7 +77,7 @@ def test_a_checkpoint_of_two_ranks_opens_on_one_and_on_three(
     one = engine_of("grouped", seed=9, precision="fp64")
     one.restore(folder, "policy", learner.version)
     alike(learner, one)
-    with Ranks(Group(size=3, deadline=60)) as group:
+    with Ranks(RankLayout(size=3, deadline=60)) as group:
         three = ShardedLearner(group, "three", engine_of("grouped", seed=8).model, precision="fp64")
         three.restore(folder, "policy", learner.version)
         alike(three, one)
@@ -142,7 +142,7 @@ def test_a_rank_that_is_killed_in_a_save_leaves_no_half_checkpoint(
 ) -> None:
     name, _, rest = point.partition(":")
     monkeypatch.setenv("ASSAY_FAILPOINT", f"checkpoint.{name}:{rest or 'kill'}")  # read by the ranks, which start now
-    with Ranks(Group(size=2, deadline=60)) as group:
+    with Ranks(RankLayout(size=2, deadline=60)) as group:
         monkeypatch.delenv("ASSAY_FAILPOINT")
         learner = ShardedLearner(group, "killed", model_of("grouped"), precision="fp32")
         with pytest.raises(RankLost, match="SIGKILL"):
@@ -158,7 +158,7 @@ def test_ranks_hold_their_share_of_a_model_of_300_megabytes() -> None:
     model = model_of("qwen2", **shape)
     count = sum(p.numel() for p in model.parameters())
     assert 4 * count > 300e6
-    with Ranks(Group(size=2, deadline=120)) as group:
+    with Ranks(RankLayout(size=2, deadline=120)) as group:
         pids = [facts["pid"] for facts in group.facts]
         before = [resident(pid) for pid in pids]
         learner = ShardedLearner(group, "large", model, precision="fp32")

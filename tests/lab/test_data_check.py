@@ -248,7 +248,7 @@ def test_a_gold_is_read_as_a_careless_model_would_write_it() -> None:
 def test_a_gold_that_is_lost_when_written_carelessly_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By a verifier to which only `10,080` is `10,\\!080`: the gold equals itself, and a right answer is lost."""
     from assay.verifiers.mathematics import golds
-    from assay.verifiers.mathematics.verdicts import Explained
+    from assay.verifiers.mathematics.against_gold import Explained
 
     def explain(pairs: Sequence[tuple[str | None, str]]) -> list[Explained]:
         verdicts = [Verdict.fail("wrong") if answer == "\\boxed{10080}" else Verdict.ok() for _, answer in pairs]

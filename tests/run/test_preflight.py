@@ -20,7 +20,7 @@ from assay.run import session
 from assay.run.experiment import Experiment
 from assay.run.loading import build_models
 from assay.run.preflight import facts_of, look, probe
-from assay.tasks.verdicts import verify
+from assay.tasks.verifying import verify
 from assay.types import Episode, Problem, Request, Reward, Verdict
 
 

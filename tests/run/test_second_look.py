@@ -14,7 +14,7 @@ from assay.errors import VerifierError
 from assay.rng import Key
 from assay.run.grader import Grader
 from assay.run.second_look import LEAST, STOP, SecondLook
-from assay.tasks.verdicts import second_verdicts, verify_twice
+from assay.tasks.verifying import second_verdicts, verify_twice
 from assay.types import Episode, Problem, Verdict
 from assay.verifiers.rates import certain_share, wilson
 
@@ -99,7 +99,7 @@ def test_an_exam_needs_both_oracles(monkeypatch: pytest.MonkeyPatch) -> None:
     """`verify` says ok, fail, ok; the second oracle refuses the first and fails on the last."""
     episodes = [answered(text, n) for n, text in enumerate(("trick", "trick", "fine", "down"))]
     first = [Verdict.ok(), Verdict.fail("wrong"), Verdict.ok(), Verdict.ok()]
-    monkeypatch.setattr("assay.tasks.verdicts.verify", lambda given, **more: list(first))
+    monkeypatch.setattr("assay.tasks.verifying.verify", lambda given, **more: list(first))
     found = verify_twice(episodes)
     assert [verdict.status for verdict in found] == ["fail", "fail", "ok", "invalid"]
     assert found[0].detail == "on fresh data" and Grader().exam(episodes) == found

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from assay.sandbox import Limits, Ran, Run, probed
+from assay.sandbox import Execution, Limits, Ran, probed
 from assay.sandbox.inside import zygote
 from assay.sandbox.levels import LEVELS
 from assay.sandbox.limits import Level
@@ -39,7 +39,7 @@ def ended(slot: Slot) -> Ran | SlotLost:
 @pytest.mark.slow
 def test_a_layer_that_cannot_be_put_on_is_an_error_of_ours_and_runs_nothing(slot: Slot) -> None:
     slot.user = -1  # no user, as which the process would stay what it is
-    slot.begin(Run("print('began')"))
+    slot.begin(Execution("print('began')"))
     ran = ended(slot)
     assert isinstance(ran, SlotLost) and "could not be put on" in str(ran) and "began" not in str(ran)
 
@@ -47,7 +47,7 @@ def test_a_layer_that_cannot_be_put_on_is_an_error_of_ours_and_runs_nothing(slot
 @pytest.mark.slow
 def test_no_time_counts_before_the_program_begins(slot: Slot) -> None:
     """A trainer that looks after a run late lets it begin late, and takes none of its seconds."""
-    slot.begin(Run("import time\ntime.sleep(0.3)\nprint('done')", limits=Limits(seconds=0.6)))
+    slot.begin(Execution("import time\ntime.sleep(0.3)\nprint('done')", limits=Limits(seconds=0.6)))
     assert slot.worked() == 0.0
     time.sleep(0.7)
     assert slot.worked() == 0.0 and slot.running is not None and slot.running.began is None
@@ -57,7 +57,7 @@ def test_no_time_counts_before_the_program_begins(slot: Slot) -> None:
 
 @pytest.mark.slow
 def test_a_program_cannot_begin_before_it_is_known_that_all_layers_are_on(slot: Slot) -> None:
-    slot.begin(Run("import os\nos.write(1, b'began')"))
+    slot.begin(Execution("import os\nos.write(1, b'began')"))
     assert slot.running is not None
     (output,) = [number for number, place in slot.running.read.items() if place == 0]
     time.sleep(0.3)
@@ -69,7 +69,7 @@ def test_a_program_cannot_begin_before_it_is_known_that_all_layers_are_on(slot: 
 
 @pytest.mark.slow
 def test_a_sandbox_that_ends_before_the_program_begins_is_lost(slot: Slot) -> None:
-    slot.begin(Run("print(1)"))
+    slot.begin(Execution("print(1)"))
     os.kill(slot._pid, 9)
     assert isinstance(ended(slot), SlotLost)
 

@@ -33,7 +33,7 @@ from assay.source.epochs import epochs
 from assay.source.rows import count_rows
 from assay.tasks import ALPHABET, short, task
 from assay.tasks.data.task import Data, data
-from assay.tasks.verdicts import verify
+from assay.tasks.verifying import verify
 from assay.verifiers.answers import before_answer
 
 EXAMPLE = ROOT / "examples" / "word_problems.jsonl"

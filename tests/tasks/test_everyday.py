@@ -20,7 +20,7 @@ from assay.tasks import TASKS, figures, objects, sentences, task
 from assay.tasks.figures import ADDENDS, EXAMPLES, FACTORS
 from assay.tasks.said import PHRASES, gives_number, names_one, words_of
 from assay.tasks.task import SPLITS, Split
-from assay.tasks.verdicts import verify
+from assay.tasks.verifying import verify
 from assay.tasks.vocabulary import KIND, NAMES, OPPOSITE, PAST, PLURAL
 from assay.tasks.words import KINDS, WORDS
 from assay.types import Problem, Reward

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from judged_answers import OF_TASK, Case, each, hostile, verdicts, wrapped
 
-from assay.verifiers.known import VERIFIERS, verifier
+from assay.verifiers.explainers import VERIFIERS, verifier
 
 RANDOM = st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=6), max_size=6).map("".join)
 

@@ -61,12 +61,12 @@ def test_a_table_of_the_first_judges_tests_is_refused() -> None:
 @pytest.mark.slow
 @pytest.mark.external("sqlite")
 def test_the_second_oracle_of_queries_uses_other_databases() -> None:
-    from assay.verifiers.sql import verdicts
+    from assay.verifiers.sql import by_execution
 
     problem = TASKS["sql"].problem(Key(1), level=1)
-    gold = verdicts.gold_text(problem.spec)
-    one, other = (verdicts._gold(gold, first).databases for first in (0, verdicts.DATABASES))
-    assert len(one) == len(other) == verdicts.DATABASES
+    gold = by_execution.gold_text(problem.spec)
+    one, other = (by_execution._gold(gold, first).databases for first in (0, by_execution.DATABASES))
+    assert len(one) == len(other) == by_execution.DATABASES
     assert not [database for database in one if database in other and any(table["rows"] for table in database)]
 
 

@@ -10,7 +10,7 @@ import pytest
 from small_runs import Shell
 
 from assay.verifiers.audit import Labelled, audit, read_rows, table
-from assay.verifiers.known import VERIFIERS
+from assay.verifiers.explainers import VERIFIERS
 from assay.verifiers.rates import bound_of_none, wilson
 
 ROWS: list[dict[str, Any]] = [

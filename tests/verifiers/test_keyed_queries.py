@@ -15,12 +15,12 @@ from schemas_by_hand import CASES, LIBRARY, SCHEMAS, SCHOOL, SHOP, Case
 
 from assay.externals import workers_of
 from assay.externals.sqlite import answer
+from assay.verifiers.sql.by_execution import explain
 from assay.verifiers.sql.compare import same
 from assay.verifiers.sql.constants import constants_of
 from assay.verifiers.sql.databases import BadSchema
 from assay.verifiers.sql.keyed import fill_keyed
 from assay.verifiers.sql.schemas import Reference, schema_of
-from assay.verifiers.sql.verdicts import explain
 
 external = pytest.mark.external("sqlite")
 

@@ -21,12 +21,12 @@ from tiny import TINY
 import assay.tasks
 from assay.errors import ConfigError
 from assay.host.workers import Workers
-from assay.tasks.verdicts import verify
+from assay.tasks.verifying import verify
 from assay.types import Problem, Verdict
 from assay.verifiers.audit import audit, read_rows
-from assay.verifiers.mathematics import verdicts
+from assay.verifiers.mathematics import against_gold
+from assay.verifiers.mathematics.against_gold import canonical, explain, gold_of
 from assay.verifiers.mathematics.compare import compare
-from assay.verifiers.mathematics.verdicts import canonical, explain, gold_of
 from assay.verifiers.mathematics.writing import find
 
 LABELLED = ROOT / "tests" / "data" / "mathematics.jsonl"
@@ -245,7 +245,7 @@ def test_numbers_too_big_to_be_worked_out_are_compared_as_written(tower: str) ->
     ],
 )
 def test_long_and_deep_answers_are_wrong_without_further_ado(hostile: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verdicts, "pool", lambda: pytest.fail("asked the pool"))
+    monkeypatch.setattr(against_gold, "pool", lambda: pytest.fail("asked the pool"))
     assert judged("1", hostile).status == "fail"
 
 
@@ -296,9 +296,9 @@ def test_a_worked_solution_as_gold_is_cut_down_to_its_answer() -> None:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[Workers]:
-    with Workers(verdicts.WORKER, count=1, deadline=1.0) as pool:
-        monkeypatch.setattr(verdicts, "_pool", [pool])
-        monkeypatch.setattr(verdicts, "_known", type(verdicts._known)())
+    with Workers(against_gold.WORKER, count=1, deadline=1.0) as pool:
+        monkeypatch.setattr(against_gold, "_pool", [pool])
+        monkeypatch.setattr(against_gold, "_known", type(against_gold._known)())
         yield pool
 
 
@@ -332,19 +332,19 @@ def test_a_lost_worker_leaves_no_verdict(monkeypatch: pytest.MonkeyPatch) -> Non
         deadline = 5.0
 
         def map(self, jobs: list[Any]) -> list[Any]:
-            return [verdicts.Outcome("lost", detail="the worker process ended with code -9") for _ in jobs]
+            return [against_gold.Outcome("lost", detail="the worker process ended with code -9") for _ in jobs]
 
-    monkeypatch.setattr(verdicts, "_pool", [Lossy()])
-    monkeypatch.setattr(verdicts, "_known", type(verdicts._known)())
+    monkeypatch.setattr(against_gold, "_pool", [Lossy()])
+    monkeypatch.setattr(against_gold, "_known", type(against_gold._known)())
     for _ in range(2):  # and it is not remembered
         verdict = judged(INTEGRAL, r"\sqrt{3}")
         assert (verdict.status, verdict.kind) == ("invalid", "worker_lost")
-    assert not verdicts._known
+    assert not against_gold._known
 
 
 def test_without_the_library_the_error_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    monkeypatch.setattr(verdicts, "_pool", [])
+    monkeypatch.setattr(against_gold, "_pool", [])
     with pytest.raises(ConfigError, match=r"pip install 'assay-rl\[math\]'"):
         judged(INTEGRAL, r"\sqrt{3}")
     assert judged(r"\sqrt{2}", r"\frac{2}{\sqrt{2}}").status == "ok"  # what our grammar reads needs nothing
@@ -355,7 +355,7 @@ def test_without_the_library_the_error_names_what_to_install(monkeypatch: pytest
 
 @pytest.fixture
 def rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(assay.tasks.TASKS, "rows", dataclasses.replace(TINY, name="rows", judge=verdicts.judge))
+    monkeypatch.setitem(assay.tasks.TASKS, "rows", dataclasses.replace(TINY, name="rows", judge=against_gold.judge))
 
 
 def row(gold: str | None) -> Problem:

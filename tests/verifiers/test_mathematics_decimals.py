@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.types import Problem
+from assay.verifiers.mathematics.against_gold import as_asked, judge
 from assay.verifiers.mathematics.compare import compare
-from assay.verifiers.mathematics.verdicts import as_asked, judge
 
 
 def decided(gold: str, answer: str) -> bool | None:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assay.verifiers.mathematics.against_gold import explain
 from assay.verifiers.mathematics.conclusions import chosen, concluded
-from assay.verifiers.mathematics.verdicts import explain
 from assay.verifiers.mathematics.writing import find
 
 

@@ -6,10 +6,10 @@ from fractions import Fraction
 
 import pytest
 
+from assay.verifiers.mathematics.against_gold import explain
 from assay.verifiers.mathematics.arithmetic import number_of
 from assay.verifiers.mathematics.compare import compare
 from assay.verifiers.mathematics.expressions import parse
-from assay.verifiers.mathematics.verdicts import explain
 from assay.verifiers.mathematics.writing import find
 
 

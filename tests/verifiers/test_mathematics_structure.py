@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assay.verifiers.mathematics.against_gold import explain
 from assay.verifiers.mathematics.compare import compare
-from assay.verifiers.mathematics.verdicts import explain
 from bench.wrong_answers import golds
 
 

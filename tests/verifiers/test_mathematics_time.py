@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from assay.host.workers import Outcome
-from assay.verifiers.mathematics import verdicts
+from assay.verifiers.mathematics import against_gold
+from assay.verifiers.mathematics.against_gold import explain
 from assay.verifiers.mathematics.symbolic import GOLD_ASKED, GOLD_READ
-from assay.verifiers.mathematics.verdicts import explain
 
 ENDLESS = [r"\sum_{k=1}^{10^9} \frac{1}{k}", r"\prod_{k=1}^{100000} (1+\frac1{k^2})"]
 SOUND = r"\int_0^1 x^2 dx"  # what only the library reads
@@ -30,11 +30,11 @@ def test_an_answer_that_hangs_on_a_sound_gold_is_wrong() -> None:
 @pytest.mark.slow
 def test_the_seconds_of_an_answer_do_not_depend_on_its_company(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that needs most of them has the same verdict alone and among many that hang."""
-    monkeypatch.setattr(verdicts, "_known", type(verdicts._known)())
+    monkeypatch.setattr(against_gold, "_known", type(against_gold._known)())
     hanging = [rf"\boxed{{\sum_{{k=1}}^{{10^9}} \frac{{{number}}}{{k}}}}" for number in range(2, 14)]
     slow = r"\boxed{\frac{2}{6}}"
     (alone,) = explain([(SOUND, slow)])
-    verdicts._known.clear()
+    against_gold._known.clear()
     found = explain([(SOUND, text) for text in [*hanging[:6], slow, *hanging[6:]]])
     assert [one.verdict.kind for one in found] == ["time"] * 6 + [alone.verdict.kind] + ["time"] * 6
     assert alone.verdict.status == "ok"
@@ -59,7 +59,7 @@ def test_only_what_the_library_does_with_the_gold_alone_is_blamed_on_the_gold(
         def map(self, jobs: list[Any]) -> list[Outcome]:
             return [Outcome("time", reached=reached) for _ in jobs]
 
-    monkeypatch.setattr(verdicts, "_pool", [Late()])
-    monkeypatch.setattr(verdicts, "_known", type(verdicts._known)())
+    monkeypatch.setattr(against_gold, "_pool", [Late()])
+    monkeypatch.setattr(against_gold, "_known", type(against_gold._known)())
     (one,) = explain([(SOUND, r"\boxed{\sqrt{5}}")])
     assert (one.verdict.status, one.verdict.kind) == (status, kind)

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assay.verifiers.mathematics.against_gold import explain
 from assay.verifiers.mathematics.compare import compare
 from assay.verifiers.mathematics.expressions import TooBig, Unreadable, parse, spelled
 from assay.verifiers.mathematics.numeric import Budget, same_value
-from assay.verifiers.mathematics.verdicts import explain
 from bench.wrong_answers import CHANGES, golds, pairs
 
 

@@ -17,10 +17,10 @@ from assay.externals import workers_of
 from assay.host.workers import Outcome
 from assay.rng import Key
 from assay.tasks import task
-from assay.verifiers.optimisation import verdicts
+from assay.verifiers.optimisation import equal_programs
 from assay.verifiers.optimisation.checks import equal, point_of, violation, worth
+from assay.verifiers.optimisation.equal_programs import explain
 from assay.verifiers.optimisation.program import LONGEST, Unreadable, read, shown
-from assay.verifiers.optimisation.verdicts import explain
 
 GOLD = "max 3a+2b;a+b<=4;a+3b<=6"
 external = pytest.mark.external("highs")
@@ -240,8 +240,8 @@ def test_what_a_solver_says_is_not_believed(
     outcome: Outcome, expected: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     solver = Said(says(at(4, 0)), outcome, says(at(4, 0)))
-    monkeypatch.setattr(verdicts, "_golds", {})
-    monkeypatch.setattr(verdicts, "workers_of", lambda name: solver)
+    monkeypatch.setattr(equal_programs, "_golds", {})
+    monkeypatch.setattr(equal_programs, "workers_of", lambda name: solver)
     assert verdict(GOLD) == expected
 
 
@@ -251,8 +251,8 @@ def test_what_a_solver_says_is_not_believed(
 )
 def test_trouble_with_the_gold_is_ours(outcome: Outcome, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     golds: dict[str, object] = {}
-    monkeypatch.setattr(verdicts, "_golds", golds)
-    monkeypatch.setattr(verdicts, "workers_of", lambda name: Said(outcome))
+    monkeypatch.setattr(equal_programs, "_golds", golds)
+    monkeypatch.setattr(equal_programs, "workers_of", lambda name: Said(outcome))
     assert verdict(GOLD) == ("invalid", kind)
     assert (GOLD in golds) == (kind == "bad_gold"), "a lost process says nothing of the gold"
 
@@ -267,8 +267,8 @@ def test_the_solver_never_reads_the_text_of_a_model(monkeypatch: pytest.MonkeyPa
             jobs.extend(text for job in asked for text in job["texts"])
             return real.map(asked)
 
-    monkeypatch.setattr(verdicts, "workers_of", lambda name: Listening())
-    monkeypatch.setattr(verdicts, "_golds", {})
+    monkeypatch.setattr(equal_programs, "workers_of", lambda name: Listening())
+    monkeypatch.setattr(equal_programs, "_golds", {})
     assert (
         verdict("max 3 secret + 2 b \\ solver, open /etc/passwd\n; secret + b <= 4", "max 3secret+2b;secret+b<=4")[0]
         == "ok"

@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.errors import DataError, UsageError
-from assay.sandbox import Chain, Limits, Ran, Run, Sandbox, chosen
+from assay.sandbox import Chain, Execution, Limits, Ran, Sandbox, chosen
 from assay.sandbox.limits import LONGEST_INPUT
 from assay.types import Verdict
 from assay.verifiers.programs import Call, Calls, Streams, calls_of, judge, outcomes_of, program_in, read_tests
 from assay.verifiers.programs.compare import TEXT, VALUES
 from assay.verifiers.programs.plain import DEEPEST, NotPlain, pack, unpack
 from assay.verifiers.programs.readings import RETURNED, Apply, Constant
-from assay.verifiers.programs.verdicts import verdict_of
+from assay.verifiers.programs.tested import verdict_of
 
 QUICK = Limits(seconds=0.5, memory_mb=192, output_kb=64)
 SANDBOXED = pytest.mark.external("sandbox")
@@ -397,12 +397,12 @@ def test_waiting_uses_the_seconds_of_an_answer_too(sandbox: Sandbox) -> None:
 @SANDBOXED
 @pytest.mark.slow
 def test_a_chain_ends_where_no_other_run_is_wanted(sandbox: Sandbox) -> None:
-    runs = tuple(Run("print(input())", str(i).encode()) for i in range(3))
+    runs = tuple(Execution("print(input())", str(i).encode()) for i in range(3))
     chains = [
         Chain(runs),
         Chain(runs, goes_on=lambda number, ran: ran.output.strip() != b"1"),
-        Chain((Run("while True: pass"),) * 3, seconds=0.2),
-        Chain((Run("x", b"0" * (LONGEST_INPUT + 1)), runs[0])),
+        Chain((Execution("while True: pass"),) * 3, seconds=0.2),
+        Chain((Execution("x", b"0" * (LONGEST_INPUT + 1)), runs[0])),
         Chain(()),
     ]
     found = sandbox.follow(chains)
@@ -431,7 +431,7 @@ def test_a_sandbox_that_is_killed_is_started_again(sandbox: Sandbox) -> None:
     import signal
 
     with Sandbox(sandbox.level, count=2) as mine:
-        runs = [Run(f"print({number} ** 2)") for number in range(20)]
+        runs = [Execution(f"print({number} ** 2)") for number in range(20)]
         calm = [ran.output for ran in mine.map(runs)]
         for slot in mine._slots:
             os.kill(slot._pid, signal.SIGKILL)

@@ -16,10 +16,10 @@ from assay.host.workers import Outcome
 from assay.rng import Key
 from assay.tasks import task
 from assay.tasks.sql import TABLES
-from assay.verifiers.sql import verdicts
+from assay.verifiers.sql import by_execution
+from assay.verifiers.sql.by_execution import explain, gold_text, orders, plain
 from assay.verifiers.sql.compare import same
 from assay.verifiers.sql.databases import BadSchema, fill, tables_of, turned
-from assay.verifiers.sql.verdicts import explain, gold_text, orders, plain
 
 external = pytest.mark.external("sqlite")
 
@@ -150,17 +150,17 @@ def results(*rows: Any) -> Outcome:
     ],
 )
 def test_who_is_to_blame(outcome: Outcome, expected: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    ready = verdicts.Gold("q", ([],) * 5, ([[1]], [[1]], [[2]], [[2]], [[2]]))
-    monkeypatch.setattr(verdicts, "_golds", {("g", 0): ready})
-    monkeypatch.setattr(verdicts, "workers_of", lambda name: Said(outcome))
+    ready = by_execution.Gold("q", ([],) * 5, ([[1]], [[1]], [[2]], [[2]], [[2]]))
+    monkeypatch.setattr(by_execution, "_golds", {("g", 0): ready})
+    monkeypatch.setattr(by_execution, "workers_of", lambda name: Said(outcome))
     (one,) = explain([("g", "select 1")])
     assert (one.verdict.status, one.verdict.kind) == expected
 
 
 def test_a_lost_process_says_nothing_of_a_gold(monkeypatch: pytest.MonkeyPatch) -> None:
     kept: dict[str, Any] = {}
-    monkeypatch.setattr(verdicts, "_golds", kept)
-    monkeypatch.setattr(verdicts, "workers_of", lambda name: Said(Outcome("lost"), Outcome("lost")))
+    monkeypatch.setattr(by_execution, "_golds", kept)
+    monkeypatch.setattr(by_execution, "workers_of", lambda name: Said(Outcome("lost"), Outcome("lost")))
     (one,) = explain([(gold("select a from t"), "select a from t")])
     assert (one.verdict.status, one.verdict.kind) == ("invalid", "worker_lost") and not kept
 
@@ -178,7 +178,8 @@ def test_mutants_are_judged_as_an_evaluator_judges_them() -> None:
     wrong = []
     for (one, other), e in zip(pairs, found, strict=True):
         own = [
-            [dict(zip("abc", row)) for row in base[0]["rows"]] for base in verdicts._golds[e.gold or "", 0].databases
+            [dict(zip("abc", row)) for row in base[0]["rows"]]
+            for base in by_execution._golds[e.gold or "", 0].databases
         ]
         if (e.verdict.status == "ok") == differ(one, other, [*tables, *own]):
             wrong.append((one.text(), other.text(), e.why))
@@ -207,7 +208,7 @@ def test_a_second_engine_says_the_same_of_every_gold() -> None:
 def test_no_problem_of_the_task_has_a_bad_gold() -> None:
     for level in task("sql").levels:
         problems = [task("sql").problem(Key(seed), level=level) for seed in range(60)]
-        found = verdicts.judge([(one, one.solution or "") for one in problems])
+        found = by_execution.judge([(one, one.solution or "") for one in problems])
         assert {one.status for one in found} == {"ok"}, [p.prompt for p, v in zip(problems, found) if v.status != "ok"]
 
 
@@ -238,7 +239,7 @@ def test_no_database_is_asked_for_what_is_no_query(
     answer: str | None, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (known,) = explain([(gold("select a from t"), "select a from t")])
-    monkeypatch.setattr(verdicts, "workers_of", lambda name: pytest.fail("a database was asked"))
+    monkeypatch.setattr(by_execution, "workers_of", lambda name: pytest.fail("a database was asked"))
     assert known.verdict.status == "ok" and verdict("select a from t", answer) == ("fail", kind)
 
 

@@ -18,10 +18,10 @@ from assay.externals.z3 import _CALLS, answer
 from assay.host.workers import Outcome
 from assay.rng import Key
 from assay.tasks import task
-from assay.verifiers.smt import terms, verdicts
+from assay.verifiers.smt import terms, terms_and_values
 from assay.verifiers.smt.terms import DEEPEST, LONGEST, MOST_NODES, Unreadable, plain, read, write
+from assay.verifiers.smt.terms_and_values import explain
 from assay.verifiers.smt.values import everywhere, value
-from assay.verifiers.smt.verdicts import explain
 
 external = pytest.mark.external("z3")
 NAMES: dict[str, terms.Sort] = {"a": "Int", "b": "Int", "p": "Bool", "x": 4, "y": 4}
@@ -321,16 +321,16 @@ def test_what_a_solver_says_against_an_answer_is_computed(
 ) -> None:
     places = says("sat", values={"a": 1, "b": 1}), says("sat", values={"a": 2, "b": 1})  # where the gold holds, and not
     solver = Said(*places, outcome)
-    monkeypatch.setattr(verdicts, "_golds", {})
-    monkeypatch.setattr(verdicts, "workers_of", lambda name: solver)
+    monkeypatch.setattr(terms_and_values, "_golds", {})
+    monkeypatch.setattr(terms_and_values, "workers_of", lambda name: solver)
     assert verdict(LESS, "(< a b)") == expected
 
 
 @pytest.mark.parametrize(("outcome", "kind"), [(Outcome("lost"), "worker_lost"), (says("unknown"), "bad_gold")])
 def test_trouble_with_the_problem_is_ours(outcome: Outcome, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     golds: dict[str, object] = {}
-    monkeypatch.setattr(verdicts, "_golds", golds)
-    monkeypatch.setattr(verdicts, "workers_of", lambda name: Said(outcome, outcome))
+    monkeypatch.setattr(terms_and_values, "_golds", golds)
+    monkeypatch.setattr(terms_and_values, "workers_of", lambda name: Said(outcome, outcome))
     assert verdict(LESS, "(<= a b)") == ("invalid", kind)
     assert (json.dumps(LESS) in golds) == (kind == "bad_gold"), "a lost process says nothing of the problem"
 
@@ -360,8 +360,8 @@ def test_a_fault_of_ours_comes_before_an_answer_that_is_too_hard(
 ) -> None:
     begins, needs = says("sat", values={"a": 0, "b": 1}), says("sat", values={"a": 5, "b": 0})
     solver = Said(begins, needs, outcome)
-    monkeypatch.setattr(verdicts, "_golds", {})
-    monkeypatch.setattr(verdicts, "workers_of", lambda name: solver)
+    monkeypatch.setattr(terms_and_values, "_golds", {})
+    monkeypatch.setattr(terms_and_values, "workers_of", lambda name: solver)
     assert verdict(LOOP, "(<= a 5)") == expected
 
 
@@ -369,10 +369,10 @@ def test_values_are_computed_and_only_that_there_are_none_is_asked_of_the_solver
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Where the solver cannot decide it, nobody is paid for saying it."""
-    monkeypatch.setattr(verdicts, "_golds", {})
-    monkeypatch.setattr(verdicts, "workers_of", lambda name: pytest.fail("the solver was asked"))
+    monkeypatch.setattr(terms_and_values, "_golds", {})
+    monkeypatch.setattr(terms_and_values, "workers_of", lambda name: pytest.fail("the solver was asked"))
     assert verdict(VALUES, "a=3 p=true x=10") == ("ok", "")
-    monkeypatch.setattr(verdicts, "workers_of", lambda name: Said(UNKNOWN))
+    monkeypatch.setattr(terms_and_values, "workers_of", lambda name: Said(UNKNOWN))
     assert verdict(VALUES, "unsat") == ("fail", "undecided")
 
 
@@ -380,7 +380,7 @@ def test_values_are_computed_and_only_that_there_are_none_is_asked_of_the_solver
 def test_values_need_no_solver(
     variables: Any, asked: list[str], right: str, wrong: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(verdicts, "workers_of", lambda name: pytest.fail("the solver was asked"))
+    monkeypatch.setattr(terms_and_values, "workers_of", lambda name: pytest.fail("the solver was asked"))
     gold = {"ask": "values", "variables": variables, "terms": asked}
     assert (verdict(gold, right), verdict(gold, wrong)) == (("ok", ""), ("fail", "wrong"))
 
@@ -427,9 +427,9 @@ def test_no_answer_is_a_fault_of_ours(answers: list[str]) -> None:
         read_alone = [(gold, one) for one in answers if one.strip() != "unsat"]
         found = explain(read_alone) if read_alone else []
         assert {one.verdict.status for one in found} <= {"ok", "fail"}
-        assert {verdicts._read(verdicts.gold_of(terms_asked), one).__class__ for one in answers} <= {
+        assert {terms_and_values._read(terms_and_values.gold_of(terms_asked), one).__class__ for one in answers} <= {
             str,
-            verdicts.Candidate,
+            terms_and_values.Candidate,
         }
 
 
@@ -460,15 +460,15 @@ def test_an_answer_that_is_too_hard_to_judge_is_refused() -> None:
 @external
 def test_only_terms_that_were_read_reach_the_solver(monkeypatch: pytest.MonkeyPatch) -> None:
     jobs: list[str] = []
-    real = verdicts.workers_of("z3")
+    real = terms_and_values.workers_of("z3")
 
     class Listening:
         def map(self, asked: list[object]) -> list[Outcome]:
             jobs.extend(map(json.dumps, asked))
             return real.map(asked)
 
-    monkeypatch.setattr(verdicts, "workers_of", lambda name: Listening())
-    monkeypatch.setattr(verdicts, "_golds", {})
+    monkeypatch.setattr(terms_and_values, "workers_of", lambda name: Listening())
+    monkeypatch.setattr(terms_and_values, "_golds", {})
     assert verdict(LESS, "(<= a b) (exit)")[0] == "fail" and verdict(LESS, "(not(>\n a\tb))")[0] == "ok"
     assert jobs and not any("exit" in text or "\\n" in text or "(" in text for text in jobs)
 

@@ -29,10 +29,10 @@ class RankFailed(AssayError):
 
 
 @dataclass(frozen=True)
-class Group:
+class RankLayout:
     """How many ranks there are, and how they divide the work.
 
-    Group(size=8, replicate=2, device="cuda", threads=4, deadline=600)
+    RankLayout(size=8, replicate=2, device="cuda", threads=4, deadline=600)
     """
 
     size: int
@@ -49,12 +49,12 @@ class Group:
 class Ranks:
     """The processes of a group of ranks.
 
-    with Ranks(Group(size=2)) as ranks:
+    with Ranks(RankLayout(size=2)) as ranks:
         ranks.call("build", "policy", spec)                        # the same on every rank
         ranks.each("do", [("policy", "forward", ...), (...)])      # something else on each rank
     """
 
-    def __init__(self, group: Group, launcher: Launcher | None = None) -> None:
+    def __init__(self, group: RankLayout, launcher: Launcher | None = None) -> None:
         """The ranks are processes of this machine, or run where `launcher` starts them."""
         self.group = group
         needs = Needs(cpus=group.threads, gpus=int(group.device.startswith("cuda")))

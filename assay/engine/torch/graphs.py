@@ -16,7 +16,7 @@ from torch import Tensor
 
 from assay.engine.torch.decode import Decoder
 
-Step = Callable[[Tensor, Tensor, int, bool], Tensor]
+DecodeStep = Callable[[Tensor, Tensor, int, bool], Tensor]
 """(ids, positions, longest, level) -> hidden states, as `Decoder.step`."""
 
 Record = Callable[[Callable[[], None]], Callable[[], None]]
@@ -25,7 +25,7 @@ Record = Callable[[Callable[[], None]], Callable[[], None]]
 PARTS, LEAST_COLUMNS = 8, 64
 
 
-def stepper(decoder: Decoder) -> Step:
+def stepper(decoder: Decoder) -> DecodeStep:
     """The decoder's step function: by CUDA graphs on a GPU, its plain `step` on other devices."""
     if decoder.device.type == "cuda":
         return Bucketed(decoder, CudaGraphs()).step

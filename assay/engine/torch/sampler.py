@@ -23,7 +23,7 @@ from assay.engine.layout import hosted, offsets, stems
 from assay.engine.prefix_cache import PrefixCache
 from assay.engine.sampling_call import Limits, SamplingCall, check, prompt_of
 from assay.engine.torch.decode import Decoder
-from assay.engine.torch.graphs import Step, stepper
+from assay.engine.torch.graphs import DecodeStep, stepper
 from assay.engine.torch.network import Network
 from assay.engine.torch.packing import Onward, pack_onward
 from assay.rng import Key
@@ -97,7 +97,7 @@ class Voice(Protocol):
         """How many rows it has in flight."""
         ...
 
-    def decoding(self, slots: int, length: int) -> tuple[Slots, Step]:
+    def decoding(self, slots: int, length: int) -> tuple[Slots, DecodeStep]:
         """Caches for so many rows of so many tokens, and the step that feeds them."""
         ...
 
@@ -131,7 +131,7 @@ class Alone:
     def slots(self, length: int, count: int, memory_bytes: int) -> int:
         return slots_for(self.network, length, count, memory_bytes)
 
-    def decoding(self, slots: int, length: int) -> tuple[Decoder, Step]:
+    def decoding(self, slots: int, length: int) -> tuple[Decoder, DecodeStep]:
         decoder = Decoder(self.network, slots=slots, length=length)
         return decoder, stepper(decoder)
 

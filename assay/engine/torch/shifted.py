@@ -16,7 +16,7 @@ from assay.engine.prefix_cache import PrefixCache
 from assay.engine.sampling_call import Limits
 from assay.engine.torch import sampler
 from assay.engine.torch.engine import TorchEngine
-from assay.engine.torch.graphs import Step
+from assay.engine.torch.graphs import DecodeStep
 from assay.engine.torch.packing import Onward
 from assay.engine.torch.sampler import Alone, Caches, Slots
 from assay.rng import Key
@@ -78,7 +78,7 @@ class Shifted:
         """As many as of the large network alone, so that its products have the same shapes and the same bits."""
         return self.large.slots(length, count, memory_bytes)
 
-    def decoding(self, slots: int, length: int) -> tuple[_Together, Step]:
+    def decoding(self, slots: int, length: int) -> tuple[_Together, DecodeStep]:
         pairs = [voice.decoding(slots, length) for voice in self.voices]
 
         def step(ids: Tensor, positions: Tensor, longest: int, level: bool) -> Tensor:

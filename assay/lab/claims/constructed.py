@@ -29,7 +29,7 @@ from assay.scoring import bank
 from assay.scoring.boundary import Counts
 from assay.scoring.discovery import Boundary, sharpen_or_discover
 from assay.source import Pool, Share
-from assay.tasks.verdicts import verify_twice
+from assay.tasks.verifying import verify_twice
 from assay.types import Problem
 
 BOOTSTRAPS, RIGHT = 40, 0.95  # resampled sets of problems, and the share of them that must be called rightly

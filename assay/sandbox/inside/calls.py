@@ -78,7 +78,7 @@ _NAMES = (15, 16)  # PR_SET_NAME, PR_GET_NAME
 _TERMINAL = (0x5401, 0x5413, 0x5421, 0x541B, 0x5450, 0x5451)  # TCGETS, TIOCGWINSZ, FIONBIO, FIONREAD, FIO(N)CLEX
 _DESCRIPTOR = (0, 1, 2, 3, 4, 1030, 1032)  # F_DUPFD, F_GETFD to F_SETFL, F_DUPFD_CLOEXEC, F_GETPIPE_SZ
 
-Step = tuple[int, int, int, int]  # code, jump if true, jump if false, operand
+Instruction = tuple[int, int, int, int]  # code, jump if true, jump if false, operand
 
 
 def filter_for(machine: str, *, processes: bool, files: bool) -> bytes:
@@ -87,7 +87,12 @@ def filter_for(machine: str, *, processes: bool, files: bool) -> bytes:
     `processes` and `files` say whether the programs may start processes and write files.
     """
     column, arch = MACHINES[machine]
-    steps: list[Step] = [(_LOAD, 0, 0, _ARCH), (_EQUAL, 1, 0, arch), (_RETURN, 0, 0, _KILL), (_LOAD, 0, 0, _NUMBER)]
+    steps: list[Instruction] = [
+        (_LOAD, 0, 0, _ARCH),
+        (_EQUAL, 1, 0, arch),
+        (_RETURN, 0, 0, _KILL),
+        (_LOAD, 0, 0, _NUMBER),
+    ]
     if machine == "x86_64":
         steps += [(_AT_LEAST, 0, 1, _X32), (_RETURN, 0, 0, _KILL)]
     for name, rule in _rules(processes).items():
@@ -112,7 +117,7 @@ def digest(machine: str) -> str:
     return hashlib.sha256(filter_for(machine, processes=False, files=False)).hexdigest()[:12]
 
 
-def _rules(processes: bool) -> dict[str, list[Step]]:
+def _rules(processes: bool) -> dict[str, list[Instruction]]:
     """What follows where the number is that of a call whose arguments decide. Every rule ends in a decision."""
     opened = [(_ANY_BIT, 0, 2, _TRUNCATE), (_ANY_BIT, 1, 0, _WRITES), _refuse(errno.EPERM), _allow()]
     kind = [_argument(1), (_AND, 0, 0, _KIND), (_EQUAL, 0, 1, _STREAM), _allow(), _refuse(errno.EPERM)]
@@ -153,20 +158,20 @@ def _ranges(numbers: Iterable[int]) -> list[tuple[int, int]]:
     return found
 
 
-def _one_of(values: Iterable[int]) -> list[Step]:
+def _one_of(values: Iterable[int]) -> list[Instruction]:
     allowed = [step for value in values for step in ((_EQUAL, 0, 1, value), _allow())]
     return [*allowed, _refuse(errno.EPERM)]
 
 
-def _argument(index: int, *, high: bool = False) -> Step:
+def _argument(index: int, *, high: bool = False) -> Instruction:
     """Loads the low or the high half of an argument."""
     assert sys.byteorder == "little"
     return (_LOAD, 0, 0, _ARGUMENTS + 8 * index + 4 * high)
 
 
-def _allow() -> Step:
+def _allow() -> Instruction:
     return (_RETURN, 0, 0, _ALLOW)
 
 
-def _refuse(number: int) -> Step:
+def _refuse(number: int) -> Instruction:
     return (_RETURN, 0, 0, _REFUSE | number)

@@ -173,7 +173,7 @@ def _judge(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
     verdicts = dict(zip(tested, _judge_programs([pairs[i] for i in tested]), strict=True))
     rest = [i for i in range(len(pairs)) if i not in verdicts]
     if rest:
-        from assay.verifiers.mathematics.verdicts import judge
+        from assay.verifiers.mathematics.against_gold import judge
 
         verdicts |= zip(rest, judge([pairs[i] for i in rest]), strict=True)
     return [verdicts[i] for i in range(len(pairs))]

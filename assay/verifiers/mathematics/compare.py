@@ -22,10 +22,10 @@ from assay.verifiers.mathematics.reading import (
     Based,
     Choice,
     Grid,
-    Group,
     Opaque,
     Reading,
     Relation,
+    Several,
     Value,
     Words,
     read,
@@ -106,11 +106,11 @@ class _Comparison:
             return Decision(False, "form", "no mathematics that could be read")
         if _alone(wanted) != _alone(given):  # {5} is 5
             texts = [
-                one.parts[0] if isinstance(one, Group) and _alone(one) else text
+                one.parts[0] if isinstance(one, Several) and _alone(one) else text
                 for one, text in ((wanted, gold), (given, answer))
             ]
             return self.of(texts[0], texts[1], depth + 1)
-        if isinstance(wanted, Group) or isinstance(given, Group):
+        if isinstance(wanted, Several) or isinstance(given, Several):
             return self._groups(wanted, given, (gold, answer), depth)
         if isinstance(wanted, Grid) or isinstance(given, Grid):
             return self._grids(wanted, given, depth)
@@ -198,7 +198,7 @@ class _Comparison:
         if found := self._regions(wanted, given, texts, depth):
             return found
         wanted, given = relations.assigned(wanted, given)
-        if not isinstance(wanted, Group) or not isinstance(given, Group):
+        if not isinstance(wanted, Several) or not isinstance(given, Several):
             return self._ratio(wanted, given, texts, depth)
         if not _comparable(wanted, given):
             return Decision(False, "structure", f"a {given.kind}, where the gold is a {wanted.kind}")
@@ -218,7 +218,7 @@ class _Comparison:
     def _regions(self, wanted: Reading, given: Reading, texts: tuple[str, str], depth: int) -> Decision | None:
         """Compares lists of inequalities as regions: `x < 1 or x > 2` is a union of intervals."""
         region, other = relations.region(wanted), relations.region(given)
-        lists = [isinstance(one, Group) and one.kind in ("list", "difference") for one in (wanted, given)]
+        lists = [isinstance(one, Several) and one.kind in ("list", "difference") for one in (wanted, given)]
         if region is None or other is None or not any(lists):
             return None
         return self._same_region(region, other, depth)
@@ -231,12 +231,12 @@ class _Comparison:
     def _ratio(self, wanted: Reading, given: Reading, texts: tuple[str, str], depth: int) -> Decision:
         """Compares a group with a single value. Only a ratio can be equal to one: `3:4` is 3/4."""
         for one, other in ((wanted, texts[1]), (given, texts[0])):
-            if isinstance(one, Group) and one.kind == "ratio" and len(one.parts) == 2 and not _clock(one):
+            if isinstance(one, Several) and one.kind == "ratio" and len(one.parts) == 2 and not _clock(one):
                 fraction = rf"\frac{{{one.parts[0]}}}{{{one.parts[1]}}}"
                 return self.of(*((fraction, other) if one is wanted else (other, fraction)), depth + 1)
-        if isinstance(wanted, Group):
+        if isinstance(wanted, Several):
             return Decision(False, "structure", f"one thing, where the gold is a {wanted.kind} of {len(wanted.parts)}")
-        assert isinstance(given, Group)
+        assert isinstance(given, Several)
         return Decision(False, "structure", f"a {given.kind} of {len(given.parts)}, where the gold is one thing")
 
     def _grids(self, wanted: Reading, given: Reading, depth: int) -> Decision:
@@ -328,7 +328,7 @@ def _shown(value: Fraction) -> str:
 # --- parts of groups ----------------------------------------------------------------------------------------
 
 
-def _comparable(wanted: Group, given: Group) -> bool:
+def _comparable(wanted: Several, given: Several) -> bool:
     """Whether two kinds of group may be equal. A list may have round brackets and a tuple may
     lack them. A set is never a tuple. For intervals, open and closed ends must be the same.
     """
@@ -354,7 +354,7 @@ def legible(text: str) -> bool:
     return not any(len(base) * 4 * int(power[:9]) > arithmetic.MOST_BITS for base, power in powers)
 
 
-def _once(group: Group) -> Group:
+def _once(group: Several) -> Several:
     """A list or set of tuples without those that are written twice. A number written twice may be a double root."""
     tuples = all(part.startswith("(") and encloses(part) and several(part[1:-1]) for part in group.parts)
     if group.ordered or not tuples:
@@ -364,15 +364,15 @@ def _once(group: Group) -> Group:
 
 def _alone(found: Reading) -> bool:
     """Whether this is a set with one element."""
-    return isinstance(found, Group) and found.kind == "set" and len(found.parts) == 1
+    return isinstance(found, Several) and found.kind == "set" and len(found.parts) == 1
 
 
-def _clock(ratio: Group) -> bool:
+def _clock(ratio: Several) -> bool:
     """Whether a ratio is a time of day, such as `12:30`."""
     return len(ratio.parts) == 2 and re.fullmatch(r"\d\d", ratio.parts[1]) is not None and ratio.parts[0].isdigit()
 
 
-def _proportion(wanted: Group, given: Group, budget: numeric.Budget) -> Decision:
+def _proportion(wanted: Several, given: Several, budget: numeric.Budget) -> Decision:
     """Compares ratios by their proportion: `6:8` equals `3:4`. Times of day must be the same."""
     if len(wanted.parts) != len(given.parts) or _clock(wanted):
         return Decision(False, "structure", "another ratio")

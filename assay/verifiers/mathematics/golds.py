@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from assay.verifiers.mathematics.against_gold import Explained, explain, gold_of
 from assay.verifiers.mathematics.compare import UNDECIDED
-from assay.verifiers.mathematics.verdicts import Explained, explain, gold_of
 
 PROSE = 20  # words; a longer gold is a text that no answer would repeat word for word
 _COMMAND = re.compile(r"\\[a-zA-Z]+")

@@ -57,7 +57,7 @@ class Based:
 
 
 @dataclass(frozen=True)
-class Group:
+class Several:
     """Several values: a list, a set, a tuple, an interval, a union of sets, a ratio."""
 
     kind: str  # list, set, pair (two parts in brackets: an interval or a tuple), tuple, union, difference, ratio
@@ -99,15 +99,15 @@ class Opaque:
     """Mathematics that our grammar does not have: an integral, a sum, a limit."""
 
 
-_REALS = Group("pair", (r"-\infty", r"\infty"), "()")
-Reading = Words | Choice | Value | Based | Group | Grid | Relation | Family | Opaque
+_REALS = Several("pair", (r"-\infty", r"\infty"), "()")
+Reading = Words | Choice | Value | Based | Several | Grid | Relation | Family | Opaque
 
 
 @lru_cache(maxsize=4096)
 def read(text: str, *, trusted: bool = False) -> Reading:
     """The typed value of a text, which must be cleaned (`writing.clean`) and have balanced braces.
 
-    read(r"\\{1, 2\\}")  # Group("set", ("1", "2"), "{}")
+    read(r"\\{1, 2\\}")  # Several("set", ("1", "2"), "{}")
     """
     text = bare(text)
     if (chosen := _choice(text)) is not None:
@@ -167,7 +167,7 @@ def _listed(text: str) -> Reading | None:
     found = listed(text)
     if len(found.parts) < 2:
         return None if not found.parts or found.parts[0] == text else read(found.parts[0])
-    return Group("list", found.parts, joined=found.joined)
+    return Several("list", found.parts, joined=found.joined)
 
 
 def _signs(text: str) -> Reading | None:
@@ -179,7 +179,7 @@ def _signs(text: str) -> Reading | None:
         return None
     tied = [("+",) * len(marks), ("-",) * len(marks)] if r"\mp" in marks else product("+-", repeat=len(marks))
     variants = [_with_signs(text, signs) for signs in tied]
-    return Group("list", tuple(variants))
+    return Several("list", tuple(variants))
 
 
 def _with_signs(text: str, signs: Sequence[str]) -> str:
@@ -231,7 +231,7 @@ def _grid(text: str) -> Reading | None:
     system = kind == "cases" or match["kind"] in ("aligned", "gathered")
     rows = tuple("".join(row) for row in cells)
     if system and all("=" in row and r"\text" not in row for row in rows):
-        return Group("list", rows)
+        return Several("list", rows)
     return Grid(kind, cells)
 
 
@@ -250,9 +250,11 @@ def _sets(text: str) -> Reading | None:
     for kind, mark in (("union", _UNION), ("difference", _MINUS)):
         if len(parts := split(text, mark)[0]) > 1 and all(parts):
             sets = [read(part) for part in parts]
-            if kind == "union" and all(isinstance(one, Group) and one.kind == "set" for one in sets):
-                return Group("set", tuple(part for one in sets if isinstance(one, Group) for part in one.parts), "{}")
-            return Group(kind, tuple(parts))
+            if kind == "union" and all(isinstance(one, Several) and one.kind == "set" for one in sets):
+                return Several(
+                    "set", tuple(part for one in sets if isinstance(one, Several) for part in one.parts), "{}"
+                )
+            return Several(kind, tuple(parts))
     if text.startswith(r"\{") and text.endswith(r"\}") and encloses(text):
         inner = text[2:-2].strip()
         such, _ = split(inner, _SUCH)
@@ -260,7 +262,7 @@ def _sets(text: str) -> Reading | None:
             return found
         if len(such) == 2 and is_name(split(such[0], re.compile(r"\\in(?![a-zA-Z])"))[0][0]):
             return read(such[1])
-        return Group("set", tuple(_parts(inner)), "{}")
+        return Several("set", tuple(_parts(inner)), "{}")
     if re.fullmatch(r"\\mathbb\s*(?:\{\s*R\s*\}|R)|\\text\s*\{\s*R\s*\}", text):
         return _REALS
     return Words("no solution") if text == r"\emptyset" else None
@@ -271,7 +273,7 @@ def _bracketed(text: str) -> Reading | None:
     if text[:1] not in ("(", "[") or text[-1:] not in (")", "]") or not encloses(text):
         return None
     parts = _parts(text[1:-1])
-    return Group("pair" if len(parts) == 2 else "tuple", tuple(parts), text[0] + text[-1]) if len(parts) > 1 else None
+    return Several("pair" if len(parts) == 2 else "tuple", tuple(parts), text[0] + text[-1]) if len(parts) > 1 else None
 
 
 def _parts(inner: str) -> Sequence[str]:
@@ -279,10 +281,10 @@ def _parts(inner: str) -> Sequence[str]:
     found: list[str] = []
     for part in enclosed(inner):
         several = _signs(part)
-        found += several.parts if isinstance(several, Group) else [part]
+        found += several.parts if isinstance(several, Several) else [part]
     return found
 
 
 def _ratio(text: str) -> Reading | None:
     parts, _ = split(text, re.compile(r":|\\text\s*\{\s*to\s*\}|(?<=\d)\s+to\s+(?=\d)"))
-    return Group("ratio", tuple(parts)) if len(parts) > 1 and all(parts) else None
+    return Several("ratio", tuple(parts)) if len(parts) > 1 and all(parts) else None

@@ -12,10 +12,10 @@ from assay.verifiers.mathematics.expressions import Tree
 from assay.verifiers.mathematics.names import is_name, name_of
 from assay.verifiers.mathematics.reading import (
     Grid,
-    Group,
     Opaque,
     Reading,
     Relation,
+    Several,
     Value,
     read,
 )
@@ -43,7 +43,7 @@ def tree_of(side: str) -> Tree | None:
 
 def readable(relation: Relation) -> bool:
     """Whether every side is a name, a group, or an expression of our grammar."""
-    return all(is_name(side) or isinstance(read(side, trusted=True), Value | Group | Grid) for side in relation.sides)
+    return all(is_name(side) or isinstance(read(side, trusted=True), Value | Several | Grid) for side in relation.sides)
 
 
 def stated(found: Reading, text: str = "") -> Stated | None:
@@ -107,7 +107,7 @@ def may_be(wanted: Stated, given: Stated) -> bool:
     return wanted.arguments == given.arguments or not arguments & letters
 
 
-def assigned(wanted: Group | Reading, given: Group | Reading) -> tuple[Reading, Reading]:
+def assigned(wanted: Several | Reading, given: Several | Reading) -> tuple[Reading, Reading]:
     """Both groups, with lists of assignments such as `p = 5, q = 2` replaced by
     tuples where that makes them comparable.
 
@@ -121,20 +121,20 @@ def assigned(wanted: Group | Reading, given: Group | Reading) -> tuple[Reading, 
                 [names[1][name] for name in sorted(names[0])]
             )
         return wanted, given
-    if names[0] and isinstance(given, Group) and given.kind in ("list", "pair", "tuple"):
+    if names[0] and isinstance(given, Several) and given.kind in ("list", "pair", "tuple"):
         return _tuple(list(names[0].values())), _tuple(list(given.parts), given.brackets or "()")
-    if names[1] and isinstance(wanted, Group) and wanted.kind in ("pair", "tuple"):
+    if names[1] and isinstance(wanted, Several) and wanted.kind in ("pair", "tuple"):
         return wanted, _tuple(list(names[1].values()))
     return wanted, given
 
 
-def _tuple(parts: Sequence[str], brackets: str = "()") -> Group:
-    return Group("pair" if len(parts) == 2 else "tuple", tuple(parts), brackets)
+def _tuple(parts: Sequence[str], brackets: str = "()") -> Several:
+    return Several("pair" if len(parts) == 2 else "tuple", tuple(parts), brackets)
 
 
 def _names(found: Reading) -> dict[str, str]:
     """The values of a list of assignments, by name; empty if it is no such list."""
-    if not isinstance(found, Group) or found.kind != "list" or found.joined == "or":
+    if not isinstance(found, Several) or found.kind != "list" or found.joined == "or":
         return {}
     parts = [stated(read(part)) for part in found.parts]
     names = {part.name: part.values[-1] for part in parts if part is not None and part.name and len(part.values) == 1}
@@ -158,7 +158,7 @@ class Region:
 
 def region(found: Reading) -> Region | None:
     """The region that relations of one variable, or intervals, describe; None for anything else."""
-    if isinstance(found, Group):
+    if isinstance(found, Several):
         return _group(found)
     if not isinstance(found, Relation):
         return None
@@ -211,7 +211,7 @@ def _constant(side: str) -> bool:
     return tree is not None and symbols(tree) <= {INFINITY}
 
 
-def _group(found: Group) -> Region | None:
+def _group(found: Several) -> Region | None:
     if found.kind == "pair":
         return Region(found.brackets[0] + ",".join(found.parts) + found.brackets[1])
     if found.kind == "union":
@@ -230,13 +230,13 @@ def _group(found: Group) -> Region | None:
     return Region(both or r"\cup".join(texts), *names)
 
 
-def _holed(found: Group) -> Region | None:
+def _holed(found: Several) -> Region | None:
     """The region of all real numbers but one, written as a set difference."""
     whole, taken = region(read(found.parts[0])), read(found.parts[1])
-    one = isinstance(taken, Group) and taken.kind == "set" and len(taken.parts) == 1 and len(found.parts) == 2
+    one = isinstance(taken, Several) and taken.kind == "set" and len(taken.parts) == 1 and len(found.parts) == 2
     if not one or whole is None or whole.text != r"(-\infty,\infty)":
         return None
-    assert isinstance(taken, Group)
+    assert isinstance(taken, Several)
     return Region(_without(taken.parts[0]))
 
 

@@ -8,7 +8,7 @@ from assay.verifiers.programs.asserts import UnreadableTest, calls_of
 from assay.verifiers.programs.forms import read_tests
 from assay.verifiers.programs.reading import program_in
 from assay.verifiers.programs.specs import Call, Calls, Streams, Tests
-from assay.verifiers.programs.verdicts import Outcome, judge, outcomes_of
+from assay.verifiers.programs.tested import Outcome, judge, outcomes_of
 
 __all__ = [
     "Call",

@@ -12,7 +12,7 @@ from assay.verifiers.explained import Explained
 from assay.verifiers.programs.forms import read_tests
 from assay.verifiers.programs.reading import program_in
 from assay.verifiers.programs.specs import Tests
-from assay.verifiers.programs.verdicts import Outcome, outcomes_of, verdict_of
+from assay.verifiers.programs.tested import Outcome, outcomes_of, verdict_of
 
 
 def explain(pairs: Sequence[tuple[Any, str]]) -> list[Explained]:

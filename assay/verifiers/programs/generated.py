@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from assay.sandbox import Limits, Ran, Run, Sandbox
+from assay.sandbox import Execution, Limits, Ran, Sandbox
 from assay.verifiers.programs import driver, plain
 from assay.verifiers.programs.agreement import HARD, MOST, agreed
 
@@ -105,7 +105,7 @@ def _returned(
 ) -> list[list[Any]]:
     """What a function returns on each list of arguments, None where nothing; each sequence of calls is one process."""
     jobs = [driver.job(program, entry, [(arguments, {}) for arguments in some]) for some in calls]
-    runs = [Run(driver.text(), job, limits) for job in jobs]
+    runs = [Execution(driver.text(), job, limits) for job in jobs]
     found = []
     for some, ran in zip(calls, sandbox.map(runs), strict=True):
         values = [_value(line) for line in ran.reply.split(b"\n")[:-1]] if ran.status != "lost" else []
@@ -122,7 +122,7 @@ def _value(line: bytes) -> Any:
 
 def _run(programs: Sequence[str], inputs: Sequence[str], sandbox: Sandbox, limits: Limits) -> list[list[Ran]]:
     """What came of each program on each input."""
-    ran = sandbox.map([Run(program, text.encode(), limits) for program in programs for text in inputs])
+    ran = sandbox.map([Execution(program, text.encode(), limits) for program in programs for text in inputs])
     return [list(ran[at : at + len(inputs)]) for at in range(0, len(ran), len(inputs))]
 
 

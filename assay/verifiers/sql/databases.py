@@ -45,15 +45,18 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Table:
-    """A table and how many rows it has: `Table("people", (Column("age", "integer", (18, 90)),), rows=(8, 14))`."""
+class DatabaseTable:
+    """A table of a database, and how many rows it has.
+
+    DatabaseTable("people", (Column("age", "integer", (18, 90)),), rows=(8, 14))
+    """
 
     name: str
     columns: tuple[Column, ...]
     rows: tuple[int, int] = (8, 16)
 
 
-def tables_of(described: Any) -> tuple[Table, ...]:
+def tables_of(described: Any) -> tuple[DatabaseTable, ...]:
     """The tables of a question from plain data. Raises BadSchema.
 
     tables_of([{"name": "t", "columns": [{"name": "a", "kind": "integer", "values": [0, 9]}]}])
@@ -62,7 +65,7 @@ def tables_of(described: Any) -> tuple[Table, ...]:
         raise BadSchema("expected a list of tables")
     try:
         tables = tuple(
-            Table(
+            DatabaseTable(
                 table["name"],
                 tuple(Column(c["name"], c["kind"], tuple(c["values"]), bool(c.get("null"))) for c in table["columns"]),
                 (int(table.get("rows", (8, 16))[0]), int(table.get("rows", (8, 16))[1])),
@@ -83,7 +86,7 @@ def tables_of(described: Any) -> tuple[Table, ...]:
     return tables
 
 
-def fill(tables: Sequence[Table], query: str, number: int) -> list[dict[str, Any]]:
+def fill(tables: Sequence[DatabaseTable], query: str, number: int) -> list[dict[str, Any]]:
     """The database of this number for a gold query, as the external takes it."""
     generator = Key("sql", query, number).generator()
     constants = _constants(query)

@@ -19,7 +19,7 @@ from ray_clusters import all_gone, cluster_of, kill_node
 from assay.engine.cluster.nodes import Cluster
 from assay.engine.interface import Want
 from assay.engine.sharded.engine import ShardedLearner
-from assay.engine.sharded.ranks import Group, RankLost, Ranks
+from assay.engine.sharded.ranks import RankLayout, RankLost, Ranks
 from assay.errors import EndpointError
 
 pytestmark = pytest.mark.scale
@@ -57,7 +57,7 @@ def node_of(cluster: Any, ranks: Ranks, rank: int) -> Any:
 
 
 def test_ranks_on_two_nodes_work_and_one_whose_process_dies_is_named(three: Any, tmp_path: Path) -> None:
-    with Cluster(three.address, folder=tmp_path) as cluster, Ranks(Group(size=2, deadline=60), cluster) as ranks:
+    with Cluster(three.address, folder=tmp_path) as cluster, Ranks(RankLayout(size=2, deadline=60), cluster) as ranks:
         learner = ShardedLearner(ranks, "policy", model_of("qwen2"), precision="fp32")
         learn(learner)
         assert len({child.where for child in ranks.children}) == 2
@@ -70,7 +70,7 @@ def test_ranks_on_two_nodes_work_and_one_whose_process_dies_is_named(three: Any,
 
 
 def test_a_rank_whose_ray_worker_dies_is_lost(three: Any, tmp_path: Path) -> None:
-    with Cluster(three.address, folder=tmp_path) as cluster, Ranks(Group(size=2, deadline=60), cluster) as ranks:
+    with Cluster(three.address, folder=tmp_path) as cluster, Ranks(RankLayout(size=2, deadline=60), cluster) as ranks:
         learner = ShardedLearner(ranks, "policy", model_of("qwen2"), precision="fp32")
         os.kill(parent_of(pids(ranks)[0]), signal.SIGKILL)
         with pytest.raises(RankLost, match=r"rank 0 of 2 on node .* is gone with its Ray worker"):
@@ -80,7 +80,7 @@ def test_a_rank_whose_ray_worker_dies_is_lost(three: Any, tmp_path: Path) -> Non
 
 def test_ranks_of_a_node_that_is_lost_move_to_another(three: Any, tmp_path: Path) -> None:
     with Cluster(three.address, folder=tmp_path) as cluster:
-        with Ranks(Group(size=2, deadline=60), cluster) as ranks:
+        with Ranks(RankLayout(size=2, deadline=60), cluster) as ranks:
             learner = ShardedLearner(ranks, "policy", model_of("qwen2"), precision="fp32")
             rank = 1 if node_of(three, ranks, 0) is three.head_node else 0
             lost, where = node_of(three, ranks, rank), ranks.children[rank].where
@@ -88,7 +88,7 @@ def test_ranks_of_a_node_that_is_lost_move_to_another(three: Any, tmp_path: Path
             with pytest.raises(RankLost, match=rf"rank {rank} of 2 on node .* is gone with its (node|Ray worker)"):
                 learn_until_lost(learner)
             before = pids(ranks)
-        with Ranks(Group(size=2, deadline=60), cluster) as ranks:
+        with Ranks(RankLayout(size=2, deadline=60), cluster) as ranks:
             learn(ShardedLearner(ranks, "policy", model_of("qwen2"), precision="fp32"))
             assert where not in {child.where for child in ranks.children}
         assert not all_gone(before + pids(ranks), within=5)
@@ -96,14 +96,14 @@ def test_ranks_of_a_node_that_is_lost_move_to_another(three: Any, tmp_path: Path
 
 def test_nothing_of_a_node_that_died_lives_on_while_the_run_looks_away(three: Any, tmp_path: Path) -> None:
     """Nobody closes a channel here: the actor itself sees that its raylet is gone, and its rank ends with it."""
-    with Cluster(three.address, folder=tmp_path) as cluster, Ranks(Group(size=1, deadline=60), cluster) as ranks:
+    with Cluster(three.address, folder=tmp_path) as cluster, Ranks(RankLayout(size=1, deadline=60), cluster) as ranks:
         found = [*pids(ranks), parent_of(pids(ranks)[0])]
         kill_node(node_of(three, ranks, 0))
         assert not all_gone(found, within=15)
 
 
 def test_a_rank_is_lost_with_the_process_that_speaks_with_ray(three: Any, tmp_path: Path) -> None:
-    with Cluster(three.address, folder=tmp_path) as cluster, Ranks(Group(size=1, deadline=60), cluster) as ranks:
+    with Cluster(three.address, folder=tmp_path) as cluster, Ranks(RankLayout(size=1, deadline=60), cluster) as ranks:
         learner, found = ShardedLearner(ranks, "policy", model_of("qwen2"), precision="fp32"), pids(ranks)
         os.kill(cluster.broker.process.pid, signal.SIGKILL)
         with pytest.raises(RankLost, match=r"rank 0 of 1 on node .* is gone with the process that speaks with Ray"):
@@ -112,7 +112,7 @@ def test_a_rank_is_lost_with_the_process_that_speaks_with_ray(three: Any, tmp_pa
 
 
 def test_a_rank_that_is_stopped_is_named_within_its_deadline(three: Any, tmp_path: Path) -> None:
-    with Cluster(three.address, folder=tmp_path) as cluster, Ranks(Group(size=2, deadline=4), cluster) as ranks:
+    with Cluster(three.address, folder=tmp_path) as cluster, Ranks(RankLayout(size=2, deadline=4), cluster) as ranks:
         learner = ShardedLearner(ranks, "policy", model_of("qwen2"), precision="fp32")
         os.kill(pids(ranks)[0], signal.SIGSTOP)
         with pytest.raises(
@@ -126,8 +126,8 @@ def test_more_than_the_cluster_has_is_refused_with_what_it_has(three: Any, tmp_p
     began = time.monotonic()
     with Cluster(three.address, folder=tmp_path, room=5) as cluster:
         with pytest.raises(EndpointError, match=r"4 x \(1 CPU\) were asked for.*no room within 5 s.*free now: 3 CPU"):
-            Ranks(Group(size=4, deadline=60), cluster)
-        with Ranks(Group(size=2, deadline=60), cluster):  # what was refused holds no places
+            Ranks(RankLayout(size=4, deadline=60), cluster)
+        with Ranks(RankLayout(size=2, deadline=60), cluster):  # what was refused holds no places
             pass
     assert time.monotonic() - began < 60
 
@@ -143,9 +143,9 @@ def test_nothing_outlives_a_driver_that_is_killed(tmp_path: Path) -> None:
     """With a cluster of its own: neither ranks nor any process of Ray."""
     program = (
         "import time; from pathlib import Path; from assay.engine.cluster.nodes import Cluster; "
-        "from assay.engine.sharded.ranks import Group, Ranks; "
+        "from assay.engine.sharded.ranks import RankLayout, Ranks; "
         f"cluster = Cluster('auto', folder=Path({str(tmp_path)!r})); "
-        "ranks = Ranks(Group(size=2, deadline=60), cluster); "
+        "ranks = Ranks(RankLayout(size=2, deadline=60), cluster); "
         "print(*[facts['pid'] for facts in ranks.facts], flush=True); time.sleep(60)"
     )
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as driver:
@@ -158,7 +158,7 @@ def test_nothing_outlives_a_driver_that_is_killed(tmp_path: Path) -> None:
 
 
 def test_nothing_outlives_a_cluster_of_its_own_that_is_closed(tmp_path: Path) -> None:
-    with Cluster("auto", folder=tmp_path) as cluster, Ranks(Group(size=2, deadline=60), cluster) as ranks:
+    with Cluster("auto", folder=tmp_path) as cluster, Ranks(RankLayout(size=2, deadline=60), cluster) as ranks:
         started = below(os.getpid())
         assert set(pids(ranks)) < set(started)
     assert not all_gone(started, within=15)

@@ -12,10 +12,10 @@ import pytest
 from assay.host.workers import Outcome
 from assay.rng import Key
 from assay.tasks import TASKS
+from assay.verifiers.circuits.equal_circuits import judge
 from assay.verifiers.circuits.testbench import Port, bench_for, unfit
 from assay.verifiers.circuits.text import fenced, refusal
-from assay.verifiers.circuits.verdicts import judge
-from assay.verifiers.known import verifier
+from assay.verifiers.explainers import verifier
 
 EXTERNALS = [pytest.mark.external("iverilog"), pytest.mark.external("yosys")]
 AND = "module top(input a, input b, output y); assign y = a & b; endmodule"

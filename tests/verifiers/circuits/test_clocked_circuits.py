@@ -9,8 +9,8 @@ import pytest
 
 from assay.externals.states import constant, differ, read
 from assay.host.workers import Outcome
+from assay.verifiers.circuits.equal_circuits import explain, judge, printed
 from assay.verifiers.circuits.testbench import Clock, Port, Reset, bench_for
-from assay.verifiers.circuits.verdicts import explain, judge, printed
 
 EXTERNALS = [pytest.mark.external("iverilog"), pytest.mark.external("yosys"), pytest.mark.slow]
 HEAD = "module top(input clk, input rst, input e, output [7:0] y); reg [7:0] q; assign y = q;"

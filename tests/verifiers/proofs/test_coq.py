@@ -13,7 +13,7 @@ from assay.externals.coq import CLOSED, answered
 from assay.host.workers import Outcome
 from assay.rng import Key
 from assay.tasks import TASKS
-from assay.verifiers.known import verifier
+from assay.verifiers.explainers import verifier
 from assay.verifiers.proofs.coq import Claim, Unreadable, fenced, judge, sentences
 
 AND = "forall P Q:Prop, P/\\Q->Q/\\P"

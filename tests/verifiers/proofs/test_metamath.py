@@ -13,7 +13,7 @@ from assay.host.workers import Outcome
 from assay.rng import Key
 from assay.tasks import TASKS
 from assay.types import Verdict
-from assay.verifiers.known import verifier
+from assay.verifiers.explainers import verifier
 from assay.verifiers.proofs.metamath import Claim, base_text, judge
 
 MODUS_PONENS = (("p", "( p > q )"), "q")

@@ -32,10 +32,10 @@ class Joining:
     secret: str  # that the gate asks for
 
 
-class Group:
+class WeightGroup:
     """The learner is number 0, the processes of the server come after it.
 
-    group = Group(joining, 1, store_behind(host, port, secret, seconds), torch.device("cpu"))
+    group = WeightGroup(joining, 1, store_behind(host, port, secret, seconds), torch.device("cpu"))
     weights = unpacked(told, group.receive(told))
     """
 

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import torch
-from assay_group import Group, Joining, unpacked
+from assay_group import Joining, WeightGroup, unpacked
 from assay_store import store_behind
 from safetensors.torch import load_file
 from vllm.distributed.weight_transfer.base import (
@@ -59,13 +59,13 @@ class Buckets(WeightTransferEngine):
 
     def init_transfer_engine(self, init_info: Begin) -> None:
         self.sums: dict[str, str] = {}
-        self.group: Group | None = None
+        self.group: WeightGroup | None = None
         if init_info.backend != "files":
             joining, parallel = Joining(**asdict(init_info)), self.parallel_config
             number = 1 + parallel.data_parallel_index * parallel.world_size + parallel.rank
             device = self.device if joining.backend == "nccl" else torch.device("cpu")
             store = store_behind(joining.host, joining.port, joining.secret, joining.seconds)
-            self.group = Group(joining, number, store, device)
+            self.group = WeightGroup(joining, number, store, device)
 
     def start_weight_update(self) -> None:
         self.updates += 1

@@ -65,7 +65,7 @@ class FromNetwork:
     def __init__(self, told: Mapping[str, Any]) -> None:
         import torch
 
-        from assay.engine.remote.inside_vllm.assay_group import Group, Joining
+        from assay.engine.remote.inside_vllm.assay_group import Joining, WeightGroup
         from assay.engine.remote.inside_vllm.assay_store import store_behind
 
         try:
@@ -75,7 +75,7 @@ class FromNetwork:
         cuda = joining.backend == "nccl"
         device = torch.device("cuda", torch.cuda.current_device()) if cuda else torch.device("cpu")
         store = store_behind(joining.host, joining.port, joining.secret, joining.seconds)
-        self.group = Group(joining, 1, store, device)
+        self.group = WeightGroup(joining, 1, store, device)
 
     def __call__(self, told: Mapping[str, Any]) -> Iterator[Piece]:
         from assay.engine.remote.inside_vllm.assay_group import unpacked

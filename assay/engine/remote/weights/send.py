@@ -25,7 +25,7 @@ from assay.host import tensors
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from assay.engine.remote.inside_vllm.assay_group import Group
+    from assay.engine.remote.inside_vllm.assay_group import WeightGroup
     from assay.engine.remote.inside_vllm.assay_store import GuardedStore
 
 By = Literal["files", "gloo", "nccl"]
@@ -109,7 +109,7 @@ class Network:
 
         self.backend, self.join = backend, join
         self.device = torch.device("cuda", torch.cuda.current_device()) if backend == "nccl" else torch.device("cpu")
-        self._groups: dict[Site, Group] = {}
+        self._groups: dict[Site, WeightGroup] = {}
         self._guarded: GuardedStore | None = None
         self._lock, self._count = threading.Lock(), 0
 
@@ -119,7 +119,7 @@ class Network:
             return
         from dataclasses import asdict
 
-        from assay.engine.remote.inside_vllm.assay_group import Group, Joining, address_towards
+        from assay.engine.remote.inside_vllm.assay_group import Joining, WeightGroup, address_towards
 
         host = address_towards(urlsplit(site.wire.address).hostname or "")
         with self._lock:
@@ -127,7 +127,7 @@ class Network:
             name, port, secret = f"server {self._count}", guarded.gate(host), guarded.admit()
         size = 1 + site.processes(seconds=self.join)
         joining = Joining(self.backend, host, port, name, size, self.join, secret)
-        joined = _Task(lambda: Group(joining, 0, guarded.store, self.device))
+        joined = _Task(lambda: WeightGroup(joining, 0, guarded.store, self.device))
         site.join(asdict(joining), run, seconds=self.join)
         self._groups[site] = joined.result(self.join, f"{site.wire.name} has not joined its group")
 

@@ -1,6 +1,6 @@
 """The policy also learns to judge its own answers, by Yes or No; its verdicts weigh the vote of several answers."""
 
-from assay.methods.shaping.rl_v.verdicts import VERDICT, OwnVerdicts, VoteByVerdicts
+from assay.methods.shaping.rl_v.own_verdicts import VERDICT, OwnVerdicts, VoteByVerdicts
 from assay.objective import KL, Likelihood, Tagged
 from assay.recipe import Like
 

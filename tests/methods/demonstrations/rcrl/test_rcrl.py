@@ -35,7 +35,7 @@ from assay.rng import Key
 from assay.run.configure import to_data
 from assay.run.experiment import Experiment
 from assay.scoring import bank
-from assay.tasks.verdicts import verify
+from assay.tasks.verifying import verify
 from assay.types import Episode, Origin, Problem, Request, Reward, Row, Segment, Verdict
 
 MAX_NEW = 12

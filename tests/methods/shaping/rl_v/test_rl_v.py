@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from learning_draws import shown
 from tiny import END, Letters, episode, policy, recipe_of, register, run
 
-from assay.ask.verdicts import chances_right, verdict_tokens
+from assay.ask.yes_or_no import chances_right, verdict_tokens
 from assay.engine.interface import Scores, Span
 from assay.errors import DataError
 from assay.lab.trial import small_run, variety
 from assay.memory import Memory
-from assay.methods.shaping.rl_v.verdicts import VERDICT, own_verdicts, vote_by_verdicts
+from assay.methods.shaping.rl_v.own_verdicts import VERDICT, own_verdicts, vote_by_verdicts
 from assay.models import Models
 from assay.types import Origin, Row, Verdict
 from assay.verifiers.elections import best, weighted

@@ -35,7 +35,7 @@ class Verifier:
 VERIFIERS: dict[str, Verifier] = {
     one.name: one
     for one in (
-        Verifier("mathematics", "the right answer: 1/2", "assay.verifiers.mathematics.verdicts:explain"),
+        Verifier("mathematics", "the right answer: 1/2", "assay.verifiers.mathematics.against_gold:explain"),
         Verifier(
             "metamath",
             "a theorem of propositional calculus, hypotheses : goal, as in 'p, (p>q) : q'",
@@ -44,22 +44,22 @@ VERIFIERS: dict[str, Verifier] = {
         Verifier(
             "verilog",
             "the text of a module 'top' that the answer must equal for all inputs",
-            "assay.verifiers.circuits.verdicts:explain",
+            "assay.verifiers.circuits.equal_circuits:explain",
         ),
         Verifier(
             "optimisation",
             "a linear program as the task writes it, as in 'max 3a+2b;a+b<=4;a<=3'",
-            "assay.verifiers.optimisation.verdicts:explain",
+            "assay.verifiers.optimisation.equal_programs:explain",
         ),
         Verifier(
             "sql",
             """tables, listed or as SQL that makes them, and a query as JSON, {"tables": ..., "query": ...}""",
-            "assay.verifiers.sql.verdicts:explain",
+            "assay.verifiers.sql.by_execution:explain",
         ),
         Verifier(
             "smt",
             """what is asked as JSON, {"ask": "equal", "variables": {"a": "Int"}, "term": "(< a 4)"}""",
-            "assay.verifiers.smt.verdicts:explain",
+            "assay.verifiers.smt.terms_and_values:explain",
         ),
         Verifier(
             "programs",

@@ -9,7 +9,7 @@ import pytest
 from tiny import episode
 
 from assay import tasks
-from assay.tasks.verdicts import verify
+from assay.tasks.verifying import verify
 from assay.types import Episode, Problem, Verdict
 
 NAME = "countdown"
@@ -90,7 +90,7 @@ def test_what_one_answer_raises_is_the_verdict_of_that_answer_alone(
 def test_the_verdict_on_an_answer_that_raises_says_what_was_raised_and_where(monkeypatch: pytest.MonkeyPatch) -> None:
     (verdict,) = judged_by(Fragile("no"), monkeypatch, ["no"])
     assert (verdict.status, verdict.kind) == ("invalid", "bug")
-    assert "ValueError: cannot read no (test_verdicts.py:" in verdict.detail
+    assert "ValueError: cannot read no (test_verifying.py:" in verdict.detail
 
 
 def test_an_answer_on_which_the_judge_raised_once_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:

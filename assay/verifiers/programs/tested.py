@@ -14,7 +14,7 @@ from functools import cache
 from itertools import groupby
 from typing import Any
 
-from assay.sandbox import Chain, Limits, Ran, Run, Sandbox
+from assay.sandbox import Chain, Execution, Limits, Ran, Sandbox
 from assay.sandbox.limits import LONGEST_PROGRAM
 from assay.types import Verdict
 from assay.verifiers.programs import compare, driver, plain
@@ -77,7 +77,7 @@ class _Asked:
     once, though it is asked for twice: whether another is wanted, and what came of the tests.
     """
 
-    runs: tuple[Run, ...]
+    runs: tuple[Execution, ...]
     read: Callable[[int, Ran], list[Outcome]]
 
 
@@ -119,7 +119,7 @@ def _streams(program: str, tests: Streams) -> _Asked:
             outcome = Outcome(True) if right else Outcome(False, "wrong", f"printed {text[:80]!r}")
         return [outcome]
 
-    return _Asked(tuple(Run(program, _bytes(given), tests.limits) for given, _ in tests.tests), cache(read))
+    return _Asked(tuple(Execution(program, _bytes(given), tests.limits) for given, _ in tests.tests), cache(read))
 
 
 def _unfinished(ran: Ran) -> Outcome | None:
@@ -148,7 +148,7 @@ def _calls(program: str, tests: Calls) -> _Asked:
     runs = []
     for entry, calls in by_entry:
         job = driver.job(program, entry, [(call.arguments, call.named) for call in calls])
-        runs.append(Run(_DRIVER, job, tests.limits))
+        runs.append(Execution(_DRIVER, job, tests.limits))
 
     def read(number: int, ran: Ran) -> list[Outcome]:
         frames = ran.reply.split(b"\n")[:-1]  # an unfinished line is no answer

@@ -12,7 +12,7 @@ from missing_externals import listed
 from small_runs import Shell, make_model, train_line
 
 from assay.errors import ConfigError, UnknownName
-from assay.externals import EXTERNALS, External, examine, known, look, require, workers_of
+from assay.externals import EXTERNALS, External, by_name, examine, look, require, workers_of
 from assay.externals.versions import UNTOLD, of_package, of_program
 from assay.record import RunFolder
 from assay.run.external_needs import changes, versions
@@ -49,8 +49,8 @@ def shell(capsys: pytest.CaptureFixture[str]) -> Shell:
 def oracle(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, External]]:
     """The table of externals with one more, which tests may replace."""
     more, shared = {**EXTERNALS, "oracle": OK}, {}
-    monkeypatch.setattr(known, "EXTERNALS", more)
-    monkeypatch.setattr(known, "_shared", shared)
+    monkeypatch.setattr(by_name, "EXTERNALS", more)
+    monkeypatch.setattr(by_name, "_shared", shared)
     yield more
     for workers in shared.values():
         workers.close()

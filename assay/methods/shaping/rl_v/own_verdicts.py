@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from assay.ask.prompts import reworded
-from assay.ask.verdicts import asked_whether_right, chances_right, verdict_tokens, with_verdict
+from assay.ask.yes_or_no import asked_whether_right, chances_right, verdict_tokens, with_verdict
 from assay.curate.grouping import groups
 from assay.forwards.agreement import ranked
 from assay.memory import Memory

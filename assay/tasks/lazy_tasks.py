@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping, MutableMapping
 from assay.tasks.task import Task
 
 
-class Table(MutableMapping[str, Task]):
+class LazyTasks(MutableMapping[str, Task]):
     """Name -> task. What has not been asked for is known as `module:NAME` alone, below `assay.tasks`.
 
     A listing of recipes reads no task, and a run reads one: so neither waits for the modules of all the others.
 
-        Table({"countdown": "countdown:COUNTDOWN"})["countdown"].problem(Key(0), level=3)
+        LazyTasks({"countdown": "countdown:COUNTDOWN"})["countdown"].problem(Key(0), level=3)
     """
 
     def __init__(self, places: Mapping[str, str]) -> None:
