@@ -11,7 +11,7 @@ import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
 import numpy as np
 
@@ -330,6 +330,15 @@ class Episode:
         return np.sum(parts, axis=0) if parts else None
 
     @property
+    def group(self) -> str:
+        return self.request.group
+
+    @property
+    def judged(self) -> bool:
+        """Whether it has a verdict, and no error of ours is in its place."""
+        return self.verdict is not None and self.verdict.status != "invalid"
+
+    @property
     def right(self) -> bool:
         """Whether it was judged, and found right."""
         return self.verdict is not None and self.verdict.status == "ok"
@@ -409,6 +418,76 @@ class Row(Carried):
     @property
     def reward(self) -> float | None:
         return self.episode.reward
+
+    @property
+    def judged(self) -> bool:
+        return self.episode.judged
+
+    @property
+    def right(self) -> bool:
+        return self.episode.right
+
+
+class Grouped(Protocol):
+    """What is in a group: a request, an episode, a row."""
+
+    @property
+    def group(self) -> str: ...
+
+
+class Answer(Grouped, Protocol):
+    """An episode or a row."""
+
+    @property
+    def judged(self) -> bool: ...
+
+    @property
+    def right(self) -> bool: ...
+
+    @property
+    def reward(self) -> float | None: ...
+
+
+Member = TypeVar("Member", bound=Grouped)
+Answered = TypeVar("Answered", bound=Answer)
+
+
+@light
+@dataclass(frozen=True, eq=False)
+class Group(Generic[Member]):
+    """The requests, episodes or rows that are compared with each other, in the order in which they came.
+
+    group.rewards, group.judged, group.right  # of episodes and rows
+    """
+
+    name: str
+    members: list[Member]
+    places: list[int]  # where each member stands among all that were grouped
+
+    @property
+    def rewards(self: Group[Answered]) -> list[float | None]:
+        return [member.reward for member in self.members]
+
+    @property
+    def judged(self: Group[Answered]) -> list[Answered]:
+        """The members with a verdict that is no error of ours."""
+        return [member for member in self.members if member.judged]
+
+    @property
+    def right(self: Group[Answered]) -> list[bool]:
+        """Whether each of the judged members is right."""
+        return [member.right for member in self.members if member.judged]
+
+
+def by_group(every: Sequence[Member]) -> dict[str, Group[Member]]:
+    """Name -> group, in the order of their first members.
+
+    for group in by_group(episodes).values(): ...
+    """
+    places: dict[str, list[int]] = {}
+    for place, member in enumerate(every):
+        places.setdefault(member.group, []).append(place)
+    return {name: Group(name, [every[i] for i in own], own) for name, own in places.items()}
 
 
 Stats = dict[str, float]

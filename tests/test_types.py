@@ -15,6 +15,7 @@ from tiny import episode, segment
 from assay.engine.interface import Generation, Scores, Span
 from assay.types import (
     Episode,
+    Group,
     Origin,
     Problem,
     Request,
@@ -22,12 +23,13 @@ from assay.types import (
     Row,
     Segment,
     Verdict,
+    by_group,
     drawn_in_step,
     first_tokens,
     joined,
 )
 
-LIGHT = (Episode, Generation, Request, Reward, Row, Scores, Segment, Span, Verdict)
+LIGHT = (Episode, Generation, Group, Request, Reward, Row, Scores, Segment, Span, Verdict)
 
 
 def problem(text: str = "1+1", **changes: object) -> Problem:
@@ -113,6 +115,45 @@ def test_statistics_of_two_updates() -> None:
     assert joined(first, {"update/steps": 1.0, "policy/ratio": 2.0, "update/tokens": 5.0}) == {
         "update/steps": 3.0, "policy/ratio": 2.0, "update/tokens": 5.0, "a": 1.0,
     }  # fmt: skip
+
+
+def answer(group: str, verdict: Verdict | None = None, reward: float | None = None) -> Episode:
+    rewards = () if reward is None else (Reward("outcome", reward),)
+    return dataclasses.replace(episode([1]), request=request(group=group), verdict=verdict, rewards=rewards)
+
+
+def test_groups_stand_in_the_order_of_their_first_members_and_know_the_places_of_all() -> None:
+    names = ["b", "a", "b", "c", "a", "b"]
+    requests = [request(group=name, sample=i) for i, name in enumerate(names)]
+    episodes = [answer(name) for name in names]
+    every: tuple[list[Request] | list[Episode] | list[Row], ...] = (requests, episodes, [Row(e) for e in episodes])
+    for some in every:
+        groups = by_group(some)
+        assert [(name, group.name, group.places) for name, group in groups.items()] == [
+            ("b", "b", [0, 2, 5]), ("a", "a", [1, 4]), ("c", "c", [3]),
+        ]  # fmt: skip
+        assert all(group.members == [some[i] for i in group.places] for group in groups.values())
+    assert by_group([]) == {}
+
+
+def test_a_group_tells_right_from_wrong_where_we_judged() -> None:
+    """An answer without a verdict, or with an error of ours in its place, is neither right nor wrong."""
+    verdicts = [Verdict.ok(), None, Verdict.fail("wrong"), Verdict.invalid("bug"), Verdict.ok()]
+    episodes = [
+        answer("g", verdict, reward) for verdict, reward in zip(verdicts, (1.0, 0.5, 0, 2.0, None), strict=True)
+    ]
+    for some in (episodes, [Row(e) for e in episodes]):
+        group = by_group(some)["g"]
+        assert group.judged == [some[0], some[2], some[4]] and group.right == [True, False, True]
+        assert group.rewards == [1.0, 0.5, 0.0, None, None]
+
+
+@given(st.lists(st.sampled_from("abc")))
+def test_groups_divide_what_they_are_made_of(names: list[str]) -> None:
+    groups = by_group([answer(name) for name in names])
+    assert list(groups) == list(dict.fromkeys(names))
+    assert sorted(i for group in groups.values() for i in group.places) == list(range(len(names)))
+    assert all(names[i] == name for name, group in groups.items() for i in group.places)
 
 
 def test_replayed_answers_are_of_other_draws() -> None:
