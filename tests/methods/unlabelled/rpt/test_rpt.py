@@ -14,6 +14,7 @@ from tiny import models_of, policy, recipe_of, run
 from worded import grown
 from worked import Signs
 
+from assay.ask.prompts import reworded
 from assay.memory import Memory
 from assay.methods.unlabelled.rpt.continue_text import ContinueText, place_of
 from assay.methods.unlabelled.rpt.continues import Continues, goes_on
@@ -62,7 +63,9 @@ def test_a_group_continues_one_text_from_an_uncertain_place() -> None:
 
 
 def test_the_reward_reads_what_the_prompt_shows() -> None:
-    shown = dataclasses.replace(asked(), context=np.concatenate([CODEC.render("ab"), CODEC.encode("a,")]))
+    begun = tuple(CODEC.encode("a,").tolist())
+    shown = reworded(asked(), dataclasses.replace(asked().prompt, begun=begun), CODEC)
+    assert shown.context.tolist() == [*CODEC.render("ab"), *begun]
     segment = Segment(np.zeros(1, np.int32), np.zeros(1, np.int8))
     texts = ["b", "b#b", "b#", "", "a", "b#bb"]
     found = bind(Continues(), codec=CODEC)([Episode(shown, (segment,), "length", text=text) for text in texts])
