@@ -25,7 +25,7 @@ def recipes_and_bases_of_a_study_stay_in_it() -> Iterator[None]:
         table.update(own)
 
 
-@pytest.mark.turns(3)
+@pytest.mark.turns(6)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", committed.names())
 def test_results_answer_their_study_and_the_report_is_of_them(name: str) -> None:

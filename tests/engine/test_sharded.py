@@ -129,7 +129,7 @@ def test_gradients_scores_and_steps_are_those_of_one_process(
         torch.testing.assert_close(weights[name], tensor.detach(), **STEPPED)
 
 
-@pytest.mark.turns(2)
+@pytest.mark.turns(4)
 @pytest.mark.over_recipes
 @pytest.mark.parametrize("precision", ["fp64", "fp32"])
 @pytest.mark.parametrize("name", OBJECTIVES)

@@ -24,7 +24,7 @@ from assay.record import disk
 from assay.record.checkpoint import Store
 from assay.rng import Key
 
-pytestmark = [pytest.mark.slow, pytest.mark.turns(2)]
+pytestmark = [pytest.mark.slow, pytest.mark.turns(3)]
 BATCH = batch_of(*rows_of([5, 1, 9, 3, 7]))
 STEPPED: dict[
     str, dict[str, Any]

@@ -60,6 +60,7 @@ def test_what_is_written_is_named(kind: str, shell: Shell, tmp_path: Path) -> No
     assert "wrote" in told and "pytest" in told
 
 
+@pytest.mark.turns(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["method", "task"])
 def test_a_package_is_linted_installed_tested_and_trained_as_it_is(kind: str, shell: Shell, tmp_path: Path) -> None:

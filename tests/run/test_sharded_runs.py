@@ -16,7 +16,7 @@ from assay.engine.sharded.engine import ShardedLearner
 from assay.host import space
 from assay.run.experiment import Machine, check_learners
 
-pytestmark = [pytest.mark.slow, pytest.mark.turns(2)]
+pytestmark = [pytest.mark.slow, pytest.mark.turns(3)]
 TWO = ("--machine.learners", "2", "--machine.precision", "fp32", "--machine.deadline", "60")
 
 

@@ -107,7 +107,7 @@ def _alone(cases: Sequence[Case], order: Sequence[int]) -> Verdicts:
     return [found[i] for i in range(len(cases))]
 
 
-@pytest.mark.turns(2)
+@pytest.mark.turns(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", each())
 def test_a_verdict_depends_on_the_answer_alone(name: str, record_property: Callable[[str, object], None]) -> None:

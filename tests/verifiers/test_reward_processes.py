@@ -28,7 +28,7 @@ from assay.verifiers.functions.loading import Function, load
 from assay.verifiers.functions.naming import parse
 from assay.verifiers.functions.scorer import Scorer
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.turns(2)]
 
 EPISODES = [
     answered(data_row(7, answer="2"), "an answer"),
