@@ -87,16 +87,10 @@ def test_a_template_and_a_hint_both_stand_in_every_prompt(order: tuple[str, str]
     assert all(request.hinted for request in made)
 
 
-@pytest.mark.deep
 def test_what_asks_further_keeps_what_the_question_had() -> None:
     for ask in WORDING["ask"]:
         wrong = [f"{ask}, {expand}: {why}" for expand in WORDING["expand"] for why in forgotten(ask, expand)]
         assert not wrong, "\n".join(wrong)
-
-
-def test_what_asks_further_keeps_the_hint_of_the_question() -> None:
-    wrong = [f"{expand}: {why}" for expand in WORDING["expand"] for why in forgotten("hinted", expand)]
-    assert not wrong, "\n".join(wrong)
 
 
 def forgotten(ask: str, expand: str) -> Iterator[str]:
