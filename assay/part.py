@@ -94,9 +94,21 @@ Ddof = Literal[0, 1]
 """What is subtracted from the number of values that a variance divides by: with 2 a pair would have none."""
 
 _RUN = (
-    *("pool", "codec", "sampling", "num_prompts", "group_size", "max_new"),
-    *("drawn", "num_steps", "since", "until", "micro_tokens", "scale", "place"),
+    "pool",
+    "codec",
+    "sampling",
+    "num_prompts",
+    "group_size",
+    "max_new",
+    "drawn",
+    "num_steps",
+    "since",
+    "until",
+    "micro_tokens",
+    "scale",
+    "place",
 )
+"""What functions of most kinds may ask for: the set-up of the run (`OFFERED` of part_checks says what each is)."""
 
 
 def for_caller(default: Any, **metadata: Any) -> Any:
@@ -474,8 +486,8 @@ def bind(part: Part, **offered: Any) -> Callable[..., Any]:
 
     Of the values that are offered, here and at each call, the function gets those that its signature names. So a part
     that needs the memory, the models or the tokenizer has an argument of that name, and other parts need not know.
-    Rewards of which a reward is made come to its function as functions of the episodes; they get what this function is
-    offered, whether it asks for it or not.
+    Rewards of which a reward is made come to its function as functions of the episodes. These functions get all that is
+    offered here, also what the outer function does not ask for.
     """
     function = type(part).does
     asked = inspect.signature(function).parameters

@@ -118,9 +118,8 @@ class Collector:
         episodes: list[Episode] = []
         noted: list[dict[str, Any]] = [{} for _ in self.expand]
         known = {request.id for request in requests}
-        asked = [
-            (request, request) for request in requests
-        ]  # (the request of this round, the request that the answer began with)
+        # pairs: the request of this round, and the request with which the answer began
+        asked = [(request, request) for request in requests]
         while asked:
             fresh, written = self._generate(models, asked, memory, written), None
             paused = [episode for episode in fresh if _paused(episode)]
