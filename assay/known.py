@@ -57,17 +57,17 @@ def add(method: ModuleType) -> None:
         for part in parts_in(module):
             if _below(part.__module__, method):
                 add_part(part)
-    for found in _recipes_of(method):
-        if found.name in METHOD_OF:
+    for recipe in _recipes_of(method):
+        if recipe.name in METHOD_OF:
             raise ConfigError(
-                f"{method.__name__} has a recipe '{found.name}', and there is one already in {METHOD_OF[found.name]}. "
-                "Rename one of them."
+                f"{method.__name__} has a recipe '{recipe.name}', and there is one already in "
+                f"{METHOD_OF[recipe.name]}. Rename one of them."
             )
-        METHOD_OF[found.name] = method.__name__
-        if isinstance(found, Like):
-            LIKES[found.name] = found
+        METHOD_OF[recipe.name] = method.__name__
+        if isinstance(recipe, Like):
+            LIKES[recipe.name] = recipe
         else:
-            RECIPES[found.name] = found
+            RECIPES[recipe.name] = recipe
     ALIASES.update(getattr(method, "ALIASES", {}))
 
 

@@ -159,8 +159,8 @@ class Record:
                 raise TypeError(f"{told} needs a value for its field '{field.name}'")
             object.__setattr__(self, field.name, value)
         if given:
-            known = ", ".join(field.name for field in self._fields) or "none"
-            raise TypeError(f"{told} has no field '{next(iter(given))}'; its fields: {known}")
+            names = ", ".join(field.name for field in self._fields) or "none"
+            raise TypeError(f"{told} has no field '{next(iter(given))}'; its fields: {names}")
 
     def _values(self) -> tuple[Any, ...]:
         return tuple(getattr(self, field.name) for field in self._fields)

@@ -179,7 +179,7 @@ def check_parts(record: Any, place: str) -> None:
     for field in dataclasses.fields(record):
         value, hint, where = getattr(record, field.name), hints[field.name], f"{place}.{field.name}"
         bounds = bounds_of(hint) if isinstance(record, Part) else None
-        kind = next((found for found in (hint, *get_args(hint)) if found in KINDS), None)
+        kind = next((option for option in (hint, *get_args(hint)) if option in KINDS), None)
         items = {f"{where}.{i}": item for i, item in enumerate(value)} if isinstance(value, tuple) else {where: value}
         for own, item in items.items():
             if kind is not None and not (item is None and type(None) in get_args(hint)):

@@ -315,8 +315,8 @@ def _rescale(record: Any, stated: Callable[[Any], float], scale: Scale) -> tuple
             moved = value * after / before
             new = max(1, round(moved)) if isinstance(value, int) else float(f"{moved:.4g}")
             if new != value:
-                place, how = f"{type(record).__name__}.{item.name}", "inverse " * item.metadata.get("inverse", False)
-                lines.append(f"{place}: {value} -> {new} (in {how}proportion to {by})")
+                field, how = f"{type(record).__name__}.{item.name}", "inverse " * item.metadata.get("inverse", False)
+                lines.append(f"{field}: {value} -> {new} (in {how}proportion to {by})")
         else:
             new, inner = _rescale(value, stated, scale)
             lines += inner
@@ -398,13 +398,13 @@ def check(recipe: Recipe) -> None:
             f"{recipe.name}: {type(mechanism.credit).__name__} compares the answers of a group, and a group of one has "
             "nothing to compare with. Set scale.group_size to 2 or more, or take `reinforce`, which needs no group."
         )
-    for one in recipe.mechanisms:
-        written = {thing for part in parts_of(one) for thing in part.writes}
-        for part in parts_of(one):
-            problem = part.refusal(scale=scale, mechanism=one) or _unwritten(part, written)
+    for each in recipe.mechanisms:
+        written = {thing for part in parts_of(each) for thing in part.writes}
+        for part in parts_of(each):
+            problem = part.refusal(scale=scale, mechanism=each) or _unwritten(part, written)
             if problem := problem or _headless(part, recipe.models):
                 raise ConfigError(f"{recipe.name}: {problem}")
-        for goal in (one.objective, *(rule.objective for rule in one.rules)):
+        for goal in (each.objective, *(rule.objective for rule in each.rules)):
             if problem := contradiction(goal):
                 raise ConfigError(f"{recipe.name}: {problem}")
     if not 0 < scale.learning_rate < float("inf"):

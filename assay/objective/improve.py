@@ -233,12 +233,12 @@ class _Seen:
         for name, term in loss.terms.items():
             self.count(f"policy/{name}", float((term * mask).sum()))
         if first and "sampled" in chunk.streams:
-            known = (
+            compared = (
                 chunk.streams["sampled"].isfinite() & (mask > 0) & ~mask.new_tensor(chunk.batch.moved).bool()[chunk.row]
             )
-            if known.any():
-                gap = (out.logp.detach() - chunk.streams["sampled"])[known].abs()
-                self.first_tokens += float(known.sum())
+            if compared.any():
+                gap = (out.logp.detach() - chunk.streams["sampled"])[compared].abs()
+                self.first_tokens += float(compared.sum())
                 self.count("mismatch", float(gap.sum()))
                 self._most("policy/sampler_mismatch_max", float(gap.max()))
 

@@ -39,18 +39,18 @@ def loss_of(objective: Objective) -> Callable[[View, Tensor], Loss]:
     terms = [(name_of(part), bind(part), part) for part in objective.terms]
 
     def loss(view: View, weight: Tensor) -> Loss:
-        found = policy(view, weight)
-        value, seen = found.value, {}
-        for place, (name, term, part) in enumerate(terms):
+        pushed = policy(view, weight)
+        value, seen = pushed.value, {}
+        for number, (name, term, part) in enumerate(terms):
             each = term(view)
             if (weighed := view.term_weights.get(name)) is not None:
                 each = each * weighed
             if part.over is not None:
                 each = each * selected(part.over, view)
             seen[f"{name}_loss"] = seen.get(f"{name}_loss", 0) + each.detach()
-            own = weight if part.mean == "policy" else view.constants[own_mean(place)]
+            own = weight if part.mean == "policy" else view.constants[own_mean(number)]
             value = value + (own * view.mask * each).sum()
-        return Loss(value, seen, found.ratio, found.gate, found.correction)
+        return Loss(value, seen, pushed.ratio, pushed.gate, pushed.correction)
 
     return loss
 
@@ -81,8 +81,8 @@ def _policy(objective: Objective) -> Callable[[View, Tensor], Loss]:
             gate = gate * selected(part, fixed)
         correction = None
         for part, function in corrections:
-            known = view.constants.get(said_by(part))
-            own = function(fixed) if known is None else known
+            surveyed = view.constants.get(said_by(part))
+            own = function(fixed) if surveyed is None else surveyed
             correction = own if correction is None else correction * own
         coefficient = weight * view.mask * gate * view.streams["advantage"]
         coefficient = coefficient if correction is None else coefficient * correction

@@ -34,40 +34,40 @@ def survey(
     """
     if not objective.surveys and all(term.mean == "policy" for term in objective.terms):
         return batch, 0
-    found, spent = {}, 0
+    scored, spent = {}, 0
     if objective.surveys:
         want = want_of(objective)
-        found, spent = (
+        scored, spent = (
             (_sampled(batch), 0) if _sampled_by_current(engine, batch, want) else _scored(engine, batch, want, tokens)
         )
-    view = view_of_batch(batch, **found, key=key)
+    view = view_of_batch(batch, **scored, key=key)
     computed = constants(view, weight, objective)
-    known = {stream: value.detach().float().numpy() for stream, value in computed.items()}
-    return dataclasses.replace(batch, constants={**batch.constants, **known}), spent
+    arrays = {stream: value.detach().float().numpy() for stream, value in computed.items()}
+    return dataclasses.replace(batch, constants={**batch.constants, **arrays}), spent
 
 
 def constants(view: View, weight: np.ndarray, objective: Objective) -> dict[Stream, Tensor]:
     """What those parts say that must see all rows at once; each constant has the shape [M]."""
-    found: dict[Stream, Tensor] = {}
+    values: dict[Stream, Tensor] = {}
     if objective.whole is not None and objective.whole.scope == "step":
         leaf = view.logp.detach().requires_grad_()
         weights = leaf.new_tensor(weight)
         bind(objective.whole)(dataclasses.replace(view, logp=leaf), weight=weights).backward()
         assert leaf.grad is not None
-        found[COEFFICIENT] = leaf.grad
+        values[COEFFICIENT] = leaf.grad
     if pushes_at_once(objective):
-        found[RATIO], found[GATE] = push_of(objective)(view)
+        values[RATIO], values[GATE] = push_of(objective)(view)
     for part in _of_the_step(objective):
-        found[said_by(part)] = bind(part)(view)
+        values[said_by(part)] = bind(part)(view)
     for part in objective.correct:
         if part.scope == "step":
-            found[said_by(part)] = bind(part)(view)
-    for place, term in enumerate(objective.terms):
+            values[said_by(part)] = bind(part)(view)
+    for number, term in enumerate(objective.terms):
         if term.mean == "own":
             trained = view.streams["mask"]
             where = trained if term.over is None else bind(term.over)(view) & trained
-            found[own_mean(place)] = where.to(view.logp.dtype) / where.sum().clamp(min=1)
-    return found
+            values[own_mean(number)] = where.to(view.logp.dtype) / where.sum().clamp(min=1)
+    return values
 
 
 def _of_the_step(objective: Objective) -> set[Part]:

@@ -16,7 +16,7 @@ def require_attention(experiment: Experiment) -> None:
     policy attends to; before a model is loaded.
     """
     parts: list[Expansion] = [
-        part for one in experiment.recipe.mechanisms for part in one.expand if "attention" in part.reads
+        part for mechanism in experiment.recipe.mechanisms for part in mechanism.expand if "attention" in part.reads
     ]
     if not parts:
         return
@@ -28,8 +28,8 @@ def require_attention(experiment: Experiment) -> None:
         )
     family = family_of(experiment.model)
     if family is not None and family not in get_args(Family):
-        known = ", ".join(get_args(Family))
+        families = ", ".join(get_args(Family))
         raise ConfigError(
             f"{named}, and the model {experiment.model} of the family {family} runs through transformers, whose "
-            f"kernels never hold that. Take a model of the families that Assay runs itself: {known}."
+            f"kernels never hold that. Take a model of the families that Assay runs itself: {families}."
         )

@@ -193,11 +193,11 @@ def _plain(kind: Any, data: Any, place: str) -> Any:
     if kind in (Any, typing.Any) or kind is None:
         return data
     if kind is bool:
-        known = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+        words = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
         if isinstance(data, bool):
             return data
-        if isinstance(data, str) and data.lower() in known:
-            return known[data.lower()]
+        if isinstance(data, str) and data.lower() in words:
+            return words[data.lower()]
     elif kind in (int, float) and isinstance(data, int | float | str) and not isinstance(data, bool):
         with contextlib.suppress(ValueError, OverflowError):
             return _number(kind, data)

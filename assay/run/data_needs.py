@@ -61,14 +61,14 @@ def answer_warnings(pool: Pool, read: Callable[[Problem], bool] = lambda _: True
         for table in tables(name):
             compared = [problem for problem in table.problems if not problem.open and read(problem)]
             pairs = zip(compared, troubles_of(compared), strict=True)
-            bad = [{"row": p.spec["row"], "gold": p.spec["gold"][:80], "why": one.why} for p, one in pairs if one]
-            if bad and len(bad) == len(compared):
-                raise no_gold(table.place, table.columns.answer or "", bad)
-            if bad:
-                shown = "; ".join(f"row {one['row']}, {one['gold']!r}: {one['why']}" for one in bad[:SHOWN])
+            rows = [{"row": p.spec["row"], "gold": p.spec["gold"][:80], "why": bad.why} for p, bad in pairs if bad]
+            if rows and len(rows) == len(compared):
+                raise no_gold(table.place, table.columns.answer or "", rows)
+            if rows:
+                shown = "; ".join(f"row {row['row']}, {row['gold']!r}: {row['why']}" for row in rows[:SHOWN])
                 lines.append(
-                    f"warning: {count_of(len(bad), 'reference answer')} of {table.place} cannot be compared with, so "
-                    f"that completions for such a row get no reward: {shown}{' ...' if len(bad) > SHOWN else ''}"
+                    f"warning: {count_of(len(rows), 'reference answer')} of {table.place} cannot be compared with, so "
+                    f"that completions for such a row get no reward: {shown}{' ...' if len(rows) > SHOWN else ''}"
                 )
     return lines
 

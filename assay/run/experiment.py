@@ -307,10 +307,10 @@ def check(experiment: Experiment) -> None:
         check_pool(experiment.examined)
     check_replies(experiment)
     check_lora(experiment.lora)
-    for place, least in LEAST.items():
-        group, _, name = place.partition(".")
+    for setting, least in LEAST.items():
+        group, _, name = setting.partition(".")
         if (value := getattr(getattr(experiment, group), name)) < least:
-            raise ConfigError(f"{place} must be at least {least}, not {value}.")
+            raise ConfigError(f"{setting} must be at least {least}, not {value}.")
     if experiment.machine.optimiser_bits == 8 and importlib.util.find_spec("bitsandbytes") is None:
         raise ConfigError(
             "machine.optimiser_bits 8 needs the package bitsandbytes: `pip install 'assay-rl[low-bit]'`, or take 32."

@@ -16,11 +16,11 @@ def records(step: int, episodes: Sequence[Episode]) -> list[Record]:
 
     records(3, episodes)[0]["text"]
     """
-    found: dict[tuple[str, str], Record] = {}
+    first: dict[tuple[str, str], Record] = {}
     for episode in episodes:
         verdict, problem = episode.verdict, episode.request.problem
         if verdict is not None and (verdict.status, verdict.kind) == ("invalid", "bug"):
-            found.setdefault(
+            first.setdefault(
                 (problem.id, episode.text),
                 {
                     "step": step,
@@ -33,7 +33,7 @@ def records(step: int, episodes: Sequence[Episode]) -> list[Record]:
                     "text": episode.text.encode(errors="backslashreplace").decode(),
                 },
             )
-    return list(found.values())
+    return list(first.values())
 
 
 def told(raised: Sequence[Record], path: Path | None) -> str:

@@ -90,10 +90,12 @@ def _download(made: Pretrained, scratch: Path, say: Any) -> Path:
     line = ["download", "--no-deps", "--only-binary", ":all:", "--dest", str(scratch), "--no-input"]
     done = _pip([*line, "--disable-pip-version-check", wanted], scratch)
     if done.returncode:
-        said = told(done.stderr or done.stdout)
+        complaint = told(done.stderr or done.stdout)
         if "No space left" in done.stderr:
-            raise StorageError(f"pip could not write {wanted}: {said}. Make room and repeat the command.")
-        raise EndpointError(f"pip did not get {wanted}: {said}. Check the network and your package index. {elsewhere}")
+            raise StorageError(f"pip could not write {wanted}: {complaint}. Make room and repeat the command.")
+        raise EndpointError(
+            f"pip did not get {wanted}: {complaint}. Check the network and your package index. {elsewhere}"
+        )
     wheels = sorted(scratch.glob("*.whl"))
     if len(wheels) != 1:
         raise EndpointError(f"pip got {len(wheels)} wheels for {wanted}, and one was expected. {elsewhere}")

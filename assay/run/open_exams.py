@@ -30,14 +30,14 @@ def rewarding(
     parts = (recipe.stages[number].mechanism or recipe.mechanism).rule("policy").reward
     pairs = zip(parts, judge.rewards, strict=True)
     given = {"memory": memory, "models": models}
-    said = [partial(bound, **given) for part, bound in pairs if _absolute(part, known=models is not None)]
+    functions = [partial(bound, **given) for part, bound in pairs if _absolute(part, known=models is not None)]
 
     def rewarded(episodes: Sequence[Episode]) -> list[Episode]:
         asked = [i for i, e in enumerate(episodes) if e.request.problem.open and e.finish != "error"]
         mine, result = [episodes[i] for i in asked], list(episodes)
-        columns = [one(mine, everyone=episodes) for one in said] if asked else []
-        for i, *found in zip(asked, *columns, strict=True):
-            result[i] = changed(episodes[i], rewards=tuple(one for one in found if one is not None))
+        columns = [reward(mine, everyone=episodes) for reward in functions] if asked else []
+        for i, *rewards in zip(asked, *columns, strict=True):
+            result[i] = changed(episodes[i], rewards=tuple(reward for reward in rewards if reward is not None))
         return result
 
     return rewarded

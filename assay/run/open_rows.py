@@ -88,10 +88,10 @@ class Readers:
         needs = {
             row.spec["row"]: [self.lacks(mechanism, row) for _, mechanism in self.stages] for row in table.problems
         }
-        lost = [row for row, found in needs.items() if None not in found]
+        lost = [row for row, lacking in needs.items() if None not in lacking]
         if not lost:
             return None
-        would = " or ".join(dict.fromkeys(one for row in lost for one in needs[row] if one)) or "another recipe"
+        would = " or ".join(dict.fromkeys(need for row in lost for need in needs[row] if need)) or "another recipe"
         why = f"nothing in {self.recipe.name} does ({listed(lost)}). What would: {would}; or {FUNCTION}."
         return Unjudged(tuple(lost), why)
 

@@ -69,7 +69,7 @@ def keep(pictures: Pictures, folder: Path) -> None:
     whole = path.read_bytes().rpartition(b"\n")[0] if path.exists() else b""
     try:
         records = [parse_json(line) for line in whole.splitlines()]
-        pictures.sources.update({bytes.fromhex(one["picture"]): one["source"] for one in records})
+        pictures.sources.update({bytes.fromhex(record["picture"]): record["source"] for record in records})
     except (ValueError, KeyError, TypeError) as error:
         raise StorageError(f"{path} is damaged: {error}. Restore it, or start a new run.") from error
     if path.exists():
@@ -81,7 +81,7 @@ def keep(pictures: Pictures, folder: Path) -> None:
         with path.open("ab") as file:
             file.write(line.encode() + b"\n")
 
-    written = {one["picture"] for one in records}
+    written = {record["picture"] for record in records}
     for name, source in pictures.sources.items():
         if name.hex() not in written:
             told(name, source)

@@ -250,10 +250,10 @@ def ends_disagree(_: Experiment, facts: Facts) -> str | None:
 
 def far_rate(experiment: Experiment, facts: Facts) -> str | None:
     """The learning rate is far from the recipe's at this profile."""
-    known, rate = RECIPES.get(experiment.recipe.name), experiment.recipe.scale.learning_rate
-    if known is None:
+    published, rate = RECIPES.get(experiment.recipe.name), experiment.recipe.scale.learning_rate
+    if published is None:
         return None
-    expected = at_profile(known, experiment.profile, adapted=bool(facts.lora))[0].scale.learning_rate
+    expected = at_profile(published, experiment.profile, adapted=bool(facts.lora))[0].scale.learning_rate
     if facts.lora and rate < 0.3 * expected:
         return (
             f"a learning rate of {rate:g} suits training of all weights; adapters of rank {facts.lora} need about "

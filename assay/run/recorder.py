@@ -209,7 +209,7 @@ class Recorder:
             answers.extend(episodes)
             return rewarded(episodes)
 
-        found = bank.evaluate(
+        sampled = bank.evaluate(
             models["policy"],
             problems,
             samples=samples,
@@ -221,7 +221,7 @@ class Recorder:
             rewarded=noted,
         )
         read = {} if name == "valid" else {"read": first_answers(answers)}
-        entry = {**bank.entry(found, step=memory.step, set=name), **read}
+        entry = {**bank.entry(sampled, step=memory.step, set=name), **read}
         self.folder.append("evals", entry)
         scores = bank.scores(entry)
         self.track(memory.step, finite(scores))

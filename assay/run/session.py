@@ -142,8 +142,8 @@ def resume(
         if learners is not None:
             experiment = override(experiment, "machine.learners", learners)
         given = settings.reaching(experiment, overrides or {})
-        for place, value in given.items():
-            experiment = override(experiment, place, value)
+        for setting, value in given.items():
+            experiment = override(experiment, setting, value)
         trust = Trust.of(code=trust_code, addresses=trust_addresses, fields=given, functions=functions or {})
         trusted = require_trust(folder, experiment, trust)
         _require_same(from_data(Experiment, folder.experiment), experiment, path)

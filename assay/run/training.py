@@ -97,7 +97,7 @@ def begin(
     experiment, longest, lines = check_lengths(experiment, policy)
     for line in lines:
         say(f"  {line}")
-    known = provenance_in(policy.tokenizer.files, experiment.model)
+    provenance = provenance_in(policy.tokenizer.files, experiment.model)
     path = place if isinstance(place, Path) else place.take()
     identity = {name: to_data(getattr(experiment, name)) for name in IDENTITY}
     identity |= {"recipe": experiment.recipe.name, "weights": fingerprint(policy)}
@@ -111,7 +111,7 @@ def begin(
         "rewards": sources(prepared.judge),
         "code": code_of(experiment.rewards),
         "memory": None if prepared.memory is None else as_data(prepared.memory.budget),
-        **({} if known is None else {"provenance": dataclasses.asdict(known)}),
+        **({} if provenance is None else {"provenance": dataclasses.asdict(provenance)}),
         **({"externals": external_needs.versions(prepared.externals, {})} if prepared.externals else {}),
         "verifiers": external_needs.versions(verifiers_of(experiment.pool), {}),
         **(extra or {}),

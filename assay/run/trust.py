@@ -69,8 +69,8 @@ def require_trust(
     used = [reach for reach in used if reach.field not in trust.fields and not _brought(reach, experiment, trust)]
     if not used:
         return frozenset()
-    known = allowed(str(folder.document.get("run")))
-    doubts = {reach: line for reach in used if (line := _doubt(reach, folder, known))}
+    before = allowed(str(folder.document.get("run")))
+    doubts = {reach: line for reach in used if (line := _doubt(reach, folder, before))}
     wanted: set[Consent] = {reach.mark.consent for reach in doubts}
     if missing := sorted(wanted - set(trust.consents)):
         question = "\n".join([f"{folder.path} names what you have not allowed it to reach:", *doubts.values()])
@@ -113,16 +113,16 @@ def _doubt(reach: Reach, folder: RunFolder, known: Collection[Allowed]) -> str |
     """Why a place may not be what the user allowed; None if it is."""
     line, item = f"{reach}", _known_as(reach)
     if reach.mark is CODE:
-        place = _place_of(reach.place)
-        if is_file(place) and not Path(place).exists():
+        code = _place_of(reach.place)
+        if is_file(code) and not Path(code).exists():
             return None  # there is no file that could run; loading the function reports that it is missing
-        if is_file(place) and not Path(reach.place.rpartition(":")[0]).is_absolute():
+        if is_file(code) and not Path(reach.place.rpartition(":")[0]).is_absolute():
             return f"{line}: a relative path names another file in each working directory"
     if any(_below(path, folder.path) for path in _files(reach)):
         return f"{line}: the file lies in the run folder itself, and may have come with it"
     if item in known:
         return None
-    same = next((one for one in known if (one.field, one.place) == (item.field, item.place)), None)
+    same = next((earlier for earlier in known if (earlier.field, earlier.place) == (item.field, item.place)), None)
     if same is None:
         return f"{line}: no command of yours has allowed that to this run"
     if reach.mark is CODE:

@@ -98,18 +98,18 @@ def _pairs(
     count: int, pool: Pool, setting: str, asked: Callable[[Problem], str] = question_of
 ) -> list[tuple[str, str]]:
     """So many different problems of the training split, in the words of `asked`, and their answers; for a setting."""
-    key, found, drawn, new = Key("shots"), dict[str, tuple[str, str]](), 0, 0
-    while len(found) < count:
+    key, pairs, drawn, new = Key("shots"), dict[str, tuple[str, str]](), 0, 0
+    while len(pairs) < count:
         if drawn - new >= IN_VAIN:
             more = " or give them as chat.examples FILE.json" if setting == "chat.shots" else " or 0"
             raise ConfigError(
-                f"{setting} is {count}, and only {len(found)} different problems with a known answer were found in the "
+                f"{setting} is {count}, and only {len(pairs)} different problems with a known answer were found in the "
                 f"training split: take fewer,{more}."
             )
         problem, drawn = pool.problem(key(drawn)), drawn + 1
-        if (answer := _answer(problem)) and problem.id not in found:
-            found[problem.id], new = (asked(problem), answer), drawn
-    return list(found.values())
+        if (answer := _answer(problem)) and problem.id not in pairs:
+            pairs[problem.id], new = (asked(problem), answer), drawn
+    return list(pairs.values())
 
 
 def answers_known(pool: Pool) -> bool:

@@ -129,18 +129,20 @@ class Pool:
         if self.finite:
             rows = self.rows(split)
             return [rows[i] for i in key("order").generator().permutation(len(rows))[:count]]
-        found: dict[str, Problem] = {}
+        problems: dict[str, Problem] = {}
         for index in range(20 * count):
             problem = self.problem(key(index), split)
-            found.setdefault(problem.id, problem)
-            if len(found) == count:
-                return list(found.values())
-        if least is not None and len(found) >= least:
-            return list(found.values())
+            problems.setdefault(problem.id, problem)
+            if len(problems) == count:
+                return list(problems.values())
+        if least is not None and len(problems) >= least:
+            return list(problems.values())
         levels = {share.task: task(share.task).levels for share in self.shares}
-        others = ", ".join(f"'{short(name)}' has levels {known[0]} to {known[-1]}" for name, known in levels.items())
+        others = ", ".join(
+            f"'{short(name)}' has levels {levels_of[0]} to {levels_of[-1]}" for name, levels_of in levels.items()
+        )
         raise DataError(
-            f"{count} different '{split}' problems were asked for, and {20 * count} draws gave only {len(found)}. "
+            f"{count} different '{split}' problems were asked for, and {20 * count} draws gave only {len(problems)}. "
             f"Ask for fewer, or add levels: {others}."
         )
 
@@ -174,9 +176,9 @@ def check_pool(pool: Pool) -> None:
     if not pool.shares or not any(share.weight > 0 for share in pool.shares):
         raise DataError("there are no problems: no task was given. Name one with --task; `assay list tasks` shows all.")
     for share in pool.shares:
-        known: Sequence[int] = task(share.task).levels
+        levels: Sequence[int] = task(share.task).levels
         if not share.levels:
-            raise DataError(f"task '{share.task}' is given without a level: name some of {known[0]} to {known[-1]}.")
+            raise DataError(f"task '{share.task}' is given without a level: name some of {levels[0]} to {levels[-1]}.")
         if not 0 <= share.weight < math.inf:
             raise DataError(f"task '{share.task}' has the weight {share.weight}: a weight is a number of 0 or more.")
         if task(share.task).rows is not None and pool.wording != "natural":
@@ -184,5 +186,5 @@ def check_pool(pool: Pool) -> None:
                 f"{short(share.task)}: the rows of a file have natural wording alone. Leave --wording out, or make the "
                 "pool with wording='natural'."
             )
-        if missing := [level for level in share.levels if level not in known]:
-            raise DataError(f"task '{share.task}' has levels {known[0]} to {known[-1]}, not {missing[0]}.")
+        if missing := [level for level in share.levels if level not in levels]:
+            raise DataError(f"task '{share.task}' has levels {levels[0]} to {levels[-1]}, not {missing[0]}.")

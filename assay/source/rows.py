@@ -24,17 +24,17 @@ def draw(memory: Memory, first: int, count: int, *, pool: Pool, levels: Levels |
     key, taken = memory.key("problem", memory.step), memory.stores.get(STORE, {})
     finite = finite_shares(pool)
     places = shares_of(memory, pool, first + count) if finite else []
-    rows_of = {place: pool.rows_of(pool.shares[place], "train") for place in finite}
+    rows_of = {share: pool.rows_of(pool.shares[share], "train") for share in finite}
     problems = []
     for ordinal in range(first, first + count):
-        place = places[ordinal] if places else -1
-        if place not in finite:
+        share = places[ordinal] if places else -1
+        if share not in finite:
             problems.append(pool.problem(key(ordinal), levels=levels))
             continue
-        turn = taken.get(str(place), 0) + places[:ordinal].count(place)
-        rows = rows_of[place]
+        turn = taken.get(str(share), 0) + places[:ordinal].count(share)
+        rows = rows_of[share]
         epoch, at = divmod(turn, len(rows))
-        problems.append(rows[_order(memory.seed, place, epoch, len(rows))[at]])
+        problems.append(rows[_order(memory.seed, share, epoch, len(rows))[at]])
     return problems
 
 
