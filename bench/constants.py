@@ -134,14 +134,14 @@ def _question(task: Task, problem: Problem) -> str:
 
 
 def _right(task: Task, problems: Sequence[Problem], only: str = "") -> list[tuple[str, Problem]]:
-    """The ways that are right, each with the problem. Equal answers to a problem are judged once."""
+    """The ways that are right, each with the problem. Equal answers to a problem are verified once."""
     asked: dict[tuple[int, str], list[str]] = {}
     for i, problem in enumerate(problems):
         for way, answer in ways(_question(task, problem)):
             if not only or way == only:
                 asked.setdefault((i, answer), []).append(way)
     pairs = [(problems[i], _response(answer, problems[i].wording)) for i, answer in asked]
-    verdicts = task.judge(pairs) if task.judge else [task.verify(*pair) for pair in pairs]
+    verdicts = task.verify_many(pairs) if task.verify_many else [task.verify(*pair) for pair in pairs]
     return [
         (way, problems[i])
         for ((i, _), named), verdict in zip(asked.items(), verdicts, strict=True)

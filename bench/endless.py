@@ -3,7 +3,7 @@
     python -m bench.endless                    # every kind; RESULTS.md has the figures afterwards
     python -m bench.endless sql --dry          # some kinds; only prints
 
-All answers are different, so that each is judged, and are judged together, as those of a step are. The bound is the
+All answers are different, so that each is verified, and are verified together, as those of a step are. The bound is the
 seconds that an answer has, times the answers, divided by the cores. A kind whose bound is long is measured with fewer
 answers. The first verdict of a process, which starts the foreign program, is not counted.
 """
@@ -37,38 +37,38 @@ LONG = "9" * 200_000
 
 @dataclass(frozen=True)
 class Kind:
-    """Answers that never end: `Kind(0.5, 100, judge)`, where `judge` takes the answers' numbers."""
+    """Answers that never end: `Kind(0.5, 100, verify)`, where `verify` takes the answers' numbers."""
 
     seconds: float  # that an answer has; 0: a checker of ours, whose work is bounded
     answers: int
-    judge: Callable[[Sequence[int]], list[Verdict]]
+    verify: Callable[[Sequence[int]], list[Verdict]]
 
 
 def of_task(name: str, text: Callable[[int], str], *, answers: int = ANSWERS, wording: str = "natural") -> Kind:
     found = task(name)
     level = found.first if found.first is not None else found.levels[0]
 
-    def judge(numbers: Sequence[int]) -> list[Verdict]:
+    def verify(numbers: Sequence[int]) -> list[Verdict]:
         problem = found.problem(Key(0, "endless"), level=level, wording=wording)  # type: ignore[arg-type]
         pairs = [(problem, text(number)) for number in numbers]
-        return found.judge(pairs) if found.judge else [found.verify(*pair) for pair in pairs]
+        return found.verify_many(pairs) if found.verify_many else [found.verify(*pair) for pair in pairs]
 
-    return Kind(found.seconds, answers, judge)
+    return Kind(found.seconds, answers, verify)
 
 
 def mathematics(numbers: Sequence[int]) -> list[Verdict]:
-    from assay.verifiers.mathematics.against_gold import judge
+    from assay.verifiers.mathematics.against_gold import verify
 
     problem = Problem("endless", "?", {"gold": r"\int_0^1 x^2 dx"}, "endless")
-    return judge([(problem, rf"\boxed{{\sum_{{k=1}}^{{10^9}} \frac{{{n + 2}}}{{k}}}}") for n in numbers])
+    return verify([(problem, rf"\boxed{{\sum_{{k=1}}^{{10^9}} \frac{{{n + 2}}}{{k}}}}") for n in numbers])
 
 
 def of_tests(numbers: Sequence[int]) -> list[Verdict]:
     from assay.sandbox import opened
-    from assay.verifiers.programs import judge, read_tests
+    from assay.verifiers.programs import read_tests, verify
 
     tests = read_tests({"streams": [[str(i), str(i)] for i in range(40)]})
-    return judge([(f"import time\ntime.sleep(3.9)\nprint(input())  # {n}", tests) for n in numbers], opened())
+    return verify([(f"import time\ntime.sleep(3.9)\nprint(input())  # {n}", tests) for n in numbers], opened())
 
 
 def kinds() -> dict[str, Kind]:
@@ -96,9 +96,9 @@ def kinds() -> dict[str, Kind]:
 
 
 def measure(kind: Kind) -> dict[str, Any]:
-    kind.judge([10**6])
+    kind.verify([10**6])
     begun = time.perf_counter()
-    found = kind.judge(range(kind.answers))
+    found = kind.verify(range(kind.answers))
     took = time.perf_counter() - begun
     return {
         "answers": kind.answers,
@@ -117,7 +117,7 @@ def section(folder: Path = RESULTS) -> str:
     lines = [
         "## Answers that never end",
         "",
-        f"`python -m bench.endless`: how long they hold a step up. The goal is {GOAL:g} s where a hundred are judged;",
+        f"`python -m bench.endless`: how long they hold a step up. The goal is {GOAL:g} s for a hundred;",
         "the bound is the seconds of an answer, times the answers, divided by the cores.",
     ]
     for run in runs:

@@ -63,14 +63,14 @@ def problems(name: str, level: int, count: int, salt: str) -> list[Problem]:
 
 
 def of_task(name: str, rounds: int, level: int) -> Timed:
-    judge = task(name).judge
-    assert judge is not None, f"the task {name} judges answers one by one"
+    verify = task(name).verify_many
+    assert verify is not None, f"the task {name} verifies answers one by one"
 
     def pairs(count: int, salt: str) -> list[tuple[Problem, str]]:
         return [(problem, problem.solution or "") for problem in problems(name, level, count, salt)]
 
     def decided(answers: list[tuple[Problem, str]]) -> None:
-        wrong = [verdict for verdict in judge(answers) if verdict.status != "ok"]
+        wrong = [verdict for verdict in verify(answers) if verdict.status != "ok"]
         assert not wrong, f"a worked solution of {name} is not right: {wrong[0]}"
 
     decided(pairs(4, "warm"))

@@ -168,18 +168,18 @@ def _show(arguments: argparse.Namespace) -> tuple[Any, str]:
 
 
 def _told(bank: SampleBank, ks: list[int]) -> tuple[Any, str]:
-    from assay.scoring.banks import shown
-    from assay.view.banks import shown_table
+    from assay.scoring.bank_reports import shown
+    from assay.view.bank_tables import shown_table
 
     found = shown(bank, ks)
     return found, shown_table(found)
 
 
 def _compare(arguments: argparse.Namespace) -> tuple[Any, str]:
-    from assay.scoring.banks import compared
+    from assay.scoring.bank_reports import compared
+    from assay.scoring.conclusion import WORTH
     from assay.scoring.samples import SampleBank
-    from assay.scoring.verdict import WORTH
-    from assay.view.banks import compared_table
+    from assay.view.bank_tables import compared_table
 
     worth = WORTH if arguments.worth is None else arguments.worth
     if not 0 < worth <= 1:
@@ -193,7 +193,7 @@ def _compare(arguments: argparse.Namespace) -> tuple[Any, str]:
 def _score(arguments: argparse.Namespace) -> tuple[Any, str]:
     from assay.lab.bank_scores import reader, score
     from assay.scoring.samples import SampleBank
-    from assay.view.banks import scored_table
+    from assay.view.bank_tables import scored_table
 
     file = Path(arguments.names[0])
     bank = SampleBank.read(file)
@@ -221,7 +221,7 @@ def _vote(arguments: argparse.Namespace) -> tuple[Any, str]:
     from assay.lab.bank_scores import reader
     from assay.lab.bank_votes import vote
     from assay.scoring.samples import SampleBank
-    from assay.view.banks import voted_table
+    from assay.view.bank_tables import voted_table
 
     alpha = 0.1 if arguments.alpha is None else arguments.alpha
     if not alpha >= 0:
@@ -235,8 +235,8 @@ def _vote(arguments: argparse.Namespace) -> tuple[Any, str]:
 
 def _parity(arguments: argparse.Namespace) -> tuple[Any, str]:
     from assay.lab.bank_sampling import asked_alike, sample_bank
-    from assay.scoring.banks import parity
-    from assay.view.banks import parity_table
+    from assay.scoring.bank_reports import parity
+    from assay.view.bank_tables import parity_table
 
     base, child = arguments.names
     samples = _wish(arguments).samples

@@ -22,7 +22,7 @@ from assay.record import RunFolder
 from assay.record.panel import duration, number
 from assay.scoring.bank import Bank, paired_passes
 from assay.scoring.bank import as_json as interval_json
-from assay.scoring.verdict import Family, Judgement, Stated, Word, judge
+from assay.scoring.conclusion import Conclusion, Family, Stated, Word, conclude
 from assay.view.text import chance, change, score
 
 if TYPE_CHECKING:
@@ -95,8 +95,8 @@ class Comparison:
 
     arms: tuple[Arm, ...]
     methods: tuple[Method, ...] = ()
-    family: str = ""  # the differences that are judged together
-    judged_otherwise: tuple[str, ...] = ()  # verifiers that judged two of these runs in two versions
+    family: str = ""  # the differences that are decided together
+    verified_otherwise: tuple[str, ...] = ()  # what verified two of these runs in two versions
 
 
 def compare_runs(paths: Sequence[Path | str]) -> Comparison:
@@ -121,11 +121,11 @@ def compare_runs(paths: Sequence[Path | str]) -> Comparison:
         for position, (run, label, entries, final, first) in enumerate(zip(runs, labels, evals, finals, firsts))
     )
     found = methods(runs, finals)
-    return Comparison(arms, found, found[0].family if found else str(family), judged_otherwise(runs))
+    return Comparison(arms, found, found[0].family if found else str(family), verified_otherwise(runs))
 
 
-def judged_otherwise(runs: Sequence[RunFolder]) -> tuple[str, ...]:
-    """The verifiers and externals that judged the runs, or one of them, in more than one version."""
+def verified_otherwise(runs: Sequence[RunFolder]) -> tuple[str, ...]:
+    """The verifiers and externals that checked the runs, or one of them, in more than one version."""
     seen: dict[str, set[str]] = {}
     for run in runs:
         for kind in ("verifiers", "externals"):
@@ -178,10 +178,10 @@ def _arm(run: RunFolder, label: str, entries: Sequence[Json], final: Json | None
         set=None if final is None else str(final["set"]),
         final=None if final is None else _estimate(final),
         best=None if top is None else {"set": watched[0]["set"], **vars(top)},
-        difference=claim.judgement and interval_json(claim.judgement.found),
+        difference=claim.conclusion and interval_json(claim.conclusion.found),
         shared_problems=claim.problems,
-        word=claim.judgement and claim.judgement.word,
-        verdict=str(claim.judgement) if claim.judgement else claim.reason,
+        word=claim.conclusion and claim.conclusion.word,
+        verdict=str(claim.conclusion) if claim.conclusion else claim.reason,
         spent=_spent(metrics),
         scores=scores,
         rewards=tuple((spent[r["step"]], r["reward/mean"]) for r in metrics if "reward/mean" in r),
@@ -205,7 +205,7 @@ class _Claim:
     """How a run differs from the first one on its task, or the reason why nothing can be said."""
 
     reason: str = ""
-    judgement: Judgement | None = None
+    conclusion: Conclusion | None = None
     problems: int = 0  # on which both runs were evaluated
 
 
@@ -223,7 +223,7 @@ def _claim(reference: Json | None, final: Json | None, family: Family) -> _Claim
         (found,) = paired_passes(before, after, [1])
     except DataError:
         return _Claim("no shared problems")
-    return _Claim("", judge(found, Stated(), family), len(found.values))
+    return _Claim("", conclude(found, Stated(), family), len(found.values))
 
 
 def _spent(metrics: Sequence[Json]) -> dict[str, float | None]:
@@ -246,7 +246,7 @@ def as_json(comparison: Comparison) -> Json:
     if comparison.methods:
         about["methods"] = [dataclasses.asdict(method) for method in comparison.methods]
     said = {"family": comparison.family, "note": _note(comparison)}
-    return {**about, **said, "judged_otherwise": list(comparison.judged_otherwise)}
+    return {**about, **said, "judged_otherwise": list(comparison.verified_otherwise)}
 
 
 def _note(comparison: Comparison) -> str:
@@ -320,9 +320,9 @@ def show(comparison: Comparison, *, stream: TextIO | None = None) -> None:
 
     out = sys.stdout if stream is None else stream
     Console(file=out, width=None if out.isatty() else 140).print(render(comparison))
-    if comparison.judged_otherwise:
-        named = ", ".join(comparison.judged_otherwise)
-        terminal.write(out, f"judged in more than one version: {named}; scores may differ by that\n")
+    if comparison.verified_otherwise:
+        named = ", ".join(comparison.verified_otherwise)
+        terminal.write(out, f"verified in more than one version: {named}; scores may differ by that\n")
 
 
 def _amount(value: float | None) -> str:

@@ -21,7 +21,7 @@ from assay.types import Problem
 
 DRAWS = 1000  # problems of the training split whose answers it knows, of each level
 TRIED = 128  # answers that are tried, the most frequent first
-OFTEN = 0.01  # of a task that a foreign program judges, answers as frequent as this alone
+OFTEN = 0.01  # of a task whose answers a foreign program verifies, answers as frequent as this alone
 ASKED = 64  # and on so many problems of the exam
 
 
@@ -74,7 +74,7 @@ def frequencies(known: Task, share: Share, level: int, pool: Pool) -> Counter[st
 def _chances(known: Task, exam: Sequence[Problem], guesses: dict[str, int], total: int) -> list[float]:
     """The chance of a right guess on each problem: the frequencies of all answers that its verifier accepts."""
     pairs = [(problem, _response(answer, problem)) for problem in exam for answer in guesses]
-    verdicts = known.judge(pairs) if known.judge else [known.verify(*pair) for pair in pairs]
+    verdicts = known.verify_many(pairs) if known.verify_many else [known.verify(*pair) for pair in pairs]
     right = np.array([verdict.status == "ok" for verdict in verdicts]).reshape(len(exam), len(guesses))
     return (right @ np.array([*guesses.values()], dtype=np.float64) / total).tolist()
 

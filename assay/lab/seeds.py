@@ -13,9 +13,9 @@ import numpy as np
 
 from assay.record import RunFolder
 from assay.scoring.bank import Bank
+from assay.scoring.conclusion import Conclusion, Estimate, Family, Stated, Word, conclude
 from assay.scoring.inference import Bounds, Effect, Few, effect, effect_of_seeds
 from assay.scoring.intervals import DIFFERENCES, SHARES, Interval
-from assay.scoring.verdict import Estimate, Family, Judgement, Stated, Word, judge
 from assay.tasks import short
 
 Json = Mapping[str, Any]
@@ -37,7 +37,7 @@ class Method:
     p: float | None  # of the word, corrected for the family
     word: Word | None  # None of the first method, and where there is no difference
     verdict: str  # the word with what it lacks; "first", or the reason why there is no difference
-    family: str  # the differences that are judged together
+    family: str  # the differences that are decided together
 
 
 @dataclass(frozen=True)
@@ -57,30 +57,30 @@ class Claim:
 
     effect: Estimate | None = None
     reason: str = ""
-    judgement: Judgement | None = None  # once it is judged
+    conclusion: Conclusion | None = None  # once it is decided
 
     @property
     def word(self) -> Word | None:
-        return self.judgement and self.judgement.word
+        return self.conclusion and self.conclusion.word
 
     @property
     def verdict(self) -> str:
-        return self.reason if self.judgement is None else str(self.judgement)
+        return self.reason if self.conclusion is None else str(self.conclusion)
 
     @property
     def p(self) -> float | None:
-        return self.judgement and self.judgement.p
+        return self.conclusion and self.conclusion.p
 
     @property
     def difference(self) -> dict[str, float] | None:
         """The difference with an interval that holds together with those of its family."""
-        return None if self.judgement is None else as_dict(self.judgement.found)
+        return None if self.conclusion is None else as_dict(self.conclusion.found)
 
-    def judged(self, family: Family) -> Claim:
+    def concluded(self, family: Family) -> Claim:
         """The claim with what may be said of it as one of this family."""
         if self.effect is None:
             return self
-        return dataclasses.replace(self, judgement=judge(self.effect, Stated(), family))
+        return dataclasses.replace(self, conclusion=conclude(self.effect, Stated(), family))
 
 
 FIRST = Claim(reason="first")
@@ -98,7 +98,7 @@ def methods(runs: Sequence[RunFolder], finals: Sequence[Json | None]) -> tuple[M
     firsts = [tasks.index(task) for task in tasks]
     family = Family("differences from the first method of a task", len(groups) - len(set(firsts)))
     claims = [
-        FIRST if first == place else claim_of(examined[first], examined[place]).judged(family)
+        FIRST if first == place else claim_of(examined[first], examined[place]).concluded(family)
         for place, first in enumerate(firsts)
     ]
     return tuple(
@@ -202,7 +202,7 @@ def _is_whole(examined: Examined) -> bool:
 
 
 def claim_of(first: Examined, other: Examined) -> Claim:
-    """The difference `other` - `first`, paired by seed and problem, not yet judged."""
+    """The difference `other` - `first`, paired by seed and problem, not yet decided."""
     if len(first.asked | other.asked) > 1:
         return Claim(reason="evaluated with other sets, lengths or temperatures")
     seeds = sorted(first.scores.keys() & other.scores.keys())

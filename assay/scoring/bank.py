@@ -42,7 +42,7 @@ RESAMPLING = Key("evaluation intervals")
 
 @dataclass(frozen=True, eq=False)
 class Bank:
-    """The counts of an evaluation on M problems. A sample that could not be judged is counted in `invalid` only.
+    """The counts of an evaluation on M problems. A sample without a verdict is counted in `invalid` only.
 
     before = evaluate(engine, problems, samples=16, key=Key(0), sampling=sampling, codec=codec, verify=verify)
     print(summary(before, [1, 16])["pass"]["1"]["mean"])
@@ -83,7 +83,7 @@ class Bank:
         )
 
     def closed(self) -> Bank:
-        """The bank of the problems that a verifier judges."""
+        """The bank of the problems that a verifier checks."""
         return self if self.open is None or not self.open.any() else self.select(np.flatnonzero(~self.open))
 
     def to_json(self) -> Json:
@@ -143,7 +143,7 @@ def evaluate(
     asked: Callable[[list[Request]], list[Request]] = list,
     rewarded: Rewarded = list,
 ) -> Bank:
-    """Samples `samples` answers to every problem, judges them, and counts them in a bank.
+    """Samples `samples` answers to every problem, verifies them, and counts them in a bank.
 
     With the same key every model is sampled with the same random numbers, for paired comparison. `asked` may change the
     requests, for example add to their prompts what the recipe adds in training; `rewarded` gives answers to open
@@ -167,7 +167,7 @@ def questions(problems: Sequence[Problem], *, samples: int, sampling: Sampling, 
 
 
 def answer(engine: Engine, requests: Sequence[Request], *, key: Key, codec: Codec, verify: Verify) -> list[Episode]:
-    """One judged episode for each request, in order. Episodes of an evaluation have a verdict and no reward."""
+    """One verified episode for each request, in order. Episodes of an evaluation have a verdict and no reward."""
     episodes = whole(Models({"policy": engine}, {"policy": "policy"}), requests, key, codec)
     return [
         episode if episode.finish == "error" else replace(episode, verdict=verdict)
@@ -186,7 +186,7 @@ def _refuse_repeats(problems: Sequence[Problem]) -> None:
 
 
 def bank(episodes: Iterable[Episode], *, answers: bool = False) -> Bank:
-    """Counts judged episodes by problem. The problems are in the order of their first episodes."""
+    """Counts verified episodes by problem. The problems are in the order of their first episodes."""
     samples: dict[str, list[Episode]] = {}
     for episode in episodes:
         if episode.verdict is None and not episode.request.problem.open:
@@ -288,10 +288,10 @@ def _estimates(bank: Bank, ks: Sequence[int], key: Key, level: float, draws: int
         record["pass"] = {str(k): as_json(i) for k, i in zip(ks, intervals(passes, key, level=level, draws=draws))}
     if len(closed) < len(bank):
         record["open"] = len(bank) - len(closed)
-    if judged := {name: v[~np.isnan(v)] for name, v in bank.scores.items() if not np.isnan(v).all()}:
+    if verified := {name: v[~np.isnan(v)] for name, v in bank.scores.items() if not np.isnan(v).all()}:
         record["scores"] = {
             name: as_json(interval(v, key, level=level, draws=draws, bounds=(float(v.min()), float(v.max()))))
-            for name, v in judged.items()
+            for name, v in verified.items()
         }
     if len(closed) and closed.answers is not None and closed.right is not None:
         record["maj"] = {
@@ -332,7 +332,7 @@ def difference(
 
 def paired_passes(before: Bank, after: Bank, ks: Sequence[int], *, key: Key = RESAMPLING) -> list[OverProblems]:
     """pass@k of `after` - `before` for each k, on the problems of both that have valid samples and answers that can be
-    right: to be judged.
+    right: to be verified.
     """
     pair = [bank.closed() for bank in common(*(bank.select(np.flatnonzero(bank.n > 0)) for bank in (before, after)))]
     if not len(pair[0]):
@@ -362,15 +362,15 @@ def entry(bank: Bank, *, step: int, set: str, ks: Sequence[int] | None = None) -
     `ks` are by default the powers of two up to the fewest valid samples of a problem. A problem without any valid
     sample enters no estimate and is counted in `unjudged`; the bank still holds it.
     """
-    judged = np.flatnonzero(bank.n > 0)
-    if not len(judged):
+    verified = np.flatnonzero(bank.n > 0)
+    if not len(verified):
         raise AssayError(
             f"the verifier failed on all {int(bank.invalid.sum())} samples of '{set}'. Try it alone on one answer, "
             "for example with `assay verify explain`."
         )
-    part = bank.select(judged)
+    part = bank.select(verified)
     found = summary(part, powers(int(part.n.min())) if ks is None else ks)
-    counts = {"invalid": int(bank.invalid.sum()), "unjudged": len(bank) - len(judged)}
+    counts = {"invalid": int(bank.invalid.sum()), "unjudged": len(bank) - len(verified)}
     return {"step": step, "set": set, **found, **counts, "bank": bank.to_json()}
 
 

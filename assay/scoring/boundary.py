@@ -57,7 +57,7 @@ class Counts:
 
 
 def counts_of(base: Bank, child: Bank) -> tuple[Counts, Counts]:
-    """The counts of two banks on the problems that both judged, in one order."""
+    """The counts of two banks on the problems with verdicts in both, in one order."""
     base, child = common(*(bank.select(np.flatnonzero(bank.n > 0)) for bank in (base, child)))
     return Counts(base.n, base.correct), Counts(child.n, child.correct)
 

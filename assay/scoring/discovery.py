@@ -37,8 +37,8 @@ from assay.scoring.boundary import (
     misses,
     require_pair,
 )
+from assay.scoring.conclusion import WORTH, Conclusion, Family, Stated, conclude
 from assay.scoring.intervals import LEVEL, Interval, Resampled
-from assay.scoring.verdict import WORTH, Family, Judgement, Stated, judge
 
 Word = Literal["sharpening", "discovery", "mixed", "undetermined"]
 ZERO_WORTH = 0.10  # the smallest difference worth knowing on a zero set, which is small
@@ -60,9 +60,9 @@ class Boundary:
     n: int
     blind_below: float  # 3 / n
     times: Interval  # samples of the base that one of the child is worth
-    first: Judgement
-    reach: Judgement
-    zero: Judgement | None  # None where the zero set is too small
+    first: Conclusion
+    reach: Conclusion
+    zero: Conclusion | None  # None where the zero set is too small
     zero_problems: float
     crossover: float  # at equal samples, without the correction
     gain_share: float | None  # of the change of pass@1, on problems that n samples of the base did not solve
@@ -99,21 +99,21 @@ def sharpen_or_discover(
         Resampled(float(mean), column) for mean, column in zip(seen, table.measured(weights).T, strict=True)
     )
     zero_problems = float(table.zero.sum())
-    judged = (
-        judge(first, Stated(worth, "up"), FAMILY),
-        judge(reach, Stated(worth, "up"), FAMILY),
-        judge(zero, Stated(zero_worth, "up"), FAMILY) if zero_problems >= FEWEST_ZERO else None,
+    concluded = (
+        conclude(first, Stated(worth, "up"), FAMILY),
+        conclude(reach, Stated(worth, "up"), FAMILY),
+        conclude(zero, Stated(zero_worth, "up"), FAMILY) if zero_problems >= FEWEST_ZERO else None,
     )
-    word, reason = _called(*judged, zero_problems)
+    word, reason = _called(*concluded, zero_problems)
     return Boundary(
         word=word,
         reason=reason,
         n=n,
         blind_below=3 / n,
         times=times.within(LEVEL),
-        first=judged[0],
-        reach=judged[1],
-        zero=judged[2],
+        first=concluded[0],
+        reach=concluded[1],
+        zero=concluded[2],
         zero_problems=zero_problems,
         crossover=crossover(base, child),
         gain_share=decompose(base, child, n).gain_share,
@@ -121,7 +121,7 @@ def sharpen_or_discover(
     )
 
 
-def _called(first: Judgement, reach: Judgement, zero: Judgement | None, problems: float) -> tuple[Word, str]:
+def _called(first: Conclusion, reach: Conclusion, zero: Conclusion | None, problems: float) -> tuple[Word, str]:
     if zero is None:
         return "undetermined", f"the zero set has {problems:.0f} problems, fewer than {FEWEST_ZERO}: take harder ones"
     if zero.word == "SUPPORTED" and reach.word == "SUPPORTED":

@@ -48,7 +48,7 @@ class Asked:
     judge: tuple[str, ...]  # reward functions with digests of their code; empty: the verifiers of the tasks
     problems: Mapping[str, Json]  # id -> {"task", "prompt": text or messages, "canonical": what decides identity}
     version: str = __version__
-    verifiers: Mapping[str, str] = field(default_factory=dict)  # what judged -> its version; empty in older banks
+    verifiers: Mapping[str, str] = field(default_factory=dict)  # what verified -> its version; empty in older banks
 
     @property
     def digest(self) -> str:
@@ -99,7 +99,7 @@ class SampleBank:
 
     @classmethod
     def of(cls, asked: Asked, episodes: Iterable[Episode]) -> SampleBank:
-        """The bank of judged episodes, the answers to what was asked."""
+        """The bank of verified episodes, the answers to what was asked."""
         import pyarrow as pa
 
         rows = [_row(episode) for episode in episodes]
@@ -215,8 +215,8 @@ class SampleBank:
         """Whether both were sampled with the same temperature, top-p and limit of tokens."""
         return not set(self.unlike(other)) & set(DECODING)
 
-    def judged_otherwise(self, other: SampleBank) -> list[str]:
-        """The verifiers and foreign programs that judged both banks in two versions."""
+    def verified_otherwise(self, other: SampleBank) -> list[str]:
+        """The verifiers and foreign programs that verified both banks in two versions."""
         mine, theirs = self.asked.verifiers, other.asked.verifiers
         return [name for name, version in mine.items() if theirs.get(name, version) != version]
 

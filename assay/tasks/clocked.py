@@ -1,7 +1,7 @@
 """Small circuits with one clock: shift registers, edge detectors, counters, accumulators, feedback registers, machines.
 
 Each is a register q with a value after the reset and a value that follows in each cycle, and in some an output y of one
-bit. What follows is written twice, in Verilog and in Python, so that the question can be judged without the reference.
+bit. What follows is written twice, in Verilog and in Python, so that the question is verified without the reference.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from assay.externals.coq import SECONDS
 from assay.tasks.task import Solution, Spec, Task
 from assay.types import Problem, Verdict
 from assay.verifiers.answers import find_answer
-from assay.verifiers.proofs.coq import Claim, fenced, judge
+from assay.verifiers.proofs.coq import Claim, fenced, verify
 
 Formula = str | tuple[str, "Formula", "Formula"]
 Given = tuple[tuple[str, Formula], ...]  # hypotheses: (name, formula)
@@ -178,17 +178,17 @@ def _solve(spec: Spec) -> Solution:
     return Solution(" ".join(spec["witness"]))
 
 
-def judge_all(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
+def verify_all(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
     """Verdicts on whole responses, by the persistent session."""
-    return _judged(pairs, strict=False)
+    return _verified(pairs, strict=False)
 
 
 def judge_strictly(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
     """Verdicts on whole responses: what the session accepts is compiled and checked too."""
-    return _judged(pairs, strict=True)
+    return _verified(pairs, strict=True)
 
 
-def _judged(pairs: Sequence[tuple[Problem, str]], *, strict: bool) -> list[Verdict]:
+def _verified(pairs: Sequence[tuple[Problem, str]], *, strict: bool) -> list[Verdict]:
     answers = [
         (fenced(text) if problem.wording == "natural" else None) or find_answer(text, problem.wording)
         for problem, text in pairs
@@ -196,13 +196,13 @@ def _judged(pairs: Sequence[tuple[Problem, str]], *, strict: bool) -> list[Verdi
     verdicts = [Verdict.fail("format", "no marked answer")] * len(pairs)
     marked = [i for i, answer in enumerate(answers) if answer is not None]
     claims = [Claim(pairs[i][0].spec["statement"], answers[i] or "", strict=strict) for i in marked]
-    for i, one in zip(marked, judge(claims), strict=True):
+    for i, one in zip(marked, verify(claims), strict=True):
         verdicts[i] = one.verdict
     return verdicts
 
 
 def _check(spec: Spec, text: str) -> Verdict:
-    return judge([Claim(spec["statement"], text)])[0].verdict
+    return verify([Claim(spec["statement"], text)])[0].verdict
 
 
 COQ = Task(
@@ -220,7 +220,7 @@ COQ = Task(
     natural=_natural,
     solve=_solve,
     check=_check,
-    judge=judge_all,
+    verify_many=verify_all,
     second=judge_strictly,
     seconds=SECONDS,
     externals=("coq",),

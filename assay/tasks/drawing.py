@@ -163,7 +163,7 @@ def _overlap(one: Rows | None, other: Rows | None, *, colours: bool) -> float:
     return sum(alike) / len(alike) if alike else 0.0
 
 
-def _judge(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
+def _verify_all(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
     """The verdicts on whole responses, with the scores of both turns."""
 
     def one(problem: Problem, text: str) -> Verdict:
@@ -189,6 +189,6 @@ DRAWING = Task(
     natural=_natural,
     solve=_solve,
     check=_check,
-    judge=_judge,
+    verify_many=_verify_all,
     environment=Environment(stop=("]",), reply=_reply, failed=lambda reply: reply == ERROR),
 )

@@ -237,7 +237,7 @@ ABDUCTION = Task(
 INDUCTION = Task(
     name="dsl-induction",
     domain="programs",
-    summary=f"A program of a stack machine from {SHOWN} examples and, every second time, a message, judged on more "
+    summary=f"A program of a stack machine from {SHOWN} examples and, every second time, a message, verified on more "
     "examples; the level is its instructions.",
     levels=range(2, 7),
     instance=_several,

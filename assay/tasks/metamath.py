@@ -19,7 +19,7 @@ from assay.tasks.task import Solution, Spec, Task
 from assay.types import Problem, Verdict
 from assay.verifiers.answers import find_answer
 from assay.verifiers.proofs.completion import Syntax, Term, concluded
-from assay.verifiers.proofs.metamath import HYPOTHESES, Claim, base, judge, theorem
+from assay.verifiers.proofs.metamath import HYPOTHESES, Claim, base, theorem, verify
 
 VARIABLES = "pqrst"
 RULES = {"m": 4, "h": 4, "c": 4, "i": 4, "d": 4, "n": 4, "a": 4, "f": 2, "g": 2, "x": 4, "y": 4, "o": 4, "e": 1, "b": 3}
@@ -196,13 +196,13 @@ def _solve(spec: Spec) -> Solution:
     return Solution(spec["witness"], steps, "\n".join(f"By {label}: {' '.join(formula)}" for label, formula in said))
 
 
-def judge_all(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
+def verify_all(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
     """Verdicts on whole responses, of all theorems at once."""
     answers = [find_answer(text, problem.wording) for problem, text in pairs]
     marked = [i for i, answer in enumerate(answers) if answer is not None]
     verdicts = [Verdict.fail("format", "no marked answer")] * len(pairs)
     claims = [Claim.of(pairs[i][0].spec, answers[i] or "") for i in marked]
-    for i, one in zip(marked, judge(claims), strict=True):
+    for i, one in zip(marked, verify(claims), strict=True):
         verdicts[i] = one.verdict
     return verdicts
 
@@ -216,7 +216,7 @@ def judge_renamed(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
         (dataclasses.replace(problem, spec=_renamed(problem.spec)), _RENAMED.sub(_next, text))
         for problem, text in pairs
     ]
-    return judge_all(turned)
+    return verify_all(turned)
 
 
 _RENAMED = re.compile(rf"(?<![\w.-])w[{VARIABLES}](?![\w.-])")  # steps of syntax that name a variable
@@ -233,7 +233,7 @@ def _renamed(spec: Spec) -> Spec:
 
 
 def _check(spec: Spec, text: str) -> Verdict:
-    return judge([Claim.of(spec, text)])[0].verdict
+    return verify([Claim.of(spec, text)])[0].verdict
 
 
 METAMATH = Task(
@@ -247,7 +247,7 @@ METAMATH = Task(
     natural=_natural,
     solve=_solve,
     check=_check,
-    judge=judge_all,
+    verify_many=verify_all,
     second=judge_renamed,
     seconds=PROGRAM.deadline,
     externals=("metamath",),

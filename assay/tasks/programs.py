@@ -17,11 +17,11 @@ from assay.sandbox import Limits, opened
 from assay.tasks.task import Solution, Spec, Task
 from assay.types import Problem, Verdict
 from assay.verifiers.answers import find_answer
-from assay.verifiers.programs import Call, Calls, judge, program_in
+from assay.verifiers.programs import Call, Calls, program_in, verify
 
 TESTS = 12  # lists of a problem: an empty one, a short one, and longer ones
 LONGEST = 7  # members of such a list
-FURTHER, FURTHER_LONGEST = 96, 12  # lists that are drawn when a program is judged, and their most members
+FURTHER, FURTHER_LONGEST = 96, 12  # lists that are drawn when a program is verified, and their most members
 MEMBERS = range(-9, 20)
 LIMITS = Limits(seconds=0.5, memory_mb=256, output_kb=64)
 _MAX_CHARACTERS = 400
@@ -173,14 +173,14 @@ def _expressed(answer: str) -> tuple[str, str] | Verdict:
     return source_of(answer), answer
 
 
-def _judged(
+def _verified(
     items: Sequence[tuple[Spec, tuple[str, str] | Verdict]], calls: Callable[[Spec], Calls] = calls_of
 ) -> list[Verdict]:
     """Verdicts on programs that were read; all of them run beside each other."""
     asked = [(spec, read) for spec, read in items if not isinstance(read, Verdict)]
     specs = {str(spec): spec for spec, _ in asked}
     known = {text: calls(spec) for text, spec in specs.items()}  # once for all answers to a problem
-    found = iter(judge([(program, known[str(spec)]) for spec, (program, _) in asked], opened()) if asked else ())
+    found = iter(verify([(program, known[str(spec)]) for spec, (program, _) in asked], opened()) if asked else ())
     verdicts = []
     for _, read in items:
         if isinstance(read, Verdict):
@@ -192,26 +192,26 @@ def _judged(
 
 
 def _check(spec: Spec, text: str) -> Verdict:
-    return _judged([(spec, _expressed(text))])[0]
+    return _verified([(spec, _expressed(text))])[0]
 
 
-def _judge(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
-    return _judged([(problem.spec, _read(problem, text)) for problem, text in pairs])
+def _verify_all(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
+    return _verified([(problem.spec, _read(problem, text)) for problem, text in pairs])
 
 
-def _judge_afresh(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
+def _verify_afresh(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
     """The second oracle: the same programs on lists of its own."""
 
     def fresh(spec: Spec) -> Calls:
         return calls_of(spec, "second oracle")
 
-    return _judged([(problem.spec, _read(problem, text)) for problem, text in pairs], fresh)
+    return _verified([(problem.spec, _read(problem, text)) for problem, text in pairs], fresh)
 
 
 PROGRAMS = Task(
     name="programs",
     domain="programs",
-    summary=f"Write a Python function of a list, judged by {TESTS + FURTHER} hidden calls; the level is how many "
+    summary=f"Write a Python function of a list, verified by {TESTS + FURTHER} hidden calls; the level is how many "
     "operations it makes.",
     levels=range(1, 6),
     first=2,  # the first has a handful of problems
@@ -221,8 +221,8 @@ PROGRAMS = Task(
     natural=_natural,
     solve=_solve,
     check=_check,
-    judge=_judge,
-    second=_judge_afresh,
+    verify_many=_verify_all,
+    second=_verify_afresh,
     seconds=LIMITS.seconds,
     externals=("sandbox",),
 )

@@ -1,4 +1,4 @@
-"""Write a sentence with given words, judged by rules that are exact: `sentence` is won by repeating the words.
+"""Write a sentence with given words, verified by rules that are exact: `sentence` is won by repeating the words.
 
 A policy that is rewarded by the rules of `sentence` learns to write "The music, island, and table are music, island,
 and table." The rules of `sentence-strict` refuse this: each given word stands once, they are not one list, and there

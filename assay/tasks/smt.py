@@ -319,8 +319,8 @@ SMT = Task(
     natural=_natural,
     solve=_solve,
     check=_check,
-    judge=terms_and_values.judge,
-    second=terms_and_values.judge_by_values,
+    verify_many=terms_and_values.verify,
+    second=terms_and_values.verify_by_values,
     seconds=Z3.deadline,
     externals=("z3",),
 )

@@ -1,4 +1,4 @@
-"""Questions to small tables; the answer is a query, judged by its rows on databases that are filled anew.
+"""Questions to small tables; the answer is a query, verified by its rows on databases that are filled anew.
 
 In compact wording a question is `S sum a/c|b>3`: what is asked for, after `/` the column that groups, after `|` the
 condition, after `&` the condition on groups, `!` for different rows only, `u` for columns of the second table.
@@ -140,8 +140,8 @@ SQL = Task(
     natural=_natural,
     solve=_solve,
     check=_check,
-    judge=by_execution.judge,
-    second=by_execution.judge_afresh,
+    verify_many=by_execution.verify,
+    second=by_execution.verify_afresh,
     seconds=SQLITE.deadline,
     externals=("sqlite",),
 )

@@ -1,6 +1,6 @@
-"""Steps of a chain of thought, each with a verdict of its own: exactly judged, as the answer is.
+"""Steps of a chain of thought, each with a verdict of its own: exactly verified, as the answer is.
 
-A task that can judge steps has a `Reading`. What follows from it is the same for every task: where the steps of a
+A task that can verify steps has a `Reading`. What follows from it is the same for every task: where the steps of a
 response stand, their verdicts, and whether the final answer follows from what the steps say.
 """
 
@@ -28,7 +28,7 @@ Reading = Callable[[Mapping[str, Any], Sequence[str], str | None], tuple[Sequenc
 
 STEP_MARKS: dict[Wording, str] = {"compact": ",|", "natural": "\n"}  # the characters that end a step of a solution
 TAKE_BACK = "~"  # a step that says that the step before it is wrong
-_CLAIMS = re.compile(r"[=0-9~<]")  # a line without any of these claims nothing that could be judged
+_CLAIMS = re.compile(r"[=0-9~<]")  # a line without any of these claims nothing that could be verified
 _NUMBERS = re.compile(r"[0-9 ,]*")
 _PIECES = {wording: re.compile(f"[^{re.escape(marks)}]+") for wording, marks in STEP_MARKS.items()}
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from assay.tasks.pose import Posing
 
 Spec = Mapping[str, Any]
-Judge = Callable[[Sequence[tuple[Problem, str]]], list[Verdict]]
+VerifyMany = Callable[[Sequence[tuple[Problem, str]]], list[Verdict]]
 Split = Literal["train", "valid", "test"]
 
 SPLITS: dict[Split, range] = {"train": range(80), "valid": range(80, 90), "test": range(90, 100)}
@@ -87,23 +87,22 @@ class Task:
     split: Callable[[Spec], Split] | None = None  # the split of an instance; None: the digest of its content decides
     environment: Environment | None = None  # tools that may be called while answering
     others: Callable[[Spec], Sequence[Solution]] | None = None  # worked solutions in other styles than that of `solve`
-    steps: Reading | None = None  # the verdicts on the steps of a response; None: it has no steps that can be judged
+    steps: Reading | None = None  # the verdicts on the steps of a response; None: it has no steps that can be verified
     rules: Callable[[Spec, str], Sequence[bool]] | None = None  # whether an answer keeps each rule of the problem
     posing: Posing | None = None  # how a policy poses problems of this task
     rows: Callable[[Split], Sequence[Problem]] | None = None  # all problems of a split, for a task with a finite list
-    judge: Judge | None = None  # verdicts on many whole responses at once; None: `check` judges each answer
-    second: Judge | None = None  # another oracle, independent of the verifier: in exams it must agree, in training it
-    # looks at a share of what was rewarded
+    verify_many: VerifyMany | None = None  # verdicts on many whole responses at once; None: `check` on each answer
+    second: VerifyMany | None = None  # another oracle: it must agree in exams, and looks at a share of what earned
     first: int | None = None  # the level of a run that names none; None: the easiest
     reworded: Callable[[Spec, np.random.Generator], Spec] | None = None  # the same problem, asked in another way
     picture: Callable[[Spec], np.ndarray] | None = None  # what an instance shows, as uint8[H, W, 3]
     variant: Callable[[Spec, int], Spec] | None = None  # the same problem at another level
     concepts: Callable[[Spec], Sequence[str]] | None = None  # what an instance asks one to know; None: its level
     hardening: Hardening | None = None  # how its problems become harder, for `harder:NAME`
-    seconds: float = 0.0  # of the processor, that judging an answer may take in all; 0: a checker of ours, at once
+    seconds: float = 0.0  # of the processor, that verifying an answer may take in all; 0: a checker of ours, at once
     unmarked: bool = False  # in natural wording the whole response is the answer, for questions in everyday words
     manner: str = ""  # said after a question in natural wording: how to answer, which worked examples show too
-    externals: tuple[str, ...] = ()  # the foreign programs that judge its answers: names of `assay.externals.EXTERNALS`
+    externals: tuple[str, ...] = ()  # the foreign programs that verify its answers, names in `assay.externals`
 
     def split_of(self, spec: Spec) -> Split:
         if self.split is not None:
@@ -173,7 +172,7 @@ class Task:
         return own + [write(other) for other in (self.others(problem.spec) if self.others else ())]
 
     def chain(self, problem: Problem, text: str) -> Chain | None:
-        """The steps of a whole response, each with a verdict; None for a task whose steps cannot be judged. A variant
+        """The steps of a whole response, each with a verdict; None for a task whose steps cannot be verified. A variant
         that somebody wrote has the answer of its seed, whose spec it carries, and other steps.
         """
         if self.steps is None or problem.provenance == EVOLVED:
@@ -182,8 +181,8 @@ class Task:
 
     def verify(self, problem: Problem, text: str) -> Verdict:
         """The verdict on a whole response: finds the answer in it, then checks the answer."""
-        if self.judge is not None:
-            return self.judge([(problem, text)])[0]
+        if self.verify_many is not None:
+            return self.verify_many([(problem, text)])[0]
         answer = text.strip() if self.unmarked and problem.wording == "natural" else find_answer(text, problem.wording)
         if answer is None:
             return Verdict.fail("format", "no marked answer")

@@ -1,4 +1,4 @@
-"""Verdicts on episodes. A verdict depends on the problem and the answer alone, and not on what is judged beside it.
+"""Verdicts on episodes. A verdict depends on the problem and the answer alone, and not on what is verified beside it.
 
 An exception in a checker is retried once, and then gives an `invalid` verdict to the answer that raised it, never a
 reward.
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from assay.errors import AssayError
 from assay.tasks import task
-from assay.tasks.task import Judge
+from assay.tasks.task import VerifyMany
 from assay.types import Episode, Problem, Verdict
 from assay.verifiers.functions.calling import told
 
@@ -22,7 +22,7 @@ def verify(
     episodes: Sequence[Episode], *, spent: MutableMapping[str, float] | None = None, read_cut: bool = False
 ) -> list[Verdict]:
     """A verdict for each episode, by the checker of its task. Checkers of built-in tasks are total and bounded. Equal
-    answers to one problem are judged once. An answer that the length limit cut off fails, unless with `read_cut`.
+    answers to one problem are verified once. An answer that the length limit cut off fails, unless with `read_cut`.
 
     To `spent` are added the seconds that the answers to each task took.
     """
@@ -31,10 +31,10 @@ def verify(
     for name in dict.fromkeys(episode.request.problem.task for episode in episodes):
         began = time.monotonic()
         rows = [i for i, episode in enumerate(episodes) if episode.request.problem.task == name]
-        judge = task(name).judge
-        finished = [i for i in rows if episodes[i].finish in read] if judge else []
+        many = task(name).verify_many
+        finished = [i for i in rows if episodes[i].finish in read] if many else []
         pairs = [_pair(episodes[i]) for i in finished]
-        verdicts |= zip(finished, _judged(judge, pairs), strict=True) if judge and pairs else ()
+        verdicts |= zip(finished, _at_once(many, pairs), strict=True) if many and pairs else ()
         known: dict[tuple[int, str, bool], Verdict] = {}
         for i in [i for i in rows if i not in verdicts]:
             (problem, text), stopped = _pair(episodes[i]), episodes[i].finish in read
@@ -54,9 +54,9 @@ def second_verdicts(episodes: Sequence[Episode]) -> list[Verdict | None]:
     """
     found: list[Verdict | None] = [None] * len(episodes)
     for name in dict.fromkeys(episode.request.problem.task for episode in episodes):
-        if (judge := task(name).second) is not None:
+        if (many := task(name).second) is not None:
             rows = [i for i, episode in enumerate(episodes) if episode.request.problem.task == name]
-            for i, verdict in zip(rows, _judged(judge, [_pair(episodes[i]) for i in rows]), strict=True):
+            for i, verdict in zip(rows, _at_once(many, [_pair(episodes[i]) for i in rows]), strict=True):
                 found[i] = verdict
     return found
 
@@ -77,39 +77,39 @@ def _pair(episode: Episode) -> tuple[Problem, str]:
     return episode.request.problem, episode.text
 
 
-def _judged(judge: Judge, pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
-    """Judges all pairs at once, and equal answers to one problem once: most of a foreign program's time goes to answers
-    that a policy writes again and again.
+def _at_once(many: VerifyMany, pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
+    """Verifies all pairs at once, and equal answers to one problem once: most of a foreign program's time goes to
+    answers that a policy writes again and again.
     """
     different = {(id(problem), text): (problem, text) for problem, text in pairs}
-    found = dict(zip(different, _isolated(judge, list(different.values())), strict=True))
+    found = dict(zip(different, _isolated(many, list(different.values())), strict=True))
     return [found[id(problem), text] for problem, text in pairs]
 
 
-def _isolated(judge: Judge, pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
-    """The verdicts of a judge of many answers. An exception is searched for by halves, until those answers are found
+def _isolated(many: VerifyMany, pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
+    """The verdicts of a verifier of many answers. An exception is searched for by halves, until those answers are found
     that raise it by themselves: they alone are invalid. An error of configuration stops the run.
     """
     try:
-        return _counted(judge(pairs), pairs)
+        return _counted(many(pairs), pairs)
     except AssayError:
         raise
     except (Exception, SystemExit) as error:
         if len(pairs) == 1:
-            return [_tried_again(judge, pairs[0], error)]
+            return [_tried_again(many, pairs[0], error)]
     middle = len(pairs) // 2
-    return _isolated(judge, pairs[:middle]) + _isolated(judge, pairs[middle:])
+    return _isolated(many, pairs[:middle]) + _isolated(many, pairs[middle:])
 
 
 def _counted(verdicts: list[Verdict], pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
     if len(verdicts) != len(pairs):
-        raise ValueError(f"a judge gave {len(verdicts)} verdicts on {len(pairs)} answers")
+        raise ValueError(f"a verifier gave {len(verdicts)} verdicts on {len(pairs)} answers")
     return verdicts
 
 
-def _tried_again(judge: Judge, pair: tuple[Problem, str], error: BaseException) -> Verdict:
+def _tried_again(many: VerifyMany, pair: tuple[Problem, str], error: BaseException) -> Verdict:
     try:
-        return _counted(judge([pair]), [pair])[0]
+        return _counted(many([pair]), [pair])[0]
     except AssayError:
         raise
     except (Exception, SystemExit):  # the text of the first goes into the verdict, which is counted and shown

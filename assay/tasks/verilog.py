@@ -2,7 +2,7 @@
 
 The first levels show the truth table of random expressions; the next name operations of which inputs select one; the
 last are small circuits with a clock (`clocked.py`).
-Answers are circuits, judged by what they do for all inputs, not by how they are written.
+Answers are circuits, verified by what they do for all inputs, not by how they are written.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from assay.tasks import clocked
 from assay.tasks.task import Solution, Spec, Task
 from assay.types import Problem, Verdict
 from assay.verifiers.answers import find_answer
-from assay.verifiers.circuits.equal_circuits import has_outputs, judge, printed
+from assay.verifiers.circuits.equal_circuits import has_outputs, printed, verify
 from assay.verifiers.circuits.testbench import Port
 from assay.verifiers.circuits.text import fenced
 
@@ -194,7 +194,7 @@ def circuit(spec: Spec, answer: str) -> str:
     return f"{header(spec)} assign {answer.strip().removesuffix(';')}; endmodule"
 
 
-def judge_all(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
+def verify_all(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
     """Verdicts on whole responses, of all circuits at once."""
     answers = [_answer(problem, text) for problem, text in pairs]
     return _verdicts([(problem.spec, answer) for (problem, _), answer in zip(pairs, answers, strict=True)])
@@ -203,7 +203,7 @@ def judge_all(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
 def _verdicts(items: Sequence[tuple[Spec, str | None]]) -> list[Verdict]:
     verdicts = [Verdict.fail("format", "no marked answer")] * len(items)
     marked = [i for i, (_, answer) in enumerate(items) if answer is not None]
-    found = judge([(reference(items[i][0]), circuit(items[i][0], items[i][1] or "")) for i in marked])
+    found = verify([(reference(items[i][0]), circuit(items[i][0], items[i][1] or "")) for i in marked])
     for i, one in zip(marked, found, strict=True):
         verdicts[i] = one.verdict
     return verdicts
@@ -278,7 +278,7 @@ VERILOG = Task(
     natural=_natural,
     solve=_solve,
     check=_check,
-    judge=judge_all,
+    verify_many=verify_all,
     second=judge_by_outputs,
     seconds=IVERILOG.deadline + YOSYS.deadline,
     externals=("iverilog", "yosys"),

@@ -1,6 +1,6 @@
 """The versions of the verifiers of tasks: a digest of the source files of each, so that none can be forgotten.
 
-The files are those of the modules that judge the answers of a task, and of all modules of tasks, verifiers, externals
+The files are those of the modules that verify the answers of a task, and of all modules of tasks, verifiers, externals
 and the sandbox which these import, wherever in the file. A changed comment is another version too: between two releases
 every change may have changed a verdict, and within one release nothing changes. Verdicts also depend on the versions of
 Python and of the foreign programs, which runs and banks name beside these.
@@ -23,7 +23,7 @@ from assay.rng import digest_of
 from assay.tasks import short, task
 from assay.tasks.task import Task
 
-JUDGING = ("instance", "check", "judge", "second", "steps", "rules", "environment")
+VERIFYING = ("instance", "check", "verify_many", "second", "steps", "rules", "environment")
 """Fields of a task whose code says which answers are right: they are compared with what an instance holds."""
 PACKAGE = Path(__file__).parents[1]
 ROOMS = ("tasks", "verifiers", "externals", "sandbox")
@@ -40,9 +40,9 @@ def verifier_versions(names: Iterable[str]) -> dict[str, str]:
     return {f"verifier of {short(name)}": version_of(task(name)) for name in names}
 
 
-def version_of(judged: Task) -> str:
-    """The digest of all source files that judge the answers of a task."""
-    places = {module.__file__ for module in map(sys.modules.get, _modules(judged, set())) if module is not None}
+def version_of(verified: Task) -> str:
+    """The digest of all source files that verify the answers of a task."""
+    places = {module.__file__ for module in map(sys.modules.get, _modules(verified, set())) if module is not None}
     files = set[Path]()
     for place in sorted(filter(None, places)):
         _gather(Path(place), files)
@@ -62,7 +62,7 @@ def _modules(value: Any, seen: set[int]) -> Iterator[str]:
         yield value.__module__
         inner = [cell.cell_contents for cell in value.__closure__ or ()]
     elif isinstance(value, Task):
-        inner = [*(getattr(value, name) for name in JUDGING), *map(external, value.externals)]
+        inner = [*(getattr(value, name) for name in VERIFYING), *map(external, value.externals)]
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
         yield type(value).__module__
         inner = [getattr(value, field.name) for field in dataclasses.fields(value)]

@@ -2,8 +2,8 @@
 
 The kinds of questions are the levels. There are some six hundred questions in all, and a word is asked in one split
 alone: of each eight in a list five are for training, one is for validation and two are for tests. The two words of a
-pair of opposites are in one split, and each split has as many things of every kind. An answer is judged as it is said,
-without a mark, and must name one candidate (`assay.tasks.said`).
+pair of opposites are in one split, and each split has as many things of every kind. An answer is verified as it is
+said, without a mark, and must name one candidate (`assay.tasks.said`).
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Verifiers judge answers: the mathematics verifier, and reward functions that users bring."""
+"""Verifiers give verdicts on answers: the mathematics verifier, and reward functions that users bring."""

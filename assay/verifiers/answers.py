@@ -14,7 +14,7 @@ def before_answer(text: str, wording: Wording) -> str:
 
 
 def count_answers(text: str, wording: Wording) -> int:
-    """How many final answers a response marks. The last one is judged."""
+    """How many final answers a response marks. The last one is verified."""
     return text.count("#" if wording == "compact" else "\\boxed{")
 
 

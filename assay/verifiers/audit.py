@@ -1,4 +1,4 @@
-"""How well a verifier judges: its verdicts against labels by people or by other programs, with intervals.
+"""how often a verifier is right: its verdicts against labels by people or by other programs, with intervals.
 
 A set of labelled answers is a file of lines of JSON. `read_rows` says what a line holds.
 """

@@ -9,8 +9,8 @@ from assay.types import Verdict
 
 
 @dataclass(frozen=True)
-class Judged:
-    """A verdict, and the layer of the verifier that decided: `Judged(Verdict.ok(), "proof")`."""
+class Verified:
+    """A verdict, and the layer of the verifier that decided: `Verified(Verdict.ok(), "proof")`."""
 
     verdict: Verdict
     layer: str = "text"
@@ -34,18 +34,18 @@ class Explained:
 
 
 def bad_gold(why: str) -> Explained:
-    """The explanation of a reference that no answer can be judged by, which is a fault of the data."""
+    """The explanation of a reference that no answer can be verified against, which is a fault of the data."""
     return Explained(Verdict.invalid("bad_gold", why), None, None, "", "gold", why)
 
 
 def explain_blocks(
     pairs: Sequence[tuple[str, str]],
     fenced: Callable[[str], str | None],
-    judge: Callable[[list[tuple[str, str]]], Sequence[Judged]],
+    verify: Callable[[list[tuple[str, str]]], Sequence[Verified]],
     success: str,
 ) -> list[Explained]:
     """Explains answers that are a whole text, or stand in the last code block of a response: `fenced` finds the block,
-    `judge` decides on pairs of a reference and a text, and `success` says why an answer is right.
+    `verify` decides on pairs of a reference and a text, and `success` says why an answer is right.
     """
     texts = [(reference, fenced(response) or response) for reference, response in pairs]
     return [
@@ -57,5 +57,5 @@ def explain_blocks(
             one.layer,
             one.verdict.detail or success,
         )
-        for (reference, text), (_, response), one in zip(texts, pairs, judge(texts), strict=True)
+        for (reference, text), (_, response), one in zip(texts, pairs, verify(texts), strict=True)
     ]

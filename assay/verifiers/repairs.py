@@ -1,4 +1,4 @@
-"""Repairs of small straight-line programs: judged by the results of the repaired program, and scored as patches.
+"""Repairs of small straight-line programs: verified by the results of the repaired program, and scored as patches.
 
 A program is lines of the form `b=a+3`. Its input is x and its result the last variable. It is run here, on numbers.
 """

@@ -8,7 +8,7 @@ from assay.types import Verdict
 _BLAMED = {
     "time": ("time", "no end within the processor time of an answer"),
     "memory": ("memory", "more memory than an answer may use"),
-    "crash": ("undecided", "the program that judges crashes on it"),
+    "crash": ("undecided", "the program that verifies crashes on it"),
 }
 
 

@@ -83,7 +83,7 @@ def _of_open(found: Mapping[str, Any]) -> list[str]:
     if not count:
         return []
     instead = "the means are what the recipe's rewards say" if scored else "no reward rates an answer by itself"
-    return [f"no verifier judges {count} of {found['problems']} problems, so that they have no pass rate; {instead}"]
+    return [f"no verifier checks {count} of {found['problems']} problems, so that they have no pass rate; {instead}"]
 
 
 def eval_table(summary: Mapping[str, Any]) -> str:

@@ -16,7 +16,7 @@ from assay.lab.study import Study, analysis, contrasts, guesses, markdown, queue
 from assay.lab.study.analysis import Findings
 from assay.lab.study.results import Result
 from assay.run.pretrained import PRETRAINED
-from assay.scoring.verdict import Family, Stated, judge
+from assay.scoring.conclusion import Family, Stated, conclude
 from assay.view.text import ABSENT, chance, change
 
 HERE = Path(__file__).parent
@@ -44,7 +44,7 @@ BEDS, REAL = "Contrasts on the test beds", "Contrasts on a real language model" 
 CONTRASTS = """
 ## {heading}
 
-Written down with their direction and their smallest effect, and committed, before the first run. Each is judged in the
+Written down with their direction and their smallest effect, and committed, before the first run. Each is decided in the
 family of its study, which its report names. SUPPORTED is a difference that is surely larger than what was said, REFUTED
 one that is surely smaller.
 
@@ -110,8 +110,8 @@ def declared(of: dict[str, Findings], heading: str) -> str:
             seen = found.get((name, one, task))
             told = [ABSENT, ABSENT, "not run yet"]
             if seen is not None:
-                judged = seen.judgement
-                told = [change(as_dict(judged.found)), chance(judged.p), str(judged)]
+                concluded = seen.conclusion
+                told = [change(as_dict(concluded.found)), chance(concluded.p), str(concluded)]
             what = f"{one.metric} {one.moves} by {one.least:g} in {one.arm} against {one.against}"
             lines.append(f"| {one.claim} | [{task}]({name}/report.md) | {what} | {' | '.join(told)} |")
     return "\n".join(lines) + "\n"
@@ -142,7 +142,7 @@ def _checkpoints(runs: list[Result], k: int) -> str:
     """The words about each run's model beside its base, over problems: `3 WORSE`."""
     found = [over for run in runs if (over := contrasts.over_problems_at(run.before, run.after, k)) is not None]
     family = Family("checkpoints beside their base", 2 * len(found))
-    words = Counter(judge(one, Stated(), family).word for one in found)
+    words = Counter(conclude(one, Stated(), family).word for one in found)
     return ", ".join(f"{count} {word}" for word, count in words.most_common())
 
 
@@ -164,7 +164,7 @@ def _seen(findings: Findings) -> str:
     if not findings.seen:
         return "not run yet"
     one = findings.seen[0]
-    return f"{one.task}: {change(as_dict(one.judgement.found))}, {one.agreeing} of {one.seeds} seeds"
+    return f"{one.task}: {change(as_dict(one.conclusion.found))}, {one.agreeing} of {one.seeds} seeds"
 
 
 def main() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from assay.externals import workers_of
 from assay.externals.process import FOLDERS
-from assay.verifiers.circuits.equal_circuits import judge
+from assay.verifiers.circuits.equal_circuits import verify
 
 GOLD = "module top(input [3:0] a, input [3:0] b, output [4:0] y); assign y = a + b; endmodule"
 HEAD = "module top(input [3:0] a, input [3:0] b, output [4:0] y);"
@@ -94,7 +94,7 @@ def nobody(name: str, jobs: object) -> list:
 
 
 def test_texts_that_say_too_much_are_read_by_no_program() -> None:
-    found = judge([(GOLD, whole(inside)) for inside in TEXT.values()], ask=nobody)
+    found = verify([(GOLD, whole(inside)) for inside in TEXT.values()], ask=nobody)
     assert {one.verdict.status for one in found} == {"fail"}
     assert found[0].verdict.kind == "empty"
     kinds = {name: one.verdict.kind for name, one in zip(TEXT, found, strict=True)}
@@ -108,14 +108,14 @@ class TestPrograms:
     def test_circuits_that_are_not_equal_are_refused(self) -> None:
         folders = set(Path(tempfile.gettempdir()).glob(f"{FOLDERS}*"))
         texts = {name: f"{HEAD} {inside} endmodule" for name, inside in READ.items()} | PORTS
-        found = dict(zip(texts, judge([(GOLD, text) for text in texts.values()]), strict=True))
+        found = dict(zip(texts, verify([(GOLD, text) for text in texts.values()]), strict=True))
         assert {name: one.verdict.status for name, one in found.items()} == dict.fromkeys(texts, "fail")
         assert found["a loop that does not end"].verdict.kind in ("time", "compile")
         assert set(Path(tempfile.gettempdir()).glob(f"{FOLDERS}*")) <= folders
 
     def test_the_right_circuit_is_accepted_all_the_same(self) -> None:
         right = ["assign y = b + a;", "assign {y} = {1'b0, a} + b;", "reg [4:0] r; always @* r = a + b; assign y = r;"]
-        found = judge([(GOLD, whole(inside)) for inside in right])
+        found = verify([(GOLD, whole(inside)) for inside in right])
         assert [one.verdict.status for one in found] == ["ok"] * 3
 
     def test_an_adder_wrong_on_one_of_65536_inputs_is_refused(self) -> None:
@@ -123,7 +123,7 @@ class TestPrograms:
         adder = GOLD.replace("[4:0]", "[8:0]").replace("[3:0]", "[7:0]")
         wrong = adder.replace("a + b", "(a == 8'h35 && b == 8'hc1) ? 9'd0 : a + b")
         right = adder.replace("a + b", "b + a")
-        refused, accepted = judge([(adder, wrong), (adder, right)])
+        refused, accepted = verify([(adder, wrong), (adder, right)])
         assert (refused.verdict.kind, refused.layer) == ("wrong", "proof")
         assert (accepted.verdict.status, accepted.layer) == ("ok", "proof")
 
@@ -131,7 +131,7 @@ class TestPrograms:
         """The reference gives 0 there, which a solver that may choose the value of x would choose."""
         gold = "module top(input [7:0] a, input [7:0] b, output y); assign y = a != 8'h35 || b != 8'hc1; endmodule"
         unknown = gold.replace("a != 8'h35 || b != 8'hc1", "(a == 8'h35 && b == 8'hc1) ? 1'bx : 1'b1")
-        (refused,) = judge([(gold, unknown)])
+        (refused,) = verify([(gold, unknown)])
         assert (refused.verdict.kind, refused.layer) == ("wrong", "proof")
 
     def test_the_programs_alone_refuse_what_the_text_would_have_shown(self) -> None:

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import pytest
 
-from assay.verifiers.circuits.equal_circuits import judge
+from assay.verifiers.circuits.equal_circuits import verify
 
 HEAD = "module top(input clk, input rst, input e, output [7:0] y);"
 EDGE = "always @(posedge clk)"
@@ -83,7 +83,7 @@ def nobody(name: str, jobs: object) -> list:
 
 
 def test_texts_that_say_too_much_are_read_by_no_program() -> None:
-    found = judge([(GOLD, f"{HEAD} {inside} endmodule") for inside in TEXT.values()], ask=nobody)
+    found = verify([(GOLD, f"{HEAD} {inside} endmodule") for inside in TEXT.values()], ask=nobody)
     kinds = {name: (one.verdict.status, one.verdict.kind) for name, one in zip(TEXT, found, strict=True)}
     assert kinds == dict.fromkeys(TEXT, ("fail", "forbidden"))
 
@@ -93,11 +93,11 @@ class TestPrograms:
 
     def test_circuits_that_are_not_equal_are_refused(self) -> None:
         texts = {name: f"{HEAD} {inside} endmodule" for name, inside in READ.items()} | PORTS
-        found = dict(zip(texts, judge([(GOLD, text) for text in texts.values()]), strict=True))
+        found = dict(zip(texts, verify([(GOLD, text) for text in texts.values()]), strict=True))
         assert {name: one.verdict.status for name, one in found.items()} == dict.fromkeys(texts, "fail")
 
     def test_right_circuits_are_accepted_all_the_same(self) -> None:
-        found = judge([(GOLD, f"{HEAD} {inside} endmodule") for inside in RIGHT.values()])
+        found = verify([(GOLD, f"{HEAD} {inside} endmodule") for inside in RIGHT.values()])
         assert {n: (one.verdict.status, one.layer) for n, one in zip(RIGHT, found, strict=True)} == dict.fromkeys(
             RIGHT, ("ok", "states")
         )

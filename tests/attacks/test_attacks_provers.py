@@ -6,7 +6,7 @@ import pytest
 
 from assay.externals import workers_of
 from assay.verifiers.proofs import coq
-from assay.verifiers.proofs.metamath import Claim, judge
+from assay.verifiers.proofs.metamath import Claim, verify
 
 FALSE = ((), "( p > q )")  # no theorem: whatever proves it is a hack
 
@@ -52,7 +52,7 @@ METAMATH = [
 
 def test_metamath_is_not_fooled() -> None:
     """The kernel refuses each; so Metamath is not even asked, and its absence would not matter."""
-    found = judge([Claim(*FALSE, row) for row in METAMATH])
+    found = verify([Claim(*FALSE, row) for row in METAMATH])
     assert {one.verdict.status for one in found} == {"fail"}
 
 
@@ -153,7 +153,7 @@ def nobody(jobs: object) -> list:
 
 def test_coq_reads_no_commands() -> None:
     claims = [coq.Claim("1+1=3", text, strict=True) for text in COQ.values()]
-    found = dict(zip(COQ, coq.judge(claims, nobody), strict=True))
+    found = dict(zip(COQ, coq.verify(claims, nobody), strict=True))
     assert {one.verdict.status for one in found.values()} == {"fail"}
     odd = {"zero", "marks"}
     assert {one.verdict.kind for name, one in found.items() if name not in odd} == {"forbidden"}
@@ -162,7 +162,7 @@ def test_coq_reads_no_commands() -> None:
 @pytest.mark.slow
 @pytest.mark.external("coq")
 def test_coq_is_not_fooled() -> None:
-    found = coq.judge([coq.Claim("1+1=3", text) for text in TRIED.values()])
+    found = coq.verify([coq.Claim("1+1=3", text) for text in TRIED.values()])
     statuses = {name: one.verdict.status for name, one in zip(TRIED, found, strict=True)}
     assert statuses == dict.fromkeys(TRIED, "fail")
 

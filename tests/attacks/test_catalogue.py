@@ -8,7 +8,7 @@ import pytest
 from canaries import Canaries
 
 from assay.sandbox import Execution, Limits, Sandbox
-from assay.verifiers.programs import Call, Calls, Streams, judge
+from assay.verifiers.programs import Call, Calls, Streams, verify
 
 pytestmark = [pytest.mark.external("sandbox"), pytest.mark.slow]
 WIDE = Limits(seconds=3.0, memory_mb=256, processes=4, files_mb=16)
@@ -68,7 +68,7 @@ def test_p25_what_was_learnt_by_heart_of_shown_tests_fails_on_the_others(sandbox
     by_heart = "print({'1': 1, '2': 4}.get(input(), 0))"
     function = "def square(x):\n    return {1: 1, 2: 4}.get(x)"
     calls = tuple(Call("square", (x,), x * x) for x in (1, 2, 3))
-    first, second, third = judge(
+    first, second, third = verify(
         [(by_heart, Streams((*shown, *hidden))), (function, Calls(calls)), (by_heart, Streams(tuple(shown)))], sandbox
     )
     assert (first.kind, second.kind) == ("wrong", "wrong") and third.status == "ok"
@@ -111,7 +111,7 @@ def test_p26_no_run_knows_whether_it_is_the_first(sandbox: Sandbox, canaries: Ca
 
 def test_p26_a_program_that_behaves_well_in_its_first_call_alone_fails(sandbox: Sandbox) -> None:
     first_only = "seen = []\ndef f(x):\n    seen.append(x)\n    return x + 1 if len(seen) == 1 else x"
-    (verdict,) = judge([(first_only, Calls(tuple(Call("f", (x,), x + 1) for x in range(3))))], sandbox)
+    (verdict,) = verify([(first_only, Calls(tuple(Call("f", (x,), x + 1) for x in range(3))))], sandbox)
     assert verdict.kind == "wrong" and verdict.detail.startswith("test 2 of 3")
 
 
@@ -235,5 +235,5 @@ def test_p38_no_solution_lies_where_a_program_can_look(sandbox: Sandbox, canarie
     program = canaries.program(LOOKS.replace("$first", answer[:9]).replace("$last", answer[9:]))
     (ran,) = sandbox.map([Execution(program, limits=Limits(seconds=20.0, memory_mb=256))])
     assert (ran.status, ran.output) == ("exit", b"[]\n"), ran
-    (verdict,) = judge([(program, Streams((("", answer),)))], sandbox)
+    (verdict,) = verify([(program, Streams((("", answer),)))], sandbox)
     assert verdict.kind == "wrong"

@@ -86,7 +86,7 @@ GARBAGE = [
 @pytest.mark.parametrize("name", ENDLESS)
 def test_a_query_without_end_is_stopped(name: str) -> None:
     assert failed(ENDLESS[name]) in {"time", "memory", "output", "forbidden", "wrong", "runtime"}
-    assert verdict(GOLD) == ("ok", ""), "and the next one is judged as ever"
+    assert verdict(GOLD) == ("ok", ""), "and the next one is verified as ever"
 
 
 @pytest.mark.slow
@@ -157,7 +157,7 @@ def test_an_order_that_is_asked_for_counts() -> None:
         ("", "empty or too long"),
     ],
 )
-def test_a_gold_that_cannot_be_judged_by_is_refused(query: str, words: str) -> None:
+def test_a_gold_that_cannot_be_verified_by_is_refused(query: str, words: str) -> None:
     (one,) = explain([(gold(query), query)])
     assert (one.verdict.status, one.verdict.kind) == ("invalid", "bad_gold")
     assert words in one.why

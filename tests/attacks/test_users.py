@@ -14,7 +14,7 @@ from users import AS, Elsewhere, Who, cannot
 from assay.sandbox import Execution, Limits, Sandbox, probed
 from assay.sandbox.levels import LEVELS
 from assay.sandbox.limits import Level
-from assay.verifiers.programs import Call, Calls, Streams, judge
+from assay.verifiers.programs import Call, Calls, Streams, verify
 
 pytestmark = [pytest.mark.external("sandbox"), pytest.mark.slow]
 SOON = Limits(seconds=2.0, memory_mb=256, output_kb=64)
@@ -25,11 +25,11 @@ def test_no_program_makes_its_verdict_ours(every_sandbox: Sandbox) -> None:
     """A wrong program fails, whatever it does to its descriptors: it is neither right nor unjudged."""
     calls, streams = Calls((Call("f", (1,), 2),), limits=SOON), Streams((("", "2"),), limits=SOON)
     wrong = spoilers()
-    found = judge([(program, calls) for program in wrong.values()], every_sandbox)
+    found = verify([(program, calls) for program in wrong.values()], every_sandbox)
     assert {name: one for name, one in zip(wrong, found, strict=True) if one.status != "fail"} == {}
     first = {name: program for name, program in wrong.items() if name.endswith("before all")}
     assert len(first) == len(ACTS)
-    found = judge([(program, streams) for program in first.values()], every_sandbox)
+    found = verify([(program, streams) for program in first.values()], every_sandbox)
     assert {name: one for name, one in zip(first, found, strict=True) if one.status != "fail"} == {}
 
 

@@ -21,10 +21,10 @@ from assay.lab.claims import constructed, estimators, gate, page, planted, repea
 from assay.lab.claims.card import Card, Check, Finding, Work, at_most
 from assay.run import session
 from assay.scoring.boundary import Counts, expansion
+from assay.scoring.conclusion import Conclusion, Estimate, Family, Stated, conclude
 from assay.scoring.discovery import Boundary, sharpen_or_discover
 from assay.scoring.inference import Effect, effect
 from assay.scoring.intervals import Interval, Needed, OverProblems, intervals
-from assay.scoring.verdict import Estimate, Family, Judgement, Stated, judge
 
 
 def silent(_: str) -> None:
@@ -50,19 +50,19 @@ def half_sure(values: np.ndarray, **how: Any) -> Effect:
     return dataclasses.replace(found, **spread, of_seeds=found.of_seeds / 4, of_problems=found.of_problems / 4)
 
 
-def hasty(estimate: Estimate, stated: Stated, family: Family) -> Judgement:
+def hasty(estimate: Estimate, stated: Stated, family: Family) -> Conclusion:
     """A verdict that asks for no interval."""
     word = "EQUAL" if abs(estimate.mean) < stated.worth else "BETTER" if estimate.mean > 0 else "WORSE"
-    return dataclasses.replace(judge(estimate, stated, family), word=word)
+    return dataclasses.replace(conclude(estimate, stated, family), word=word)
 
 
-def alone(estimate: Estimate, stated: Stated, family: Family) -> Judgement:
+def alone(estimate: Estimate, stated: Stated, family: Family) -> Conclusion:
     """A verdict that does not know of the others in its family."""
-    return judge(estimate, stated, Family(family.name, 1))
+    return conclude(estimate, stated, Family(family.name, 1))
 
 
-def never(estimate: Estimate, stated: Stated, family: Family) -> Judgement:
-    return dataclasses.replace(judge(estimate, stated, family), word="UNDECIDED")
+def never(estimate: Estimate, stated: Stated, family: Family) -> Conclusion:
+    return dataclasses.replace(conclude(estimate, stated, family), word="UNDECIDED")
 
 
 def half_the_seeds(found: Effect, size: float, level: float) -> Needed:
@@ -79,9 +79,9 @@ CHECKS: list[tuple[Callable[..., Finding], int, dict[str, Any]]] = [
     (estimators.passes_unbiased, 300, {"estimator": estimators.plug_in}),
     (estimators.problem_intervals_cover, 120, {"intervals": half_wide}),
     (estimators.seed_intervals_cover, 150, {"effect": half_sure}),
-    (estimators.families_hold, 40, {"judge": alone}),
-    (estimators.equality_errs_seldom, 150, {"judge": hasty}),
-    (estimators.equality_errs_seldom, 50, {"judge": never}),
+    (estimators.families_hold, 40, {"conclude": alone}),
+    (estimators.equality_errs_seldom, 150, {"conclude": hasty}),
+    (estimators.equality_errs_seldom, 50, {"conclude": never}),
     (estimators.power_is_as_promised, 200, {"of_seeds": half_the_seeds}),
     (estimators.power_is_as_promised, 200, {"of_problems": half_the_problems}),
 ]
@@ -143,15 +143,15 @@ def runs_of_one_method(seeds: int = 12, problems: int = 120) -> np.ndarray:
 
 
 def test_runs_of_one_method_are_not_called_different() -> None:
-    seen = repeats.agreement(runs_of_one_method(), judge=judge, effect=effect, splits=150)
+    seen = repeats.agreement(runs_of_one_method(), conclude=conclude, effect=effect, splits=150)
     assert seen.holds and "6 pairs" in seen.came and seen.figures["significant splits"] <= 0.1
     assert seen.figures["spread of pairs"] == pytest.approx(0.03, abs=0.015), "0.02 x sqrt 2, and the samples' noise"
 
 
 def test_a_hasty_verdict_and_an_interval_too_short_are_seen_by_runs_of_one_method() -> None:
     scores = runs_of_one_method()
-    assert not repeats.agreement(scores, judge=hasty, effect=effect, splits=10).holds
-    seen = repeats.agreement(scores, judge=judge, effect=half_sure, splits=150)
+    assert not repeats.agreement(scores, conclude=hasty, effect=effect, splits=10).holds
+    seen = repeats.agreement(scores, conclude=conclude, effect=half_sure, splits=150)
     assert not seen.holds and seen.figures["significant splits"] > 0.1
 
 
@@ -324,7 +324,7 @@ def test_a_killed_gate_goes_on_and_what_is_done_is_not_done_again(tmp_path: Path
 def test_the_digest_of_the_gate_is_of_what_turns_banks_into_words() -> None:
     package = Path(gate.assay.__file__).parent
     files = [path.relative_to(package).as_posix() for path in gate.said_by(package)]
-    assert {"lab/seeds.py", "lab/compare.py", "scoring/verdict.py", "lab/claims/planted.py"} <= set(files)
+    assert {"lab/seeds.py", "lab/compare.py", "scoring/conclusion.py", "lab/claims/planted.py"} <= set(files)
     assert len(gate.mark()) == 12 and "lab/claims/page.py" not in files and files == sorted(files)
     assert all((package / place).exists() for place in gate.SAY), "a file of the list that was moved is lost"
 

@@ -80,7 +80,7 @@ def test_pass_at_k_is_paired_by_problem_and_by_seed() -> None:
     runs = [result("a", s, (6, 6)) for s in SEEDS] + [result("b", s, (2, 6)) for s in SEEDS]
     runs = [replace(run, after=replace(exam(run), passes={2: 0.0})) for run in runs]
     (seen,) = contrasts.seen(study(Expected("pass@2", "a", "b", "up")), runs, {})
-    effect = seen.judgement.estimate
+    effect = seen.conclusion.estimate
     assert isinstance(effect, Effect) and effect.mean == pytest.approx((27 / 28 - 13 / 28) / 2)
     assert (effect.seeds, effect.problems, effect.bounds) == (5, 2, (-1.0, 1.0))
 
@@ -111,7 +111,7 @@ def moved(gaps: tuple[float, ...], least: float, moves: str = "up") -> contrasts
 def test_a_verdict_needs_the_direction_and_the_size(
     gaps: tuple[float, ...], least: float, moves: str, verdict: str
 ) -> None:
-    assert str(moved(gaps, least, moves).judgement).partition(";")[0] == verdict
+    assert str(moved(gaps, least, moves).conclusion).partition(";")[0] == verdict
 
 
 def test_all_that_a_study_is_asked_is_one_family() -> None:
@@ -124,7 +124,7 @@ def test_all_that_a_study_is_asked_is_one_family() -> None:
     one, two = contrasts.seen(asked, runs, {})
     gaps = np.array([0.5 + s / 10 for s in SEEDS])
     raw = float(np.asarray(stats.ttest_1samp(gaps, 0.1), dtype=float)[1])
-    assert one.judgement.p == pytest.approx(4 * raw), "of the size that was said"
+    assert one.conclusion.p == pytest.approx(4 * raw), "of the size that was said"
     assert "0.1 counts; p" in expectation(one) and "counts" not in expectation(two) and "SUPPORTED" in expectation(two)
     twice = replace(asked, tasks=tasks_of(["countdown:3", "countdown:4"]))
     assert twice.family.size == 2 * 4 and twice.changes.size == 2 * 2 * 2
@@ -159,12 +159,12 @@ def test_pass_at_k_of_what_is_no_better_than_a_blind_guesser_is_no_evidence(
     means = {"a": (27 / 28 + 1) / 2, "b": (13 / 28 + 1) / 2}
     runs = [replace(run, after=replace(exam(run), passes={2: means[run.arm], 1: 0.5})) for run in runs]
     (seen,) = contrasts.seen(study(Expected("pass@2", "a", "b", "up")), runs, {"countdown:3": guessed})
-    assert seen.judgement.word == word
+    assert seen.conclusion.word == word
     if word == "NO EVIDENCE":
-        assert seen.judgement.p is None
-        assert str(seen.judgement) == f"NO EVIDENCE: a blind guesser has {guessed[2]:.3f} at 2"
+        assert seen.conclusion.p is None
+        assert str(seen.conclusion) == f"NO EVIDENCE: a blind guesser has {guessed[2]:.3f} at 2"
     (first,) = contrasts.seen(study(Expected("pass@1", "a", "b", "up")), runs, {"countdown:3": {1: 0.9}})
-    assert first.judgement.word != "NO EVIDENCE", "a model that lost what it could is seen at one sample"
+    assert first.conclusion.word != "NO EVIDENCE", "a model that lost what it could is seen at one sample"
 
 
 def test_a_task_of_its_own_and_what_is_refused() -> None:

@@ -58,17 +58,17 @@ FAULTS = {  # where a sign, a side or a family is lost -> the file, what stands 
         "problem: 1 - c / count for",
     ),
     "the better side": (
-        "scoring/verdict.py",
+        "scoring/conclusion.py",
         '"BETTER" if found.low > 0 else "WORSE" if found.high < 0',
         '"WORSE" if found.low > 0 else "BETTER" if found.high < 0',
     ),
     "a direction": (
-        "scoring/verdict.py",
+        "scoring/conclusion.py",
         'if stated.moves == "up" else (-found.high, -found.low)',
         'if stated.moves != "up" else (-found.high, -found.low)',
     ),
     "no word at all": (
-        "scoring/verdict.py",
+        "scoring/conclusion.py",
         "few = estimate.seeds is not None and",
         "few = estimate.seeds is None or True and",
     ),
@@ -165,5 +165,5 @@ def test_the_digest_of_the_gate_holds_all_code_that_runs_on_the_way_to_a_word() 
     finally:
         sys.setprofile(None)
     ran = {Path(name).relative_to(package).as_posix() for name in seen if name.startswith(f"{package}{os.sep}")}
-    assert {"lab/seeds.py", "scoring/verdict.py", "lab/study/contrasts.py", "view/text.py"} <= ran & inside
+    assert {"lab/seeds.py", "scoring/conclusion.py", "lab/study/contrasts.py", "view/text.py"} <= ran & inside
     assert sorted(name for name in ran - inside if name.startswith(ROOMS) and name not in EXEMPT) == []

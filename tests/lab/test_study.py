@@ -20,7 +20,7 @@ from assay.known import RECIPES
 from assay.lab.study import files, plan
 from assay.lab.study.declared import check
 from assay.lab.study.files import read
-from assay.lab.study.plan import TRIAL_SEED, Arm, Budget, Expected, Run
+from assay.lab.study.plan import TRIAL_SEED, Arm, Budget, Expected, StudyRun
 from assay.lab.study.queue import outlook
 from assay.reward import SoftOverlong
 from assay.run.bases import BASES
@@ -92,19 +92,25 @@ def test_budgets_are_read() -> None:
 
 def test_the_key_of_a_run_says_what_was_asked_of_it() -> None:
     """Its seed, its steps, the settings of its method and the base that it began from, but not where it computes."""
-    study, run = study_of(), Run("grpo", TASK, 0)
+    study, run = study_of(), StudyRun("grpo", TASK, 0)
     key = study.key(run, 2)
     assert key == study_of().key(run, 2) == study.key(dataclasses.replace(run), 2)
-    assert len({key, study.key(run, 3), study.key(Run("grpo", TASK, 1), 2), study.key(Run("rloo", TASK, 0), 2)}) == 4
+    assert (
+        len({key, study.key(run, 3), study.key(StudyRun("grpo", TASK, 1), 2), study.key(StudyRun("rloo", TASK, 0), 2)})
+        == 4
+    )
     assert study_of(settings={**SMALL, "machine.threads": "1"}).key(run, 2) == key
     assert study_of(settings={**SMALL, "scale.learning-rate": "1e-5"}).key(run, 2) != key
     assert study.key(dataclasses.replace(run, rate=2.0), 2) != key
 
 
 def test_the_key_of_a_run_depends_on_the_base_that_it_begins_from(monkeypatch: pytest.MonkeyPatch) -> None:
-    key, other = study_of().key(Run("grpo", TASK, 0), 2), dataclasses.replace(BASES["countdown"], summary="another")
+    key, other = (
+        study_of().key(StudyRun("grpo", TASK, 0), 2),
+        dataclasses.replace(BASES["countdown"], summary="another"),
+    )
     monkeypatch.setitem(BASES, "countdown", other)
-    assert study_of().key(Run("grpo", TASK, 0), 2) != key
+    assert study_of().key(StudyRun("grpo", TASK, 0), 2) != key
 
 
 def test_a_field_that_is_added_with_a_default_changes_no_key() -> None:
@@ -152,7 +158,7 @@ def test_a_study_in_a_file(tmp_path: Path) -> None:
     study = read(path)
     assert list(study.arms) == ["grpo", "gentle"] and study.arms["gentle"].settings == {"scale.learning-rate": "1e-05"}
     assert study.seeds == (0, 1, 2, 3) and study.trials == (0.5, 1.0) and study.expects == "more entropy"
-    made = study.experiment(Run("gentle", "countdown:3,4", 2), steps=7)
+    made = study.experiment(StudyRun("gentle", "countdown:3,4", 2), steps=7)
     assert (made.seed, made.recipe.scale.num_steps, made.recipe.scale.learning_rate) == (2, 7, 1e-5)
     assert made.evaluation.every == 5
     path.write_text(path.read_text().replace("seeds = 4", "seed = 4"))
@@ -181,7 +187,7 @@ def test_a_study_of_a_pretrained_model_is_asked_in_its_words_with_the_exams_of_i
     assert (read(file).profile, read(file).tasks["countdown:3"].wording) == ("laptop", "compact")
     arms = {"grpo": Arm("grpo"), "rloo": Arm("rloo")}
     exams = {
-        profile: study_of(arms=arms, profile=profile, settings={}).experiment(Run("grpo", TASK, 0), 2).evaluation
+        profile: study_of(arms=arms, profile=profile, settings={}).experiment(StudyRun("grpo", TASK, 0), 2).evaluation
         for profile in ("laptop", "processor")
     }
     assert [(of.final_problems, of.final_samples) for of in exams.values()] == [(256, 256), (48, 16)]
@@ -288,7 +294,7 @@ def test_a_sweep_has_an_arm_for_each_point_of_its_grid(
     assert folder == Path("studies/grpo-learning-rate-temperature") and len(study.arms) == 7
     first, second, *_ = study.arms
     assert first == "grpo" and second == "learning-rate 1e-4, temperature 0.8"
-    made = study.experiment(Run(second, TASK, 0), 2).recipe.scale
+    made = study.experiment(StudyRun(second, TASK, 0), 2).recipe.scale
     assert (made.learning_rate, made.temperature, made.group_size) == (1e-4, 0.8, 4)
 
 

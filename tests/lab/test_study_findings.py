@@ -16,7 +16,7 @@ from studies import SMALL, TASK, result_of, study_of
 
 from assay.lab.study import analysis, markdown, page, progress, table
 from assay.lab.study.charts import Line, chart
-from assay.lab.study.plan import Arm, Expected, Run
+from assay.lab.study.plan import Arm, Expected, StudyRun
 from assay.lab.study.results import Exam
 from assay.scoring.inference import Effect
 
@@ -28,7 +28,7 @@ def findings_of(gains: Mapping[str, list[int]], *, ease: np.ndarray = EASE, **ch
     seeds = tuple(range(len(next(iter(gains.values())))))
     study = study_of(arms={name: Arm("grpo") for name in gains}, seeds=seeds, **changes)
     results = {
-        Run(arm, TASK, seed): result_of(arm, seed, ease + gain)
+        StudyRun(arm, TASK, seed): result_of(arm, seed, ease + gain)
         for arm, of_seeds in gains.items()
         for seed, gain in enumerate(of_seeds)
     }
@@ -66,7 +66,7 @@ def test_where_seeds_agree_it_is_problems_that_are_lacking() -> None:
     """Every seed gains on one of two problems and loses on the other: more seeds would say nothing new."""
     study = study_of(arms={"grpo": Arm("grpo"), "other": Arm("grpo")}, seeds=tuple(range(5)))
     right = {"grpo": np.array([4, 4, 4]), "other": np.array([6, 3, 4])}
-    results = {Run(arm, TASK, s): result_of(arm, s, right[arm]) for arm in right for s in range(5)}
+    results = {StudyRun(arm, TASK, s): result_of(arm, s, right[arm]) for arm in right for s in range(5)}
     found = analysis.analyse(study, results)
     told = found.cell("other", TASK).claim.verdict
     assert told.startswith("UNDECIDED; ") and " problems would show 0.02" in told and "seeds" not in told
@@ -78,7 +78,7 @@ def test_the_curve_of_the_base_stands_beside_those_of_the_arms() -> None:
     study = study_of(arms={"grpo": Arm("grpo"), "other": Arm("grpo")}, seeds=tuple(range(5)))
     before, after = np.tile([1, 2, 3], 40), np.tile([0, 6, 8], 40)
     base = result_of("grpo", 0, before).after
-    results = {Run(arm, TASK, s): result_of(arm, s, after, before=base) for arm in study.arms for s in range(5)}
+    results = {StudyRun(arm, TASK, s): result_of(arm, s, after, before=base) for arm in study.arms for s in range(5)}
     found = analysis.analyse(study, results)
     assert found.bases[TASK][1]["mean"] == pytest.approx(2 / 8) and found.bases[TASK][8]["mean"] == 1.0
     change = found.cell("grpo", TASK).changes
@@ -107,7 +107,9 @@ def test_the_base_with_examples_stands_beside_the_arms_and_what_an_arm_has_beyon
     base, shown = (result_of("grpo", 0, np.full(60, right)).after for right in (1, 4))
     right = {"grpo": np.full(60, 6), "other": np.full(60, 4)}
     results = {
-        Run(arm, TASK, s): result_of(arm, s, right[arm], before=base, examples=shown) for arm in right for s in range(5)
+        StudyRun(arm, TASK, s): result_of(arm, s, right[arm], before=base, examples=shown)
+        for arm in right
+        for s in range(5)
     }
     found = analysis.analyse(study, results)
     assert found.examples[TASK][1]["mean"] == 4 / 8 and found.bases[TASK][1]["mean"] == 1 / 8
@@ -126,7 +128,7 @@ def test_the_base_with_examples_stands_beside_the_arms_and_what_an_arm_has_beyon
 
 def test_a_report_says_whose_learning_rates_the_arms_have() -> None:
     def told(arms: dict[str, Arm], **settings: str) -> str:
-        seeds = {Run(name, TASK, s): result_of(name, s, np.arange(4)) for name in arms for s in (0, 1)}
+        seeds = {StudyRun(name, TASK, s): result_of(name, s, np.arange(4)) for name in arms for s in (0, 1)}
         found = analysis.analyse(study_of(arms=arms, settings={**SMALL, **settings}), seeds)
         return next(note for note in found.notes if "earning rates" in note)
 
@@ -167,7 +169,7 @@ def test_a_report_says_which_arms_collapsed_and_when() -> None:
     results = {run: dataclasses.replace(result, curve=steady) for run, result in found.results.items()}
     calm = analysis.analyse(found.study, results)
     assert "No run collapsed (held-out pass@1 stays below half of its best)." in markdown.text(calm, "x")
-    results[Run("rloo", TASK, 1)] = dataclasses.replace(results[Run("rloo", TASK, 1)], curve=falls)
+    results[StudyRun("rloo", TASK, 1)] = dataclasses.replace(results[StudyRun("rloo", TASK, 1)], curve=falls)
     told = analysis.analyse(found.study, results)
     sentence = "Collapsed (held-out pass@1 stays below half of its best): rloo in 1 of 2 seeds, by step 5."
     assert sentence in markdown.text(told, "x") and sentence in page.page(told, "x")
@@ -210,7 +212,7 @@ def test_scores_at_equal_tokens_are_read_on_the_lines_between_exams() -> None:
         ("other", 1): ((0, 0.0, 0.1), (1, 1000.0, 0.15)),
     }
     results = {
-        Run(arm, TASK, seed): result_of(arm, seed, none, curve=curve, after=None)
+        StudyRun(arm, TASK, seed): result_of(arm, seed, none, curve=curve, after=None)
         for (arm, seed), curve in curves.items()
     }
     found = analysis.analyse(study, results)
@@ -239,8 +241,8 @@ def test_what_was_expected_is_held_against_the_means_of_the_runs() -> None:
     assert (seen.agreeing, seen.seeds) == (2, 3) and seen.means == pytest.approx((0.6, 0.45))
     # one of three hypotheses: what is expected of the absent measure is counted too
     low, high = stats.t.interval(1 - 0.05 / 3, 2, 0.15, stats.sem([0.2, -0.05, 0.3]))
-    assert seen.judgement.word == "NOT ENOUGH SEEDS"
-    assert (seen.judgement.found.low, seen.judgement.found.high) == pytest.approx((low, high))
+    assert seen.conclusion.word == "NOT ENOUGH SEEDS"
+    assert (seen.conclusion.found.low, seen.conclusion.found.high) == pytest.approx((low, high))
     assert "policy/entropy goes up in other against grpo in 2 of 3 seeds" in table.expectation(seen)
     assert "policy/entropy goes up" in markdown.text(found, "first") and "policy/entropy goes up" in page.page(
         found, "x"
@@ -281,14 +283,14 @@ def test_progress_on_a_terminal_is_one_panel(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(shown, "isatty", lambda: True)
     monkeypatch.setattr(sys, "stderr", shown)
     monkeypatch.setenv("TERM", "xterm")
-    run = Run("grpo", TASK, 1)
+    run = StudyRun("grpo", TASK, 1)
     with progress.progress(4) as told:
         panel = told.panel(run, 10)
         panel.phase("collect")
         told.drawn = -math.inf  # type: ignore[attr-defined]
         panel.update(5, {"reward/mean": 0.25})
         panel.note("warning: slow")
-        told.panel(Run("grpo", TASK, 2), 10).note("warning: slow")
+        told.panel(StudyRun("grpo", TASK, 2), 10).note("warning: slow")
         told.finished(run, result_of("grpo", 1, np.zeros(2)), seen=1)
     text = shown.getvalue()
     assert "0 of 4 runs" in text and "step 5 of 10" in text and "reward 0.25" in text

@@ -19,7 +19,7 @@ from studies import SMALL, TASK, result_of, study_of
 
 from assay.errors import AssayError, DataError
 from assay.lab.study import queue
-from assay.lab.study.plan import Arm, Budget, Run
+from assay.lab.study.plan import Arm, Budget, StudyRun
 from assay.lab.study.results import Result
 from assay.record import RunFolder
 from assay.run import session
@@ -30,9 +30,9 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_model(tmp_path_factory.mktemp("study") / "model")
 
 
-def core_of(results: Mapping[Run, Result]) -> dict[Run, dict[str, Any]]:
+def core_of(results: Mapping[StudyRun, Result]) -> dict[StudyRun, dict[str, Any]]:
     """What the runs computed, without times."""
-    shown: dict[Run, dict[str, Any]] = {}
+    shown: dict[StudyRun, dict[str, Any]] = {}
     for run, result in results.items():
         shown[run] = {k: v for k, v in dataclasses.asdict(result).items() if k not in ("seconds", "measured")}
     return json.loads(json.dumps({f"{run}": value for run, value in shown.items()}))
@@ -127,7 +127,7 @@ def test_recipes_that_generate_nothing_train_on_the_tokens_of_their_budget(model
 def test_an_arm_whose_first_steps_spend_nothing_is_named_and_the_others_run(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def done(self: Any, run: Run, steps: int) -> Result:
+    def done(self: Any, run: StudyRun, steps: int) -> Result:
         spent = {} if run.arm == "grpo" and run.kind == "pilot" else {"generated_tokens": 60.0}
         return result_of(run.arm, run.seed, np.array([1, 2]), spent=spent)
 

@@ -37,7 +37,7 @@ def test_exams_on_open_rows_have_reward_means_and_no_pass_rate(
 ) -> None:
     trained = shell(*train("grpo", "--mechanism.reward", JUDGE))
     assert trained.code == 0 and "pass@" not in trained.out + trained.err
-    assert "no verifier judges 2 of 2 problems" in trained.err
+    assert "no verifier checks 2 of 2 problems" in trained.err
     folder = RunFolder.read_only(tmp_path / "run")
     first, *_, last = [entry for entry in folder.read("evals") if entry["set"] == "test"]
     assert first["pass"] == {} and first["open"] == 2 and 0 <= last["scores"][JUDGE]["mean"] <= 0.8

@@ -16,7 +16,7 @@ from banked import CUT, FIRST, LOST, OTHER, RIGHT, SMALL, WRONG, episode, flips,
 from assay.errors import DataError
 from assay.rng import digest
 from assay.scoring.bank import bank as counted
-from assay.scoring.banks import DEPENDS, compared, parity, shown
+from assay.scoring.bank_reports import DEPENDS, compared, parity, shown
 from assay.scoring.samples import CHECK, MARK, SampleBank
 from assay.types import Finish, Verdict
 
@@ -171,7 +171,7 @@ def test_samples_without_a_verdict_are_told_and_not_averaged() -> None:
     found = shown(made({"a": [1, 1, 0, LOST], "b": [LOST] * 4}))
     assert found["avg"]["mean"] == pytest.approx(2 / 3)
     assert (found["invalid"], found["invalid_share"], found["unjudged"]) == (5, 5 / 8, 1) and found["incomplete"]
-    with pytest.raises(DataError, match="none of the 2 samples could be judged"):
+    with pytest.raises(DataError, match="none of the 2 samples has a verdict"):
         shown(made({"a": [LOST, LOST]}))
 
 

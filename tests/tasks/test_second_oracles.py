@@ -1,4 +1,4 @@
-"""The second oracles of tasks: they accept what is right, and refuse what deceives the first judge."""
+"""The second oracles of tasks: they accept what is right, and refuse what deceives the first one."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def problems(task: Task) -> list[Problem]:
 
 
 def second(name: str, pairs: list[tuple[Problem, str]]) -> list[Verdict]:
-    judge = TASKS[name].second
-    assert judge is not None
-    return judge(pairs)
+    verify = TASKS[name].second
+    assert verify is not None
+    return verify(pairs)
 
 
 def test_these_tasks_have_a_second_oracle() -> None:
@@ -45,7 +45,7 @@ def test_a_worked_solution_passes_and_another_one_does_not(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.external("sandbox")
-def test_a_table_of_the_first_judges_tests_is_refused() -> None:
+def test_a_table_of_the_first_verifies_tests_is_refused() -> None:
     """A program that knows the lists of the problem by heart passes its tests, and no others."""
     drawn = TASKS["programs"].problem(Key(3), level=2)
     problem = TASKS["programs"].pose(drawn.spec, level=2, wording="natural")
@@ -163,7 +163,7 @@ def test_a_proof_with_an_axiom_is_refused_by_the_checker(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(coq, "workers_of", lambda name: Deceived())
     wrong = "#intros. reflexivity."
-    assert TASKS["coq"].judge is not None
-    assert TASKS["coq"].judge([(problem, wrong)])[0].status == "ok", "the session was deceived"
+    assert TASKS["coq"].verify_many is not None
+    assert TASKS["coq"].verify([(problem, wrong)])[0].status == "ok", "the session was deceived"
     (verdict,) = second("coq", [(problem, wrong)])
     assert (verdict.status, verdict.kind) == ("fail", "forbidden")

@@ -1,4 +1,4 @@
-"""Steps of chains of thought: where they stand, what each task that judges them promises, and worked solutions."""
+"""Steps of chains of thought: where they stand, what each task that verifies them promises, and worked solutions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def chain_of(problem: Problem, text: str) -> Chain:
     return found
 
 
-def test_the_tasks_whose_steps_are_judged_are_these() -> None:
+def test_the_tasks_whose_steps_are_verified_are_these() -> None:
     assert {name for name in TASKS if TASKS[name].steps is not None} == set(JUDGED)
     problem = TASKS["mod-chain"].problem(Key(0), level=2)
     assert TASKS["mod-chain"].chain(problem, problem.solution or "") is None
@@ -144,7 +144,7 @@ def promises(problem: Problem, text: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", JUDGED)
 @pytest.mark.parametrize("wording", WORDINGS)
-def test_steps_of_hostile_texts_are_judged(name: str, wording: Wording) -> None:
+def test_steps_of_hostile_texts_are_verified(name: str, wording: Wording) -> None:
     problem = posed(name, task(name).levels[-1], 1, wording)
     solution = problem.solution or ""
     for text in HOSTILE:
@@ -178,7 +178,7 @@ def test_steps_of_hostile_texts_are_judged(name: str, wording: Wording) -> None:
 @pytest.mark.parametrize("name", JUDGED)
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(text=st.text(max_size=60) | MARKS, natural=st.booleans())
-def test_steps_of_any_text_are_judged(name: str, text: str, natural: bool) -> None:
+def test_steps_of_any_text_are_verified(name: str, text: str, natural: bool) -> None:
     promises(posed(name, task(name).levels[0], 2, "natural" if natural else "compact"), text)
 
 
@@ -186,7 +186,7 @@ def test_steps_of_any_text_are_judged(name: str, text: str, natural: bool) -> No
 @pytest.mark.parametrize("name", JUDGED)
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(data=st.data(), seed=st.integers(0, 40))
-def test_a_worked_solution_with_any_change_is_judged(name: str, data: st.DataObject, seed: int) -> None:
+def test_a_worked_solution_with_any_change_is_verified(name: str, data: st.DataObject, seed: int) -> None:
     """A piece is cut out of it and another put in; and what stands before the change has no wrong step more."""
     problem = posed(name, task(name).levels[0], seed)
     text = data.draw(st.sampled_from(task(name).traces(problem)))

@@ -27,7 +27,7 @@ NAMES += EVERYDAY
 CHAINS = ("search-stream", "quantities", "trace")  # their solutions are long on purpose: test_steps.py
 NAMES += CHAINS
 TWO_TURNS = ("drawing",)  # a plan, its rendering and a picture: test_drawing.py
-JUDGED = ("metamath", "verilog", "coq")  # by programs that are not there everywhere: test_tasks_judged.py
+VERIFIED = ("metamath", "verilog", "coq")  # by programs that are not there everywhere: test_tasks_verified.py
 SHOWN = ("grids",)  # their prompts show pictures: test_coloured.py
 EASIEST = {name: TASKS[name].levels[0] for name in NAMES}
 
@@ -90,7 +90,7 @@ def posed(name: str, level: int, seed: int, **options) -> Problem:
 
 
 def test_the_tasks_stand_under_their_own_names() -> None:
-    assert set(TASKS) == {*NAMES, *JUDGED, *SHOWN}
+    assert set(TASKS) == {*NAMES, *VERIFIED, *SHOWN}
     assert all(TASKS[name].name == name for name in TASKS)
     assert len({task.summary for task in TASKS.values()}) == len(TASKS)
     assert all("level" in task.summary for task in TASKS.values())

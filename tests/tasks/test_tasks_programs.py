@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from assay.rng import Key
 from assay.sandbox import opened
 from assay.tasks.programs import MEMBERS, PROGRAMS, calls_of, further_lists, value_of
-from assay.verifiers.programs import judge
+from assay.verifiers.programs import verify
 
 pytestmark = pytest.mark.external("sandbox")
 LISTS = st.lists(st.integers(MEMBERS.start, MEMBERS.stop - 1), max_size=7)
@@ -55,14 +55,18 @@ def test_no_operation_can_be_left_out() -> None:
             steps = problem.spec["steps"]
             shorter = {"steps": [*steps[:place], *steps[place + 1 :]]}
             pairs.append((f"f = lambda x: {PROGRAMS.solve(shorter).answer}", calls_of(problem.spec)))
-    assert {verdict.status for verdict in judge(pairs, opened())} == {"fail"}
+    assert {verdict.status for verdict in verify(pairs, opened())} == {"fail"}
 
 
 @pytest.mark.slow
 def test_answers_that_know_nothing_are_wrong() -> None:
     guesses = ["x", "[]", "0", "None", "x[::-1]", "sum(x)", "len(x)", "sorted(x)", "[x, 0]", "max(x,default=0)"]
     problems = [PROGRAMS.problem(Key(seed), level=3) for seed in range(12)]
-    verdicts = PROGRAMS.judge([(problem, guess) for problem in problems for guess in guesses]) if PROGRAMS.judge else []
+    verdicts = (
+        PROGRAMS.verify_many([(problem, guess) for problem in problems for guess in guesses])
+        if PROGRAMS.verify_many
+        else []
+    )
     assert len(verdicts) == 120 and sum(verdict.status == "ok" for verdict in verdicts) == 0
 
 
@@ -93,12 +97,12 @@ def test_the_second_oracle_has_other_lists_and_accepts_the_solution() -> None:
     problem = PROGRAMS.problem(Key(4), level=4)
     assert further_lists(problem.spec, "further lists") != further_lists(problem.spec, "second oracle")
     program = f"f = lambda x: {PROGRAMS.solve(problem.spec).answer}"
-    assert judge([(program, calls_of(problem.spec, "second oracle"))], opened())[0].status == "ok"
+    assert verify([(program, calls_of(problem.spec, "second oracle"))], opened())[0].status == "ok"
 
 
 def test_programs_with_one_other_operation_are_noticed() -> None:
     """Every number of a step is replaced by its neighbours, and every step by each of its kind. What differs on one of
-    2,000 lists differs on those that judge too, but for one in a thousand.
+    2,000 lists differs on those that verify too, but for one in a thousand.
     """
     draw = np.random.default_rng(11)
     many = [[int(v) for v in draw.integers(-9, 20, size=draw.integers(0, 12))] for _ in range(2000)]

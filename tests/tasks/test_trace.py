@@ -151,7 +151,7 @@ def test_the_needed_lines_alone_give_the_answer_and_others_do_not_matter(level: 
     assert left_out > 30
 
 
-def test_every_order_of_true_steps_is_judged_by_what_was_traced_before() -> None:
+def test_every_order_of_true_steps_is_verified_by_what_was_traced_before() -> None:
     """All subsets of the events of a program, in their order: true is exactly what has all of its needs before it."""
     for seed in range(4):
         problem = TASK.problem(Key(seed, "subsets"), level=6)

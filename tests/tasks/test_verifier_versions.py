@@ -12,11 +12,11 @@ from banked import FIRST, OTHER, made
 from small_runs import ROOT, Shell, copy_of, make_model, program, train_line
 
 from assay.lab.compare import as_json, compare_runs, show
-from assay.scoring.banks import compared
+from assay.scoring.bank_reports import compared
 from assay.scoring.samples import Asked
 from assay.tasks import TASKS, task
-from assay.tasks.versions import JUDGING, verifier_versions, version_of
-from assay.view.banks import compared_table
+from assay.tasks.versions import VERIFYING, verifier_versions, version_of
+from assay.view.bank_tables import compared_table
 
 OTHERS = ("data:/tmp/rows.jsonl", "judge:constraints", "pose:dsl-deduction", "harder:mod-chain-7")
 
@@ -70,7 +70,7 @@ def test_functions_that_are_wrapped_or_closed_over_are_found() -> None:
     """`judge:NAME` compares with what the verifier of NAME says, and holds that task in a closure or a partial."""
     for name in ("judge:constraints", "compare:constraints"):
         assert version_of(task(name)) != version_of(task(name.replace("constraints", "countdown")))
-    assert set(JUDGING) <= set(task("countdown").__dataclass_fields__)
+    assert set(VERIFYING) <= set(task("countdown").__dataclass_fields__)
     assert verifier_versions(["countdown"]) == {"verifier of countdown": version_of(task("countdown"))}
 
 
@@ -98,7 +98,7 @@ def test_a_run_says_which_verifier_judged_and_a_resume_and_a_comparison_say_when
     compared_runs = compare_runs([other, run])
     assert as_json(compared_runs)["judged_otherwise"] == [name]
     show(compared_runs)
-    assert f"judged in more than one version: {name}" in capsys.readouterr().out
+    assert f"verified in more than one version: {name}" in capsys.readouterr().out
     assert as_json(compare_runs([other]))["judged_otherwise"] == []
 
 
@@ -106,9 +106,9 @@ def test_a_comparison_of_banks_says_which_verifiers_differ() -> None:
     mine, theirs = {"verifier of toy": "1", "z3": "4.8", "Python": "3.11"}, {"verifier of toy": "2", "z3": "4.8"}
     found = compared(made(FIRST, verifiers=mine), made(OTHER, verifiers=theirs))
     assert found["judged_otherwise"] == ["verifier of toy"] and found["first"]["verifiers"] == mine
-    assert "judged by two versions of: verifier of toy" in compared_table(found)
+    assert "verified by two versions of: verifier of toy" in compared_table(found)
     older = compared(made(FIRST), made(OTHER, verifiers=theirs))
-    assert older["judged_otherwise"] == [] and "judged by two" not in compared_table(older), "it is not known"
+    assert older["judged_otherwise"] == [] and "verified by two" not in compared_table(older), "it is not known"
 
 
 def test_a_bank_keeps_the_versions_and_an_older_one_is_read() -> None:

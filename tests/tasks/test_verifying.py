@@ -1,4 +1,4 @@
-"""What is judged together, and what only once."""
+"""What is verified together, and what only once."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Recorded:
 @pytest.fixture
 def judge(monkeypatch: pytest.MonkeyPatch) -> Recorded:
     made = Recorded()
-    monkeypatch.setitem(tasks.TASKS, NAME, dataclasses.replace(tasks.task(NAME), judge=made))
+    monkeypatch.setitem(tasks.TASKS, NAME, dataclasses.replace(tasks.task(NAME), verify_many=made))
     return made
 
 
@@ -43,14 +43,14 @@ def answered(problem: str, *texts: str, finish: str = "stop") -> list[Episode]:
     return [dataclasses.replace(made, request=request, text=text, finish=finish) for text in texts]
 
 
-def test_equal_answers_to_a_problem_are_judged_once_and_those_to_another_problem_again(judge: Recorded) -> None:
+def test_equal_answers_to_a_problem_are_verified_once_and_those_to_another_problem_again(judge: Recorded) -> None:
     verdicts = verify([*answered("first", "yes", "no", "yes"), *answered("second", "yes", "no")])
     assert judge.asked == [["yes", "no", "yes", "no"]]
     assert [verdict.status for verdict in verdicts] == ["ok", "fail", "ok", "ok", "fail"]
     assert [verdict.answer for verdict in verdicts] == ["first", None, "first", "second", None]
 
 
-def test_a_truncated_answer_is_not_judged_though_another_says_the_same(judge: Recorded) -> None:
+def test_a_truncated_answer_is_not_verified_though_another_says_the_same(judge: Recorded) -> None:
     verdicts = verify([*answered("first", "yes"), *answered("first", "yes", finish="length")])
     assert [(verdict.status, verdict.kind) for verdict in verdicts] == [("ok", ""), ("fail", "truncated")]
 
@@ -70,8 +70,8 @@ class Fragile:
         return [Verdict.ok() if text == "yes" else Verdict.fail("wrong") for _, text in pairs]
 
 
-def judged_by(judge: Fragile, monkeypatch: pytest.MonkeyPatch, texts: Sequence[str]) -> list[Verdict]:
-    monkeypatch.setitem(tasks.TASKS, NAME, dataclasses.replace(tasks.task(NAME), judge=judge))
+def verified_by(judge: Fragile, monkeypatch: pytest.MonkeyPatch, texts: Sequence[str]) -> list[Verdict]:
+    monkeypatch.setitem(tasks.TASKS, NAME, dataclasses.replace(tasks.task(NAME), verify_many=judge))
     return verify(answered("first", *texts))
 
 
@@ -81,19 +81,19 @@ def test_what_one_answer_raises_is_the_verdict_of_that_answer_alone(
 ) -> None:
     texts = ["yes", *map(str, range(32)), "yes"]
     judge = Fragile(*breaking)
-    verdicts = judged_by(judge, monkeypatch, texts)
+    verdicts = verified_by(judge, monkeypatch, texts)
     wanted = ["invalid" if text in breaking else "ok" if text == "yes" else "fail" for text in texts]
     assert [verdict.status for verdict in verdicts] == wanted
     assert judge.calls <= 1 + 2 * len(breaking) * 7, "by halves: some calls for each culprit, not one for each answer"
 
 
 def test_the_verdict_on_an_answer_that_raises_says_what_was_raised_and_where(monkeypatch: pytest.MonkeyPatch) -> None:
-    (verdict,) = judged_by(Fragile("no"), monkeypatch, ["no"])
+    (verdict,) = verified_by(Fragile("no"), monkeypatch, ["no"])
     assert (verdict.status, verdict.kind) == ("invalid", "bug")
     assert "ValueError: cannot read no (test_verifying.py:" in verdict.detail
 
 
-def test_an_answer_on_which_the_judge_raised_once_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_on_which_the_judge_raised_once_is_verified(monkeypatch: pytest.MonkeyPatch) -> None:
     class Once(Fragile):
         def __call__(self, pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
             found = super().__call__(pairs) if self.calls else None
@@ -102,7 +102,7 @@ def test_an_answer_on_which_the_judge_raised_once_is_judged(monkeypatch: pytest.
                 raise OSError("for once")
             return found
 
-    assert [one.status for one in judged_by(Once(), monkeypatch, ["yes"])] == ["ok"]
+    assert [one.status for one in verified_by(Once(), monkeypatch, ["yes"])] == ["ok"]
 
 
 def test_a_judge_that_forgets_an_answer_fails(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,7 +110,7 @@ def test_a_judge_that_forgets_an_answer_fails(monkeypatch: pytest.MonkeyPatch) -
         def __call__(self, pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
             return super().__call__(pairs)[: len(pairs) // 2]
 
-    assert {one.kind for one in judged_by(Forgetful(), monkeypatch, ["yes", "no"])} == {"bug"}
+    assert {one.kind for one in verified_by(Forgetful(), monkeypatch, ["yes", "no"])} == {"bug"}
 
 
 def test_a_failure_of_the_judge_is_the_verdict_of_none(judge: Recorded) -> None:

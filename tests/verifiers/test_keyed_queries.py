@@ -244,7 +244,7 @@ def test_golds_that_leave_their_rows_open_are_refused(gold: str, why: str) -> No
 
 @external
 @pytest.mark.slow
-def test_a_gold_at_the_edge_is_judged_or_refused_and_never_an_error() -> None:
+def test_a_gold_at_the_edge_is_verified_or_refused_and_never_an_error() -> None:
     """Constants and examples that no number of SQLite holds, in the gold and in what makes the tables."""
     golds = ["select a from t where a > 1e300 or a < 9", "select a from t where a > 99999999999999999999999"]
     for rows in ("(9e999), (-9e999)", "(9223372036854775807), (-9223372036854775808)", "(x'00'), (null), ('ü')"):

@@ -34,7 +34,7 @@ RECALL = {"hard": 0.5}  # what is known to be lost: reasons behind an answer, a 
 LEAST_ROWS = 120
 
 
-def judged(gold: str, response: str) -> Verdict:
+def verified(gold: str, response: str) -> Verdict:
     (one,) = explain([(gold, response)])
     return one.verdict
 
@@ -69,7 +69,7 @@ def test_hardly_a_right_one_is_refused(rates: dict[str, Any]) -> None:
 @pytest.mark.slow
 def test_every_gold_equals_itself() -> None:
     golds = {row.gold for row in read_rows(LABELLED)}
-    assert [gold for gold in golds if judged(gold, f"So \\boxed{{{gold}}}.").status != "ok"] == []
+    assert [gold for gold in golds if verified(gold, f"So \\boxed{{{gold}}}.").status != "ok"] == []
 
 
 # --- where the answer stands --------------------------------------------------------------------------------
@@ -114,7 +114,7 @@ def test_where_the_answer_stands(response: str, answer: str | None, mark: str) -
     assert (found.text, found.mark) == (answer, mark)
 
 
-def test_several_different_boxes_are_counted_and_the_last_one_is_judged() -> None:
+def test_several_different_boxes_are_counted_and_the_last_one_is_verified() -> None:
     (one,) = explain([("2", r"\boxed{1}. I said \boxed{ 1 }, which is wrong: \boxed{2}")])
     assert one.verdict.status == "ok" and "the last of 2 different ones" in one.verdict.detail
 
@@ -124,7 +124,7 @@ def test_several_different_boxes_are_counted_and_the_last_one_is_judged() -> Non
     [("", "empty"), (" \n ", "empty"), (r"\boxed{}", "empty"), ("a\nb", "format"), (r"\boxed{3", "format")],
 )
 def test_what_has_no_answer_fails_as_what_it_is(response: str, kind: str) -> None:
-    assert judged("3", response) == Verdict.fail(kind, judged("3", response).detail)
+    assert verified("3", response) == Verdict.fail(kind, verified("3", response).detail)
 
 
 # --- what equals what ---------------------------------------------------------------------------------------
@@ -246,24 +246,24 @@ def test_numbers_too_big_to_be_worked_out_are_compared_as_written(tower: str) ->
 )
 def test_long_and_deep_answers_are_wrong_without_further_ado(hostile: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(against_gold, "pool", lambda: pytest.fail("asked the pool"))
-    assert judged("1", hostile).status == "fail"
+    assert verified("1", hostile).status == "fail"
 
 
 def test_a_long_answer_equals_one_that_is_the_same() -> None:
     digits = "7" * 100_000
-    assert judged(digits, digits).status == "ok"
-    assert judged(digits, rf"\boxed{{{digits}}}").status == "ok"
-    assert judged(digits, "7" * 99_999).status == "fail"
+    assert verified(digits, digits).status == "ok"
+    assert verified(digits, rf"\boxed{{{digits}}}").status == "ok"
+    assert verified(digits, "7" * 99_999).status == "fail"
 
 
 @pytest.mark.parametrize("text", ["²", "1\u200b", "\u202e1\u202c", "\ufeff1", "１", "1\x00", "١", "1\u00ad"])
 @pytest.mark.slow
 def test_look_alikes_and_invisible_characters_are_read_as_what_they_show(text: str) -> None:
-    assert judged("1", rf"\boxed{{{text}}}").status == ("fail" if text == "²" else "ok")
+    assert verified("1", rf"\boxed{{{text}}}").status == ("fail" if text == "²" else "ok")
 
 
 def test_a_cyrillic_letter_is_no_choice() -> None:
-    assert judged("A", "А").status == "fail" and judged("A", "(A)").status == "ok"
+    assert verified("A", "А").status == "fail" and verified("A", "(A)").status == "ok"
 
 
 def test_nothing_that_reads_answers_can_evaluate_them() -> None:
@@ -337,7 +337,7 @@ def test_a_lost_worker_leaves_no_verdict(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(against_gold, "_pool", [Lossy()])
     monkeypatch.setattr(against_gold, "_known", type(against_gold._known)())
     for _ in range(2):  # and it is not remembered
-        verdict = judged(INTEGRAL, r"\sqrt{3}")
+        verdict = verified(INTEGRAL, r"\sqrt{3}")
         assert (verdict.status, verdict.kind) == ("invalid", "worker_lost")
     assert not against_gold._known
 
@@ -346,16 +346,18 @@ def test_without_the_library_the_error_names_what_to_install(monkeypatch: pytest
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     monkeypatch.setattr(against_gold, "_pool", [])
     with pytest.raises(ConfigError, match=r"pip install 'assay-rl\[math\]'"):
-        judged(INTEGRAL, r"\sqrt{3}")
-    assert judged(r"\sqrt{2}", r"\frac{2}{\sqrt{2}}").status == "ok"  # what our grammar reads needs nothing
+        verified(INTEGRAL, r"\sqrt{3}")
+    assert verified(r"\sqrt{2}", r"\frac{2}{\sqrt{2}}").status == "ok"  # what our grammar reads needs nothing
 
 
-# --- as the judge of a task ---------------------------------------------------------------------------------
+# --- as the verifier of a task --------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(assay.tasks.TASKS, "rows", dataclasses.replace(TINY, name="rows", judge=against_gold.judge))
+    monkeypatch.setitem(
+        assay.tasks.TASKS, "rows", dataclasses.replace(TINY, name="rows", verify_many=against_gold.verify)
+    )
 
 
 def row(gold: str | None) -> Problem:
@@ -364,7 +366,7 @@ def row(gold: str | None) -> Problem:
 
 
 @pytest.mark.usefixtures("rows")
-def test_a_task_is_judged_by_its_judge_all_answers_at_once() -> None:
+def test_a_task_is_verified_by_its_judge_all_answers_at_once() -> None:
     episodes = [
         answered(row("1/2"), r"\boxed{0.5}"),
         answered(row("1/2"), r"\boxed{0.6}"),
@@ -387,12 +389,12 @@ def test_a_judge_that_fails_leaves_no_verdict_and_a_wrong_configuration_is_told(
     def unconfigured(pairs: Any) -> list[Verdict]:
         raise ConfigError("install something")
 
-    monkeypatch.setitem(assay.tasks.TASKS, "rows", dataclasses.replace(TINY, name="rows", judge=broken))
+    monkeypatch.setitem(assay.tasks.TASKS, "rows", dataclasses.replace(TINY, name="rows", verify_many=broken))
     found = verify([answered(row("1"), "1"), answered(row("1"), "2")])
     assert [(v.status, v.kind) for v in found] == [("invalid", "bug")] * 2
     assert all(v.detail.startswith("rows: ZeroDivisionError: no (") for v in found)
     assert calls == [2, 1, 1, 1, 1]
-    monkeypatch.setitem(assay.tasks.TASKS, "rows", dataclasses.replace(TINY, name="rows", judge=unconfigured))
+    monkeypatch.setitem(assay.tasks.TASKS, "rows", dataclasses.replace(TINY, name="rows", verify_many=unconfigured))
     with pytest.raises(ConfigError, match="install something"):
         verify([answered(row("1"), "1")])
 
@@ -467,6 +469,6 @@ def test_a_long_chain_gets_one_verdict_however_deep_the_caller_stands(joined: st
     text = f"\\boxed{{{joined.join('xy' * 220)}}}"
 
     def deep(levels: int) -> Verdict:
-        return deep(levels - 1) if levels else judged("2x + 1", text)
+        return deep(levels - 1) if levels else verified("2x + 1", text)
 
     assert deep(0) == deep(500) and deep(0).status == "fail"

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.types import Problem
-from assay.verifiers.mathematics.against_gold import as_asked, judge
+from assay.verifiers.mathematics.against_gold import as_asked, verify
 from assay.verifiers.mathematics.compare import compare
 
 
@@ -114,7 +114,7 @@ def test_a_question_that_asks_for_rounding_says_that_its_gold_is_rounded(questio
     assert as_asked("22/7", question) == "22/7"
     assert (as_asked("3.14", ({"role": "user", "content": question},)) == r"\approx 3.14") is rounded
     problem = Problem("rows", question, {"gold": "3.14"}, "1", provenance="data")
-    (verdict,) = judge([(problem, r"\boxed{3.1416}")])
+    (verdict,) = verify([(problem, r"\boxed{3.1416}")])
     assert (verdict.status == "ok") is rounded
 
 

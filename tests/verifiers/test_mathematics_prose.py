@@ -203,6 +203,6 @@ def test_no_known_text_is_invalid_or_raises(piece: str) -> None:
 
 
 @given(text=st.text(alphabet="57+-=.,;:$*()[]{}\\ \n!?abxABCkZtion%不是", max_size=80))
-def test_a_text_concludes_at_most_what_can_be_judged(text: str) -> None:
+def test_a_text_concludes_at_most_what_can_be_verified(text: str) -> None:
     assert all(isinstance(value, str) and value for value in concluded(text))
     assert verdict("7", text) in ("ok", "fail")

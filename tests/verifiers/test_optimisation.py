@@ -354,7 +354,7 @@ def mutant(draw: random.Random, of: By) -> By:
 @external
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [2, 3])
-def test_mutants_are_judged_as_an_enumeration_judges_them(count: int) -> None:
+def test_mutants_are_verified_as_an_enumeration_verifies_them(count: int) -> None:
     """300 mutants in all, of programs that no code of the package wrote; many are as right as the original."""
     draw = random.Random(count)
     golds = [program(draw, count) for _ in range(40 if count == 2 else 20)]

@@ -13,7 +13,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from assay.sandbox import Limits, Sandbox, chosen
-from assay.verifiers.programs import Call, Calls, Streams, judge
+from assay.verifiers.programs import Call, Calls, Streams, verify
 from assay.verifiers.programs.compare import CLOSE, EQUAL, JSON, PYTHON, TEXT, VALUES, alike, form, shown
 from assay.verifiers.programs.plain import MOST_ALIKE, NotPlain, pack, unpack
 
@@ -306,16 +306,16 @@ def test_one_answer_beside_others_changes_no_verdict(sandbox: Sandbox) -> None:
         "def f(x): return [[10**5000],[1]]", forged, "def f(x): return {k * (2**61 - 1) for k in range(300)}",
         "def f(x): return [float('nan'), '\\ud800']",
     ]  # fmt: skip
-    alone = [judge([(program, tests)], sandbox)[0] for program in programs]
+    alone = [verify([(program, tests)], sandbox)[0] for program in programs]
     assert [one.status for one in alone] == ["ok", "fail", "ok", "fail", "fail", "fail", "fail"]
-    assert judge([(program, tests) for program in programs], sandbox) == alone
+    assert verify([(program, tests) for program in programs], sandbox) == alone
 
 
 @pytest.mark.external("sandbox")
 def test_an_estimate_of_a_count_is_wrong(sandbox: Sandbox) -> None:
     printed = Streams((("", "1000000007"),), "numbers", Limits(seconds=2.0))
     returned = Calls((Call("f", (), 1000000007),), "close", Limits(seconds=2.0))
-    verdicts = judge(
+    verdicts = verify(
         [("print(1000000007.0)", printed), ("print(10 ** 9)", printed), ("print(1e9)", printed),
          ("def f(): return 1000000007.0", returned), ("def f(): return 1000000008", returned)], sandbox,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Tests of programs in the forms of public sets: each judges a right and a wrong program as Python itself does."""
+"""Tests of programs in the forms of public sets: each verifies a right and a wrong program as Python itself does."""
 # ruff: noqa: E501  (tests on one line each)
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from program_forms import FORMS, LIKE_APPS, Form, holds
 from assay.errors import DataError
 from assay.sandbox import Limits, Sandbox, chosen
 from assay.tasks.data.published import PUBLISHED, published
-from assay.verifiers.programs import UnreadableTest, judge, read_tests
+from assay.verifiers.programs import UnreadableTest, read_tests, verify
 from assay.verifiers.programs.specs import Tests
 
 QUICK = Limits(seconds=2.0, memory_mb=192, output_kb=64)
@@ -35,7 +35,7 @@ def test_every_form_tells_a_right_program_from_a_wrong_one(sandbox: Sandbox) -> 
     read = {name: form_of(form) for name, form in FORMS.items()}
     pairs = [(FORMS[name][1], tests) for name, tests in read.items()]
     pairs += [(FORMS[name][2], tests) for name, tests in read.items()]
-    verdicts = judge(pairs, sandbox)
+    verdicts = verify(pairs, sandbox)
     right, wrong = verdicts[: len(read)], verdicts[len(read) :]
     assert {name: one for name, one in zip(read, right, strict=True) if one.status != "ok"} == {}
     assert {name: one for name, one in zip(read, wrong, strict=True) if one.status != "fail"} == {}
@@ -110,5 +110,5 @@ def test_expected_values_never_go_in(sandbox: Sandbox) -> None:
         "    return any('7391' in str(o)[:2000] for o in held if 'find' not in str(o)[:2000])"
     )
     tests = read_tests({"asserts": "assert sorted(f(1)) == ['7391'] or f(1) == 7391 or f(1)"}, limits=QUICK)
-    (verdict,) = judge([(spy, tests)], sandbox)
+    (verdict,) = verify([(spy, tests)], sandbox)
     assert (verdict.status, verdict.kind) == ("fail", "wrong")

@@ -59,7 +59,7 @@ f(1) == f(1) and f(1) == 4 | f(1) in range(3, 5) | f(1) == list(range(1, 3)) | f
 ASSERTS = [one.strip() for line in ASSERTED.strip().splitlines() for one in line.split(" | ")]
 
 
-def judged(calls: tuple[Call, ...], value: Any) -> bool:
+def verified(calls: tuple[Call, ...], value: Any) -> bool:
     """Whether every call is met by a program that always returns this value."""
     try:
         return all(VALUES[call.compare or "python"](call.made_of(value), call.expected) for call in calls)
@@ -82,7 +82,7 @@ def said_by_python(text: str, value: Any) -> bool:
 def test_asserts_are_read_as_python_runs_them(value: Any) -> None:
     assert len(ASSERTS) > 110
     for text, calls in READ.items():
-        assert judged(calls, value) == said_by_python(text, value), (text, value)
+        assert verified(calls, value) == said_by_python(text, value), (text, value)
 
 
 READ = {text: calls_of(f"assert {text}") for text in ASSERTS}
@@ -93,7 +93,7 @@ def test_each_assert_holds_for_some_value_and_fails_for_another() -> None:
     values = [[1, 2], (1, 2), [2, 1], {1, 2}, {"a": 1}, [("a", 1), ("b", 2)], 0.333333, "a,b", [[1], [2]], 4, None, "a",
               "Ab a", " x ", "3", 0.3, 2, 3, "ab", -3, 0, 0.5, 6, ["a", "b"], [], [1], {"a": 1, "b": 7}, 5, "b"]  # fmt: skip
     for text, calls in READ.items():
-        assert {judged(calls, value) for value in values} == ({False} if "== range" in text else {True, False}), text
+        assert {verified(calls, value) for value in values} == ({False} if "== range" in text else {True, False}), text
 
 
 # --- conventions that differ from Python's ----------------------------------------------------------------------
@@ -101,17 +101,17 @@ def test_each_assert_holds_for_some_value_and_fails_for_another() -> None:
 
 def test_a_bool_is_no_number_and_what_is_alike_does_not_differ() -> None:
     one, other = calls_of("assert f(1) == 1"), calls_of("assert f(1) != 1")
-    assert not judged(one, True) and not judged(other, 1.0)
-    assert not judged(other, True), "neither equal nor unequal: no answer gains by the convention"
-    assert not judged(calls_of("assert f(1) != float('nan')"), math.nan)
-    assert not judged(calls_of("assert f(1) not in (1, 2)"), True)
+    assert not verified(one, True) and not verified(other, 1.0)
+    assert not verified(other, True), "neither equal nor unequal: no answer gains by the convention"
+    assert not verified(calls_of("assert f(1) != float('nan')"), math.nan)
+    assert not verified(calls_of("assert f(1) not in (1, 2)"), True)
 
 
 def test_members_of_a_set_are_taken_in_one_order_and_its_text_is_none() -> None:
     words = {"b", "a", "c"}
-    assert judged(calls_of("assert list(f(1)) == ['a', 'b', 'c']"), words)
-    assert judged(calls_of("assert ''.join(x for x in f(1)) == 'abc'"), words)
-    assert not judged(calls_of("assert str(f(1)) == \"{'a', 'b', 'c'}\""), words)
+    assert verified(calls_of("assert list(f(1)) == ['a', 'b', 'c']"), words)
+    assert verified(calls_of("assert ''.join(x for x in f(1)) == 'abc'"), words)
+    assert not verified(calls_of("assert str(f(1)) == \"{'a', 'b', 'c'}\""), words)
 
 
 # --- bounds -----------------------------------------------------------------------------------------------------
@@ -160,7 +160,7 @@ def test_what_would_take_long_is_not_computed(text: str, value: Any) -> None:
 )
 def test_wide_values_are_read(text: str) -> None:
     (call,) = calls_of(f"assert {text}")
-    assert not judged((call,), WIDE)
+    assert not verified((call,), WIDE)
 
 
 def test_what_the_test_raises_is_the_answers_failure() -> None:
@@ -200,4 +200,4 @@ def test_pytests_tolerance_is_pytests(found: float, wanted: float, rel: Any, abs
 def test_the_second_number_is_the_measure() -> None:
     """|a - b| <= 0.1 |b|: of 100 and 110 the difference is a tenth of 100 and less than a tenth of 110."""
     one, other = (calls_of(f"assert np.isclose({pair}, rtol=0.0999, atol=0)") for pair in ("f(1), 110", "110, f(1)"))
-    assert judged(one, 100) and not judged(other, 100)
+    assert verified(one, 100) and not verified(other, 100)

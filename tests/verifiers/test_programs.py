@@ -13,7 +13,7 @@ from assay.errors import DataError, UsageError
 from assay.sandbox import Chain, Execution, Limits, Ran, Sandbox, chosen
 from assay.sandbox.limits import LONGEST_INPUT
 from assay.types import Verdict
-from assay.verifiers.programs import Call, Calls, Streams, calls_of, judge, outcomes_of, program_in, read_tests
+from assay.verifiers.programs import Call, Calls, Streams, calls_of, outcomes_of, program_in, read_tests, verify
 from assay.verifiers.programs.compare import TEXT, VALUES
 from assay.verifiers.programs.plain import DEEPEST, NotPlain, pack, unpack
 from assay.verifiers.programs.readings import RETURNED, Apply, Constant
@@ -286,7 +286,7 @@ def test_the_last_closed_block_of_code_is_the_program(response: str, program: st
     ],
 )
 def test_each_ending_of_a_program_has_its_name(program: str, kind: str, sandbox: Sandbox) -> None:
-    (verdict,) = judge([(program, Calls((Call("f", (1,), 2),), limits=QUICK))], sandbox)
+    (verdict,) = verify([(program, Calls((Call("f", (1,), 2),), limits=QUICK))], sandbox)
     assert verdict.status == ("fail" if kind else "ok")
     if program.startswith("#" * 9):
         assert "bytes" in verdict.detail
@@ -296,7 +296,7 @@ def test_each_ending_of_a_program_has_its_name(program: str, kind: str, sandbox:
 @SANDBOXED
 def test_a_program_of_ten_million_characters_has_a_verdict(sandbox: Sandbox) -> None:
     tests: list[Any] = [Calls((Call("f", (1,), 2),)), Streams((("1", "2"),))]
-    verdicts = judge([("x" * 10_000_000, one) for one in tests], sandbox)
+    verdicts = verify([("x" * 10_000_000, one) for one in tests], sandbox)
     assert [(one.status, one.kind) for one in verdicts] == [("fail", "format")] * 2
 
 
@@ -304,14 +304,14 @@ def test_a_program_of_ten_million_characters_has_a_verdict(sandbox: Sandbox) -> 
 def test_every_output_counts_and_every_call(sandbox: Sandbox) -> None:
     doubles = Streams((("1", "2"), ("2", "4"), ("3", "6")))
     programs = ["print(int(input()) * 2)", "print(2)", "x = int(input())\nprint(x * 2 if x < 3 else 0)"]
-    assert [one.status for one in judge([(program, doubles) for program in programs], sandbox)] == [
+    assert [one.status for one in verify([(program, doubles) for program in programs], sandbox)] == [
         "ok",
         "fail",
         "fail",
     ]
     both = Calls((Call("f", (1,), 2), Call("g", (1,), 3), Call("Solution.run", (4,), 5)))
     right = "def f(x): return x + 1\ndef g(x): return x + 2\nclass Solution:\n    def run(self, x): return x + 1\n"
-    assert [one.status for one in judge([(right, both), (right.replace("2", "7"), both)], sandbox)] == ["ok", "fail"]
+    assert [one.status for one in verify([(right, both), (right.replace("2", "7"), both)], sandbox)] == ["ok", "fail"]
 
 
 class Failing(Sandbox):
@@ -362,7 +362,7 @@ def test_judging_stops_at_the_first_failed_test(
 ) -> None:
     tests = Streams((("1", "2"),) * 3)
     played = Played(*came)
-    (verdict,) = judge([("x", tests)], played)
+    (verdict,) = verify([("x", tests)], played)
     assert (verdict.status, verdict.kind, played.runs) == (status, kind, runs) and verdict.detail.startswith(detail)
     every = Played(*came)
     (outcomes,) = outcomes_of([("x", tests)], every)
@@ -378,7 +378,7 @@ def test_the_tests_of_an_answer_share_its_seconds(sandbox: Sandbox) -> None:
     slow = "import time\nend = time.process_time() + 0.3\nwhile time.process_time() < end: pass\nprint(input())"
     tests = Streams(tuple((str(i), str(i)) for i in range(8)), limits=Limits(seconds=0.6), budget=1.15)
     few = Streams(tests.tests[:2], limits=tests.limits, budget=tests.budget)
-    found = judge([(quick, tests), (endless, tests), (slow, tests), (slow, few)], sandbox)
+    found = verify([(quick, tests), (endless, tests), (slow, tests), (slow, few)], sandbox)
     assert [one.kind for one in found] == ["", "time", "time", ""]
     assert found[1].detail.startswith("test 1 of 8") and found[2].detail[:6] == "test 4"
     (outcomes,) = outcomes_of([(slow, tests)], sandbox)
@@ -390,7 +390,7 @@ def test_the_tests_of_an_answer_share_its_seconds(sandbox: Sandbox) -> None:
 def test_waiting_uses_the_seconds_of_an_answer_too(sandbox: Sandbox) -> None:
     """A program that sleeps holds its place as one that computes does."""
     tests = Streams((("1", "1"),) * 8, limits=Limits(seconds=1.0), budget=1.5)
-    (verdict,) = judge([("import time\ntime.sleep(0.7)\nprint(input())", tests)], sandbox)
+    (verdict,) = verify([("import time\ntime.sleep(0.7)\nprint(input())", tests)], sandbox)
     assert verdict.kind == "time"
 
 
@@ -419,7 +419,7 @@ def test_a_budget_is_a_number_of_seconds(budget: Any) -> None:
 
 def test_a_lost_sandbox_is_an_error_of_ours() -> None:
     with Failing("L1") as failing:
-        verdicts = judge([("x", Streams((("1", "2"),))), ("x", Calls((Call("f", (1,), 2),)))], failing)
+        verdicts = verify([("x", Streams((("1", "2"),))), ("x", Calls((Call("f", (1,), 2),)))], failing)
     assert [(one.status, one.kind) for one in verdicts] == [("invalid", "worker_lost")] * 2
     assert all(isinstance(one, Verdict) for one in verdicts)
 
@@ -443,5 +443,5 @@ def test_a_sandbox_that_is_killed_is_started_again(sandbox: Sandbox) -> None:
 @pytest.mark.parametrize("before", [0, 1000])
 def test_the_last_line_of_standard_error_is_told(before: int, sandbox: Sandbox) -> None:
     program = f"import sys\nsys.stderr.write('x' * {before} + '\\n')\nraise ValueError('my reason')"
-    (verdict,) = judge([(program, Streams((("", "1"),), limits=QUICK))], sandbox)
+    (verdict,) = verify([(program, Streams((("", "1"),), limits=QUICK))], sandbox)
     assert verdict.kind == "runtime" and verdict.detail.endswith("ValueError: my reason")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from assay.sandbox import Limits, Sandbox, chosen
-from assay.verifiers.programs import Call, Calls, Streams, judge
+from assay.verifiers.programs import Call, Calls, Streams, verify
 
 pytestmark = [pytest.mark.external("sandbox"), pytest.mark.slow]
 LIMITS = Limits(seconds=1.0, memory_mb=256, output_kb=64)
@@ -172,18 +172,18 @@ def sandbox() -> Iterator[Sandbox]:
 def test_no_hack_of_a_function_is_rewarded(sandbox: Sandbox) -> None:
     assert len(HACKS) + len(PRINTED) >= 100
     for tests in (SQUARES, SORTED):
-        verdicts = judge([(program, tests) for program in HACKS.values()], sandbox)
+        verdicts = verify([(program, tests) for program in HACKS.values()], sandbox)
         assert {name: v for name, v in zip(HACKS, verdicts, strict=True) if v.status != "fail"} == {}
 
 
 def test_no_hack_makes_one_truth_of_two(sandbox: Sandbox) -> None:
-    verdicts = judge([(program, TRUTH) for program in HACKS.values()], sandbox)
+    verdicts = verify([(program, TRUTH) for program in HACKS.values()], sandbox)
     assert {name: v for name, v in zip(HACKS, verdicts, strict=True) if v.status != "fail"} == {}
 
 
 def test_no_hack_of_the_standard_output_is_rewarded(sandbox: Sandbox) -> None:
     hacks = {**PRINTED, **HACKS}
-    verdicts = judge([(program, STREAM) for program in hacks.values()], sandbox)
+    verdicts = verify([(program, STREAM) for program in hacks.values()], sandbox)
     assert {name: v for name, v in zip(hacks, verdicts, strict=True) if v.status != "fail"} == {}
 
 
@@ -196,8 +196,8 @@ def test_the_right_programs_are_rewarded(sandbox: Sandbox) -> None:
         "class A:\n    def __call__(self, x): return sum(x for _ in range(x))\nf = A()\n",
         "import os, sys\nsys.stdout.close()\ndef f(x): return x * x\n",
     ]
-    assert [v.status for v in judge([(program, SQUARES) for program in right], sandbox)] == ["ok"] * len(right)
+    assert [v.status for v in verify([(program, SQUARES) for program in right], sandbox)] == ["ok"] * len(right)
     lists = ["def f(x): return sorted(x)", "def f(x):\n    x.sort()\n    return x\n"]
-    assert [v.status for v in judge([(program, SORTED) for program in lists], sandbox)] == ["ok"] * len(lists)
+    assert [v.status for v in verify([(program, SORTED) for program in lists], sandbox)] == ["ok"] * len(lists)
     printed = ["print(int(input()) ** 2)", "import sys\nx = int(sys.stdin.readline())\nsys.stdout.write(f'{x * x}')\n"]
-    assert [v.status for v in judge([(program, STREAM) for program in printed], sandbox)] == ["ok"] * len(printed)
+    assert [v.status for v in verify([(program, STREAM) for program in printed], sandbox)] == ["ok"] * len(printed)

@@ -167,7 +167,7 @@ def test_a_lost_process_says_nothing_of_a_gold(monkeypatch: pytest.MonkeyPatch) 
 
 @external
 @pytest.mark.slow
-def test_mutants_are_judged_as_an_evaluator_judges_them() -> None:
+def test_mutants_are_verified_as_an_evaluator_verifies_them() -> None:
     """320 mutants. What is equal on 100 tables of the test's own, and on the verifier's, is right."""
     draw = random.Random(5)
     tables = [table(draw) for _ in range(100)]
@@ -208,7 +208,7 @@ def test_a_second_engine_says_the_same_of_every_gold() -> None:
 def test_no_problem_of_the_task_has_a_bad_gold() -> None:
     for level in task("sql").levels:
         problems = [task("sql").problem(Key(seed), level=level) for seed in range(60)]
-        found = by_execution.judge([(one, one.solution or "") for one in problems])
+        found = by_execution.verify([(one, one.solution or "") for one in problems])
         assert {one.status for one in found} == {"ok"}, [p.prompt for p, v in zip(problems, found) if v.status != "ok"]
 
 

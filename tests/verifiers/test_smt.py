@@ -1,4 +1,4 @@
-"""Terms of SMT-LIB: reading, values by the standard, verdicts on mutants that an enumeration judges, hacks."""
+"""Terms of SMT-LIB: reading, values by the standard, verdicts on mutants that an enumeration verifies, hacks."""
 
 from __future__ import annotations
 
@@ -283,7 +283,7 @@ def test_verdicts_that_a_person_can_check(gold: object, candidate: str | None, e
         json.dumps({**LOOP, "post": "(>= a 5)"}), json.dumps({**LOOP, "step": {"c": "a"}}),
     ],
 )  # fmt: skip
-def test_a_problem_that_cannot_be_judged_is_no_fault_of_the_answer(gold: str) -> None:
+def test_a_problem_that_cannot_be_verified_is_no_fault_of_the_answer(gold: str) -> None:
     """Among them formulas that are true or false everywhere: a formula that says nothing would be right."""
     assert verdict(gold, "(< a b)") == ("invalid", "bad_gold")
 
@@ -473,7 +473,7 @@ def test_only_terms_that_were_read_reach_the_solver(monkeypatch: pytest.MonkeyPa
     assert jobs and not any("exit" in text or "\\n" in text or "(" in text for text in jobs)
 
 
-# --- mutants, judged by an enumeration that shares no code ---------------------------------------------------
+# --- mutants, verified by an enumeration that shares no code ---------------------------------------------------
 
 Bits = Callable[[int, int], int]
 WORDS: dict[str, Bits] = {
@@ -556,7 +556,7 @@ def order_at(tree: Tree, a: int, b: int) -> bool:
 
 @external
 @pytest.mark.slow
-def test_mutants_are_judged_as_an_enumeration_judges_them() -> None:
+def test_mutants_are_verified_as_an_enumeration_verifies_them() -> None:
     """400 mutants of terms that no code of the package wrote. With numbers this small, two formulas of whole numbers
     that differ anywhere differ within 12 of zero."""
     draw = random.Random(7)
@@ -588,12 +588,12 @@ def test_mutants_are_judged_as_an_enumeration_judges_them() -> None:
 @pytest.mark.slow
 def test_the_second_oracle_agrees_on_right_and_on_wrong_answers() -> None:
     smt = task("smt")
-    assert smt.judge is not None and smt.second is not None
+    assert smt.verify_many is not None and smt.second is not None
     for level in smt.levels:
         posed = [smt.problem(Key(seed), level=level) for seed in range(4)]
         answers = [one.solution or "" for one in posed]
         pairs = [(problem, text) for problem in posed for text in answers]
-        first, second = ([one.status for one in judged(pairs)] for judged in (smt.judge, smt.second))
+        first, second = ([one.status for one in verified(pairs)] for verified in (smt.verify_many, smt.second))
         assert first == second, level
         assert 4 <= first.count("ok") < 12
 
@@ -605,8 +605,8 @@ def test_unsatisfiable_problems_are_few_and_no_constant_answer_pays() -> None:
     posed = [smt.problem(Key(seed), level=2) for seed in range(200)]
     none = [one for one in posed if one.solution == "unsat"]
     assert 1 <= len(none) <= 10, "at most one in twenty, or `unsat` would be worth a try"
-    assert smt.judge is not None
-    found = smt.judge([(one, "unsat") for one in posed])
+    assert smt.verify_many is not None
+    found = smt.verify_many([(one, "unsat") for one in posed])
     assert [one.status == "ok" for one in found] == [one in none for one in posed]
 
 
@@ -614,14 +614,14 @@ def test_unsatisfiable_problems_are_few_and_no_constant_answer_pays() -> None:
 @external
 def test_an_invariant_is_not_copied_from_the_question() -> None:
     smt = task("smt")
-    assert smt.judge is not None
+    assert smt.verify_many is not None
     pairs = []
     for seed in range(20):
         problem = smt.problem(Key(seed), level=6)
         guard, post = problem.spec["guard"], problem.spec["post"]
         copies = (f"(or {guard} {post})", f"(=> (not {guard}) {post})", guard, post, "true", problem.spec["init"])
         pairs += [(problem, copy) for copy in copies]
-    assert {one.status for one in smt.judge(pairs)} == {"fail"}
+    assert {one.status for one in smt.verify_many(pairs)} == {"fail"}
 
 
 @external

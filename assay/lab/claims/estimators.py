@@ -14,10 +14,10 @@ import numpy as np
 from assay.lab.claims.card import Finding, Work, at_most, key_of
 from assay.rng import Key
 from assay.scoring.boundary import Beta
+from assay.scoring.conclusion import ALPHA, WORTH, Conclusion, Family, Stated, conclude
 from assay.scoring.inference import Effect, effect, effect_of_seeds
 from assay.scoring.intervals import DIFFERENCES, Interval, Needed, OverProblems, intervals, over_problems
 from assay.scoring.passk import pass_at_k
-from assay.scoring.verdict import ALPHA, WORTH, Family, Judgement, Stated, judge
 
 CHANCES = Beta(0.3, 1.5)  # of right samples over problems: many hard ones, few easy ones
 PROBLEMS, SAMPLES, KS = 200, (32, 64, 256), (1, 8, 32)
@@ -31,7 +31,7 @@ POWER = (0.77, 0.90)  # in which "four of five studies" must lie
 
 Estimator = Callable[..., np.ndarray]
 Intervals = Callable[..., list[Interval]]
-Judge = Callable[..., Judgement]
+Conclude = Callable[..., Conclusion]
 
 
 def plug_in(n: np.ndarray, c: np.ndarray, *, k: int) -> np.ndarray:
@@ -130,7 +130,7 @@ def seed_intervals_cover(
 
 
 def families_hold(
-    work: Work, *, judge: Judge = judge, arms: Sequence[int] = (3, 9, 22), replications: int = 600
+    work: Work, *, conclude: Conclude = conclude, arms: Sequence[int] = (3, 9, 22), replications: int = 600
 ) -> Finding:
     """Arms of which none differs, beside one first arm: in how many studies any is called another than it is; and how
     often a test would that takes all samples for units.
@@ -142,7 +142,7 @@ def families_hold(
             for r in range(replications):
                 counts = _alike(key(seeds, size, r), size, seeds)
                 differences = (counts[1:] - counts[0]) / TRIES
-                words = [judge(effect(one, bounds=DIFFERENCES), Stated(), family).word for one in differences]
+                words = [conclude(effect(one, bounds=DIFFERENCES), Stated(), family).word for one in differences]
                 false += any(word in ("BETTER", "WORSE") for word in words)
                 pooled += size == min(arms) and _unpaired_p(counts[0], counts[1], TRIES) < ALPHA
             figures[f"{seeds} seeds, {size} arms"] = false / replications
@@ -161,14 +161,14 @@ def _alike(key: Key, arms: int, seeds: int) -> np.ndarray:
     return generator.binomial(TRIES, np.clip(ease + liking + of_seed, 0.0, 1.0))
 
 
-def equality_errs_seldom(work: Work, *, judge: Judge = judge, replications: int = 2000) -> Finding:
+def equality_errs_seldom(work: Work, *, conclude: Conclude = conclude, replications: int = 2000) -> Finding:
     """How often EQUAL is said where the true difference is just as large as is worth knowing, and where there is
     none.
     """
     key, found, family = key_of("no-difference"), dict[str, float](), Family("differences", 1)
     for name, study in (("false", Studies(WORTH)), ("true", Studies(0.0, seeds=12, spread=SPREAD / 2))):
         effects = [effect(study.differences(key(name, r)), bounds=DIFFERENCES) for r in range(replications)]
-        found[name] = sum(judge(one, Stated(), family).word == "EQUAL" for one in effects) / replications
+        found[name] = sum(conclude(one, Stated(), family).word == "EQUAL" for one in effects) / replications
     came = f"said falsely in {found['false']:.1%}, and rightly in {found['true']:.1%} with 12 even seeds"
     return Finding(came, at_most(found["false"], ALPHA, replications) and found["true"] > 0.5, found)
 

@@ -43,7 +43,7 @@ SAY = (  # of the package: what turns banks into words
     *("scoring", "lab/claims", "lab/seeds.py", "lab/compare.py", "lab/study/analysis.py", "lab/study/contrasts.py"),
     *("lab/study/guesses.py", "lab/study/markdown.py", "lab/study/plan.py", "lab/study/results.py"),
     *("lab/study/table.py", "lab/guesser.py"),
-    *("view/banks.py", "view/text.py", "rng.py"),
+    *("view/bank_tables.py", "view/text.py", "rng.py"),
 )
 SHOW = ("lab/claims/page.py",)  # shows what came, and decides nothing
 

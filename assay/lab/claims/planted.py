@@ -18,16 +18,16 @@ from assay.lab.claims.card import Finding, Work, at_most, key_of
 from assay.lab.compare import Comparison, compare_runs
 from assay.lab.study import analysis, markdown
 from assay.lab.study.analysis import Findings
-from assay.lab.study.plan import Arm, Budget, Expected, Run, Study, tasks_of
+from assay.lab.study.plan import Arm, Budget, Expected, Study, StudyRun, tasks_of
 from assay.lab.study.results import Exam, Result
 from assay.lab.study.table import collapses
 from assay.record import RunFolder
 from assay.rng import Key
-from assay.scoring import banks, samples
+from assay.scoring import bank_reports, samples
 from assay.scoring.bank import Bank, entry
+from assay.scoring.conclusion import ALPHA, Word
 from assay.scoring.samples import SampleBank
-from assay.scoring.verdict import ALPHA, Word
-from assay.view.banks import compared_table
+from assay.view.bank_tables import compared_table
 from assay.view.text import ABSENT
 
 TASK = "countdown:3"
@@ -90,11 +90,11 @@ class Planted:
         generator = key("counts").generator()
         return {name: generator.binomial(TRIES, chances) for name, chances in self.chances(key).items()}
 
-    def results(self, key: Key) -> dict[Run, Result]:
+    def results(self, key: Key) -> dict[StudyRun, Result]:
         """What the runs of the study came to."""
         counts, generator = self.counts(key), key("means").generator()
         return {
-            Run(name, TASK, seed): _result(name, seed, counts, float(generator.normal(0.0, 0.02)))
+            StudyRun(name, TASK, seed): _result(name, seed, counts, float(generator.normal(0.0, 0.02)))
             for name in self.names
             for seed in range(self.seeds)
         }
@@ -137,7 +137,7 @@ def _result(arm: str, seed: int, counts: Mapping[str, np.ndarray], noise: float)
 def studies_tell(
     work: Work,
     *,
-    analyse: Callable[[Study, Mapping[Run, Result]], Findings] = analysis.analyse,
+    analyse: Callable[[Study, Mapping[StudyRun, Result]], Findings] = analysis.analyse,
     text: Callable[[Findings, str], str] = markdown.text,
     shapes: Sequence[tuple[int, int]] = SHAPES,
     replications: int = 40,
@@ -149,7 +149,7 @@ def studies_tell(
         for r in range(replications):
             found = analyse(planted.study, planted.results(key(seeds, arms, r)))
             words: dict[str, Word | None] = {cell.arm: cell.claim.word for cell in found.cells if cell.arm != FIRST}
-            words |= {one.expected.claim: one.judgement.word for one in found.seen}
+            words |= {one.expected.claim: one.conclusion.word for one in found.seen}
             for name, word in (TRUTH | EXPECTED).items():
                 called[name] = called.get(name, 0) + (words.get(name) == word)
             false += any(_false(name, word) for name, word in words.items())
@@ -172,7 +172,7 @@ def _false(name: str, word: Word | None) -> bool:
 
 
 def misread(found: Findings, text: str) -> list[str]:
-    """Where the numbers of a report do not fit each other, or its words do not fit the judgements."""
+    """Where the numbers of a report do not fit each other, or its words do not fit the conclusions."""
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:2] == "| "]
     headings = next(row for row in rows if row[0] == "method")
     whole = [row for row in rows if row[0] in found.study.arms and len(row) == len(headings)]
@@ -243,7 +243,7 @@ def banks_tell(work: Work, *, replications: int = 6) -> Finding:
         counts = planted.counts(key(r))
         first, *others = (_samples(name, counts[name][0]) for name in planted.names)
         for other in others:
-            found = banks.compared(first, other, [1, 4])
+            found = bank_reports.compared(first, other, [1, 4])
             table = compared_table(found)
             for k, one in found["difference"]["pass"].items():
                 words.setdefault(f"{other.asked.model}, pass@{k}", []).append(one["word"])

@@ -11,9 +11,9 @@ from assay.lab.seeds import shares
 from assay.lab.study.plan import Arm, Budget, Study, tasks_of
 from assay.lab.study.queue import fill
 from assay.lab.study.results import Result
+from assay.scoring.conclusion import WORTH, Conclusion, Family, Stated, conclude
 from assay.scoring.inference import Effect, effect
 from assay.scoring.intervals import DIFFERENCES
-from assay.scoring.verdict import WORTH, Family, Judgement, Stated, judge
 
 TASK = "countdown:3,4"
 STUDY = Study(
@@ -32,18 +32,18 @@ def repeats_agree(
     work: Work,
     *,
     study: Study = STUDY,
-    judge: Callable[..., Judgement] = judge,
+    conclude: Callable[..., Conclusion] = conclude,
     effect: Callable[..., Effect] = effect,
     splits: int = SPLITS,
 ) -> Finding:
     """Seeds 0, 2, 4 ... against 1, 3, 5 ..., and then many other ways to pair them, beside the nominal rate."""
     results = fill(study, work.folder / "repeats", tell=lambda line: work.tell(f"  {line}"))
     scores = scores_of(list(results.values()))
-    return agreement(scores, judge=judge, effect=effect, splits=splits)
+    return agreement(scores, conclude=conclude, effect=effect, splits=splits)
 
 
 def scores_of(results: Sequence[Result]) -> np.ndarray:
-    """float[S, M], the share of right answers of each seed on each problem that all of them judged."""
+    """float[S, M], the share of right answers of each seed on each problem with a verdict in all of them."""
     exams = [result.after for result in sorted(results, key=lambda one: one.seed) if result.after is not None]
     of = [shares(exam.problems, exam.n, exam.right) for exam in exams]
     shared = sorted(set.intersection(*(set(one) for one in of)))
@@ -53,17 +53,17 @@ def scores_of(results: Sequence[Result]) -> np.ndarray:
 def agreement(
     scores: np.ndarray,
     *,
-    judge: Callable[..., Judgement],
+    conclude: Callable[..., Conclusion],
     effect: Callable[..., Effect],
     splits: int = SPLITS,
 ) -> Finding:
     """What is claimed of runs of one method, given as float[S, M], when they are taken for two methods."""
 
-    def judged(values: np.ndarray) -> Judgement:
-        return judge(effect(values, bounds=DIFFERENCES), Stated(WORTH), FAMILY)
+    def concluded(values: np.ndarray) -> Conclusion:
+        return conclude(effect(values, bounds=DIFFERENCES), Stated(WORTH), FAMILY)
 
     declared = scores[1::2] - scores[0::2]
-    found, mirrored = judged(declared), judged(-declared)
+    found, mirrored = concluded(declared), concluded(-declared)
     key, significant = key_of("repeats"), 0
     for split in range(splits):
         order = key(split).generator().permutation(len(scores))

@@ -1,7 +1,7 @@
 """What a study says: each arm's score on each task, its difference from the first arm, and one sentence about it all.
 
 Differences are paired by seed and problem, and hold for new seeds and problems (`assay.scoring.inference`). All that a
-study is asked, its arms' differences and what it expects, is one family of hypotheses (`assay.scoring.verdict`).
+study is asked, its arms' differences and what it expects, is one family of hypotheses (`assay.scoring.conclusion`).
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from assay.lab.seeds import FIRST, WHOLE, Claim, Examined, as_dict, claim_of, me
 from assay.lab.study import contrasts
 from assay.lab.study.contrasts import Seen
 from assay.lab.study.guesses import Guesses
-from assay.lab.study.plan import Run, Study
+from assay.lab.study.plan import Study, StudyRun
 from assay.lab.study.results import Exam, Result
+from assay.scoring.conclusion import LEAST_SEEDS, WORTH, Conclusion, Family, Stated, conclude
 from assay.scoring.inference import Effect, effect, effect_of_seeds
 from assay.scoring.intervals import LEVEL, SHARES
 from assay.scoring.passk import pass_at_k
-from assay.scoring.verdict import LEAST_SEEDS, WORTH, Family, Judgement, Stated, judge
 from assay.view.text import change, listed
 
 Json = dict[str, Any]
@@ -45,8 +45,8 @@ class Cell:
     after: Bounds | None  # the score that is compared
     gain: Bounds | None  # after - before, paired by seed and problem
     passes: Mapping[int, Bounds]  # k -> pass@k after training
-    changes: Mapping[int, Judgement]  # k -> how pass@k differs from the base's, for the least and the largest k
-    beyond: Mapping[int, Judgement]  # likewise from that of the base with worked examples before each question
+    changes: Mapping[int, Conclusion]  # k -> how pass@k differs from the base's, for the least and the largest k
+    beyond: Mapping[int, Conclusion]  # likewise from that of the base with worked examples before each question
     claim: Claim
     spent: Mapping[str, float]  # means over the seeds
     seconds: float  # of all seeds
@@ -64,7 +64,7 @@ class Findings:
     """
 
     study: Study
-    results: Mapping[Run, Result]
+    results: Mapping[StudyRun, Result]
     cells: tuple[Cell, ...]
     seen: tuple[Seen, ...]
     bases: Mapping[str, Mapping[int, Bounds]]  # task -> k -> pass@k before training
@@ -82,7 +82,7 @@ class Findings:
         return [result for run, result in self.results.items() if (run.arm, run.task) == (arm, task)]
 
 
-def analyse(study: Study, results: Mapping[Run, Result], guesses: Guesses = NO_GUESSES) -> Findings:
+def analyse(study: Study, results: Mapping[StudyRun, Result], guesses: Guesses = NO_GUESSES) -> Findings:
     """The findings of the runs that are done. Seeds that an arm lacks are left out where it is compared. `guesses` is
     what a blind guesser comes to (`assay.lab.study.guesses`).
     """
@@ -91,7 +91,7 @@ def analyse(study: Study, results: Mapping[Run, Result], guesses: Guesses = NO_G
     first = next(iter(study.arms))
     examined = {(arm, task): found for task in study.tasks for arm, found in _after(study, task, of).items()}
     claims = [
-        FIRST if arm == first else claim_of(examined[first, task], examined[arm, task]).judged(study.family)
+        FIRST if arm == first else claim_of(examined[first, task], examined[arm, task]).concluded(study.family)
         for arm, task in places
     ]
     cells = tuple(
@@ -221,17 +221,17 @@ def _passes(exams: Sequence[Exam]) -> dict[int, Bounds]:
 
 def _changes(
     results: Sequence[Result], exam_of: Callable[[Result], Exam | None], family: Family, guessed: Mapping[int, float]
-) -> dict[int, Judgement]:
+) -> dict[int, Conclusion]:
     """How far an arm came from an exam of its base at the least and at the largest k, where the curves may cross."""
     runs = [result for result in results if exam_of(result) is not None and result.after is not None]
     exams = [exam for result in runs for exam in (exam_of(result), result.after) if exam is not None]
     ks = set.intersection(*(set(exam.passes) for exam in exams)) if exams else set[int]()
-    found: dict[int, Judgement] = {}
+    found: dict[int, Conclusion] = {}
     for k in sorted({min(ks), max(ks)}) if ks else ():
         change = contrasts.differences_at([exam_of(run) for run in runs], [run.after for run in runs], k)
         if change is not None:
             sides = [float(np.mean([exam.passes[k] for exam in side])) for side in (exams[::2], exams[1::2])]
-            found[k] = judge(change, Stated(), family, void=contrasts.guessable(k, sides, guessed))
+            found[k] = conclude(change, Stated(), family, void=contrasts.guessable(k, sides, guessed))
     return found
 
 
@@ -259,7 +259,7 @@ def _conclusion(study: Study, cells: Sequence[Cell], missing: int) -> str:
             parts.append(f"{_few(equal)} {_is(equal)} EQUAL to {first} within {WORTH}")
         if undecided := [cell for cell in here if cell.claim.word == "UNDECIDED"]:
             names = [cell.arm for cell in undecided]
-            most = max((cell.claim.judgement for cell in undecided), key=_seeds_needed)
+            most = max((cell.claim.conclusion for cell in undecided), key=_seeds_needed)
             parts.append(f"{_few(names)} {_is(names)} UNDECIDED{most.lacking if most else ''}")
         if few := [cell for cell in here if cell.claim.word == "NOT ENOUGH SEEDS"]:
             names = [cell.arm for cell in few]
@@ -276,8 +276,8 @@ def _is(names: Sequence[str]) -> str:
     return "is" if len(names) == 1 else "are"
 
 
-def _seeds_needed(judgement: Judgement | None) -> int:
-    return (judgement and judgement.needed and judgement.needed.seeds) or 0
+def _seeds_needed(conclusion: Conclusion | None) -> int:
+    return (conclusion and conclusion.needed and conclusion.needed.seeds) or 0
 
 
 def _few(names: Sequence[str]) -> str:
@@ -285,7 +285,9 @@ def _few(names: Sequence[str]) -> str:
     return listed(names if len(names) <= NAMED else [*names[: NAMED - 1], f"{len(names) - NAMED + 1} more"])
 
 
-def _notes(study: Study, results: Mapping[Run, Result], cells: Sequence[Cell], guesses: Guesses) -> tuple[str, ...]:
+def _notes(
+    study: Study, results: Mapping[StudyRun, Result], cells: Sequence[Cell], guesses: Guesses
+) -> tuple[str, ...]:
     """What a reader must know to trust the numbers."""
     notes = [
         f"{len(study.seeds)} seeds; every run may spend {study.budget}. Intervals of scores are 95 % each, over seeds "
@@ -372,7 +374,7 @@ def as_json(findings: Findings) -> Json:
         "cells": [_cell_json(cell) for cell in findings.cells],
         "expected": [
             {**vars(one.expected), "task": one.task, "means": one.means}
-            | {"agreeing": one.agreeing, "seeds": one.seeds, "apart": list(one.apart), **_judged(one.judgement)}
+            | {"agreeing": one.agreeing, "seeds": one.seeds, "apart": list(one.apart), **_concluded(one.conclusion)}
             for one in findings.seen
         ],
     }
@@ -380,20 +382,22 @@ def as_json(findings: Findings) -> Json:
 
 def _cell_json(cell: Cell) -> Json:
     about = {k: v for k, v in vars(cell).items() if k not in ("claim", "passes", "changes", "beyond")}
-    claim = _judged(cell.claim.judgement) | {"verdict": cell.claim.verdict}
-    beside = {name: {str(k): _judged(one) for k, one in getattr(cell, name).items()} for name in ("changes", "beyond")}
+    claim = _concluded(cell.claim.conclusion) | {"verdict": cell.claim.verdict}
+    beside = {
+        name: {str(k): _concluded(one) for k, one in getattr(cell, name).items()} for name in ("changes", "beyond")
+    }
     return {**about, "pass": {str(k): v for k, v in cell.passes.items()}, **beside, **claim}
 
 
-def _judged(judgement: Judgement | None) -> Json:
-    """A judgement as data; of the first arm, and where there is nothing to judge, all is null."""
-    if judgement is None:
+def _concluded(conclusion: Conclusion | None) -> Json:
+    """A conclusion as data; of the first arm, and where there is nothing to conclude, all is null."""
+    if conclusion is None:
         return dict.fromkeys(("difference", "p", "word", "verdict", "needed", "power"))
     return {
-        "difference": as_dict(judgement.found),
-        "p": judgement.p,
-        "word": judgement.word,
-        "verdict": str(judgement),
-        "needed": judgement.needed and vars(judgement.needed),
-        "power": judgement.power,  # of seeing twice the smallest effect
+        "difference": as_dict(conclusion.found),
+        "p": conclusion.p,
+        "word": conclusion.word,
+        "verdict": str(conclusion),
+        "needed": conclusion.needed and vars(conclusion.needed),
+        "power": conclusion.power,  # of seeing twice the smallest effect
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from assay.lab.study.plan import COMPUTED, Run, Study
+from assay.lab.study.plan import COMPUTED, Study, StudyRun
 from assay.run.configure import to_data
 from assay.view.report import leaves
 
@@ -32,7 +32,7 @@ def _parts(settings: Mapping[str, str]) -> set[str]:
 
 
 def _settings(study: Study, task: str, arm: str) -> dict[str, str]:
-    recipe = to_data(study.experiment(Run(arm, task, study.seeds[0]), steps=2))["recipe"]
+    recipe = to_data(study.experiment(StudyRun(arm, task, study.seeds[0]), steps=2))["recipe"]
     told = leaves(_named({name: recipe[name] for name in COMPUTED if name != "name"}))
     return {path: value for path, value in told if value not in ("[]", "{}")}
 

@@ -18,10 +18,10 @@ from assay.lab.study.guesses import Guesses
 from assay.lab.study.plan import Expected, Study
 from assay.lab.study.results import Exam, Result
 from assay.scoring.bank import RESAMPLING
+from assay.scoring.conclusion import WORTH, Conclusion, Estimate, Stated, conclude
 from assay.scoring.inference import Effect, Few, effect, effect_of_seeds
 from assay.scoring.intervals import DIFFERENCES, OverProblems, over_problems
 from assay.scoring.passk import pass_at_k
-from assay.scoring.verdict import WORTH, Estimate, Judgement, Stated, judge
 
 _PASS = re.compile(r"pass@([1-9][0-9]*)")
 _TOKENS_TO = re.compile(r"tokens to (0?\.[0-9]+)")
@@ -34,14 +34,14 @@ class Seen:
     expected: Expected
     task: str
     means: tuple[float, float]  # of the arm and of the one beside it
-    judgement: Judgement  # of the difference, over seeds, of pass@K over problems too
+    conclusion: Conclusion  # of the difference, over seeds, of pass@K over problems too
     agreeing: int  # seeds in which it moved as expected
     seeds: int
     apart: tuple[str, ...]  # everything in which the recipes of the two differ
 
 
 def seen(study: Study, results: Sequence[Result], guesses: Guesses) -> tuple[Seen, ...]:
-    """Everything that the study expects and of which both arms have a seed, each judged as one of its family."""
+    """Everything that the study expects and of which both arms have a seed, each decided as one of its family."""
     return tuple(
         one
         for task in study.tasks
@@ -71,9 +71,9 @@ def _seen(
     means = float(pairs[0].mean()), float(pairs[1].mean())
     match = _PASS.fullmatch(expected.metric)
     void = guessable(int(match[1]), means, guessed) if match else ""
-    judgement = judge(found, stated_of(expected), study.family, void=void)
+    conclusion = conclude(found, stated_of(expected), study.family, void=void)
     differ = apart(study, task, expected.arm, expected.against)
-    return Seen(expected, task, means, judgement, agreeing, len(seeds), differ)
+    return Seen(expected, task, means, conclusion, agreeing, len(seeds), differ)
 
 
 def guessable(k: int, passes: Sequence[float], guessed: Mapping[int, float]) -> str:
@@ -159,7 +159,7 @@ def _counts(exam: Exam | None) -> dict[str, tuple[int, int]]:
 
 
 def check(expected: Expected, tasks: Sequence[str]) -> None:
-    """Refuses what can never be judged."""
+    """Refuses what can never be decided."""
     if expected.task and expected.task not in tasks:
         raise DataError(f"something is expected on {expected.task}, which is no task of the study: {', '.join(tasks)}.")
     if not 0 <= expected.least < float("inf"):

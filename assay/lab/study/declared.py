@@ -8,7 +8,7 @@ from typing import Any
 from assay.errors import UsageError, unknown
 from assay.known import RECIPES
 from assay.lab.study import contrasts
-from assay.lab.study.plan import TRIAL_SEED, Run, Study
+from assay.lab.study.plan import TRIAL_SEED, Study, StudyRun
 from assay.run.configure import to_data
 from assay.run.experiment import Experiment
 from assay.view.report import leaves
@@ -56,7 +56,7 @@ def differences(study: Study, task: str) -> dict[str, dict[str, Any]]:
     """The settings in which arms differ and which are no part of a method: {path: {arm: value}}."""
     found: dict[str, dict[str, Any]] = {}
     for arm in study.arms:
-        for path, value in _settings(study.experiment(Run(arm, task, study.seeds[0]), steps=2)):
+        for path, value in _settings(study.experiment(StudyRun(arm, task, study.seeds[0]), steps=2)):
             found.setdefault(path, {})[arm] = value
     absent = object()
     return {

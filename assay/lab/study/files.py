@@ -13,11 +13,11 @@ from typing import Any, get_args
 from assay.errors import AssayError, DataError, unknown
 from assay.known import RECIPES
 from assay.lab.study.declared import check
-from assay.lab.study.plan import Arm, Budget, Expected, Run, Scores, Study, profile_for, tasks_of
+from assay.lab.study.plan import Arm, Budget, Expected, Scores, Study, StudyRun, profile_for, tasks_of
 from assay.part import name_of, parts_of
 from assay.recipe import PROFILES
 from assay.reward.judged import Judged
-from assay.scoring.verdict import LEAST_SEEDS
+from assay.scoring.conclusion import LEAST_SEEDS
 
 ALL = "all"  # of `recipes`: every recipe that the tasks can serve
 FIELDS = (
@@ -90,7 +90,7 @@ def _without_the_unfit(study: Study) -> Study:
             reasons[arm] = f"{name_of(asking)} asks a judge outside of the run: a study that names its arms may."
         for task in study.tasks:
             try:
-                study.experiment(Run(arm, task, study.seeds[0]), steps=2)
+                study.experiment(StudyRun(arm, task, study.seeds[0]), steps=2)
             except AssayError as error:
                 reasons[arm] = " ".join(str(error).split())
     fit = {name: arm for name, arm in study.arms.items() if name not in reasons}

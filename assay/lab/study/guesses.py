@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from assay.lab import guesser
-from assay.lab.study.plan import Run, Study
+from assay.lab.study.plan import Study, StudyRun
 from assay.record import disk
 from assay.rng import digest
 from assay.run.configure import to_data
@@ -60,11 +60,11 @@ def _write(file: Path, experiment: Experiment, found: guesser.Guesser) -> None:
 
 
 def _experiment(study: Study, task: str) -> Experiment:
-    return study.experiment(Run(next(iter(study.arms)), task, study.seeds[0]), steps=2)
+    return study.experiment(StudyRun(next(iter(study.arms)), task, study.seeds[0]), steps=2)
 
 
 def _file(study: Study, folder: Path, task: str) -> Path:
-    run = Run(next(iter(study.arms)), task, study.seeds[0])
+    run = StudyRun(next(iter(study.arms)), task, study.seeds[0])
     return folder / "results" / run.place.parts[0] / NAME
 
 

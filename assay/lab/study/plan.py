@@ -19,7 +19,7 @@ from assay.run.experiment import Experiment
 from assay.run.memory_plan import choose_profile
 from assay.run.pretrained import PRETRAINED
 from assay.run.pretrained_needs import BESIDE, reads_text, wording_for
-from assay.scoring.verdict import Family
+from assay.scoring.conclusion import Family
 from assay.source import Pool, Share
 
 Measure = Literal["steps", "tokens"]
@@ -120,7 +120,7 @@ class Expected:
 
 
 @dataclass(frozen=True)
-class Run:
+class StudyRun:
     """One run of a study: an arm on a task with a seed. `rate` multiplies the learning rate of the arm."""
 
     arm: str
@@ -157,16 +157,16 @@ class Study:
     expected: tuple[Expected, ...] = ()
     notes: tuple[str, ...] = ()  # what a reader of the report should know
     left_out: Mapping[str, str] = field(default_factory=dict)  # recipe -> why it cannot take part
-    _planned: dict[Run, Experiment] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _planned: dict[StudyRun, Experiment] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    def experiment(self, run: Run, steps: int) -> Experiment:
+    def experiment(self, run: StudyRun, steps: int) -> Experiment:
         """All settings of a run of so many steps."""
         first = dataclasses.replace(run, seed=0)
         if first not in self._planned or self._planned[first].recipe.scale.num_steps != steps:
             self._planned[first] = self._plan(first, steps)
         return dataclasses.replace(self._planned[first], seed=run.seed)
 
-    def _plan(self, run: Run, steps: int) -> Experiment:
+    def _plan(self, run: StudyRun, steps: int) -> Experiment:
         arm, pool = self.arms[run.arm], self.tasks[run.task]
         exams = {} if self.profile in BESIDE else EXAMS
         made, _ = session.plan(
@@ -183,7 +183,7 @@ class Study:
         scale = dataclasses.replace(made.recipe.scale, learning_rate=made.recipe.scale.learning_rate * run.rate)
         return dataclasses.replace(made, recipe=dataclasses.replace(made.recipe, scale=scale))
 
-    def _limit(self, run: Run) -> dict[str, str]:
+    def _limit(self, run: StudyRun) -> dict[str, str]:
         """The setting that ends a run whose budget is in tokens. A pilot shows what a step costs, and has no end."""
         budget = self.budget_of(run.arm)
         unlimited = budget.measure == "steps" or run.kind == "pilot"
@@ -208,28 +208,28 @@ class Study:
         """How every arm differs from its base, on every task at two numbers of samples."""
         return Family("differences from the base", 2 * len(self.tasks) * len(self.arms))
 
-    def runs(self) -> Iterator[Run]:
+    def runs(self) -> Iterator[StudyRun]:
         """The runs that are reported, without trials: seed by seed, so that a study that was stopped has whole ones."""
         for place, seed in enumerate(self.seeds):
             for task in self.tasks:
                 for name, arm in self.arms.items():
                     if arm.seeds is None or place < arm.seeds:
-                        yield Run(name, task, seed)
+                        yield StudyRun(name, task, seed)
 
-    def trial_runs(self) -> Iterator[Run]:
+    def trial_runs(self) -> Iterator[StudyRun]:
         for task in self.tasks:
             for arm in self.arms:
                 for rate in self.trials:
-                    yield Run(arm, task, TRIAL_SEED, rate, "trial")
+                    yield StudyRun(arm, task, TRIAL_SEED, rate, "trial")
 
-    def pilots(self) -> Iterator[Run]:
+    def pilots(self) -> Iterator[StudyRun]:
         """The runs that show how many tokens a step of an arm generates, where its budget is in tokens."""
         for task in self.tasks:
             for arm in self.arms:
                 if self.budget_of(arm).measure == "tokens":
-                    yield Run(arm, task, TRIAL_SEED, kind="pilot")
+                    yield StudyRun(arm, task, TRIAL_SEED, kind="pilot")
 
-    def key(self, run: Run, steps: int) -> str:
+    def key(self, run: StudyRun, steps: int) -> str:
         """Of everything that was asked of a run, and that is not as it always is: a setting that is added later leaves
         the keys of earlier runs as they are. The code that answered is noted beside its result.
         """

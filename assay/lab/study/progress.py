@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from assay.host import terminal
-from assay.lab.study.plan import Run
+from assay.lab.study.plan import StudyRun
 from assay.lab.study.results import Result
 from assay.record.panel import REFRESH_SECONDS, Panel, duration, number, sparkline
 
@@ -23,7 +23,7 @@ TREND = 24  # characters of a sparkline
 Tell = Callable[[str], None]
 
 
-def told(run: Run) -> str:
+def told(run: StudyRun) -> str:
     what = {"seed": f"seed {run.seed}", "trial": f"trial at {run.rate:g} x the learning rate", "pilot": "pilot"}
     return f"{run.arm} on {run.task}, {what[run.kind]}"
 
@@ -31,11 +31,11 @@ def told(run: Run) -> str:
 class Progress(Protocol):
     """Shows a study: `finished` is told of each run that is done, `panel` gives the run under way a place."""
 
-    def finished(self, run: Run, result: Result, *, seen: int) -> None:
+    def finished(self, run: StudyRun, result: Result, *, seen: int) -> None:
         """Shows a run that was done now; `seen` runs are done in all."""
         ...
 
-    def panel(self, run: Run, steps: int) -> Panel:
+    def panel(self, run: StudyRun, steps: int) -> Panel:
         """Where the run that begins now is shown."""
         ...
 
@@ -67,7 +67,7 @@ class _Lines:
         self.done, self.ran, self.began = 0, 0, time.monotonic()
         self.said: set[tuple[str, str, str]] = set()
 
-    def finished(self, run: Run, result: Result, *, seen: int) -> None:
+    def finished(self, run: StudyRun, result: Result, *, seen: int) -> None:
         self.ran, self.done = self.ran + 1, seen
         score = "-" if result.final is None else f"{result.final:.3f}"
         left = f", about {duration(self.left)} left" if seen < self.total else ""
@@ -79,7 +79,7 @@ class _Lines:
         spent = time.monotonic() - self.began
         return spent / self.ran * (self.total - self.done) if self.ran else math.nan
 
-    def panel(self, run: Run, steps: int) -> Panel:
+    def panel(self, run: StudyRun, steps: int) -> Panel:
         return _OfRun(self, run)
 
     def note(self, text: str) -> None:
@@ -89,20 +89,20 @@ class _Lines:
         if not self.quiet:
             self.note(text)
 
-    def remark(self, run: Run, text: str) -> None:
+    def remark(self, run: StudyRun, text: str) -> None:
         """Says once what several seeds of an arm have to say."""
         if (place := (run.arm, run.task, text)) not in self.said:
             self.said.add(place)
             self.line(f"{told(run)}: {text}")
 
-    def draw(self, run: Run, step: int, stats: Mapping[str, float], phase: str) -> None:
+    def draw(self, run: StudyRun, step: int, stats: Mapping[str, float], phase: str) -> None:
         """Shows how far the run is, where that can be redrawn."""
 
 
 class _OfRun:
     """The panel of one run of a study, which gives what it is told to the panel of the study."""
 
-    def __init__(self, study: _Lines, run: Run) -> None:
+    def __init__(self, study: _Lines, run: StudyRun) -> None:
         self.study, self.run = study, run
         self.step, self.stats = 0, dict[str, float]()
 
@@ -125,7 +125,7 @@ class _Live(_Lines):
         self.live, self.drawn = live, -math.inf
         self.steps, self.rewards = 0, list[float]()
 
-    def panel(self, run: Run, steps: int) -> Panel:
+    def panel(self, run: StudyRun, steps: int) -> Panel:
         self.steps, self.rewards = steps, []
         self.drawn = -math.inf
         self.draw(run, 0, {}, "")
@@ -134,14 +134,14 @@ class _Live(_Lines):
     def note(self, text: str) -> None:
         self.live.console.print(terminal.one(text), markup=False, highlight=False)
 
-    def draw(self, run: Run, step: int, stats: Mapping[str, float], phase: str) -> None:
+    def draw(self, run: StudyRun, step: int, stats: Mapping[str, float], phase: str) -> None:
         if not phase and "reward/mean" in stats:
             self.rewards.append(stats["reward/mean"])
         if time.monotonic() - self.drawn >= REFRESH_SECONDS:
             self.drawn = time.monotonic()
             self.live.update(self._picture(run, step, stats, phase), refresh=True)
 
-    def _picture(self, run: Run, step: int, stats: Mapping[str, float], phase: str) -> RenderableType:
+    def _picture(self, run: StudyRun, step: int, stats: Mapping[str, float], phase: str) -> RenderableType:
         from rich.console import Group
         from rich.panel import Panel as Frame
         from rich.progress_bar import ProgressBar

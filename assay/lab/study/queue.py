@@ -22,14 +22,14 @@ from typing import Any
 from assay.errors import AssayError, Stopped, UsageError
 from assay.known import recipe
 from assay.lab.study.declared import check_runs
-from assay.lab.study.plan import TRIAL_SEED, Run, Study
+from assay.lab.study.plan import TRIAL_SEED, Study, StudyRun
 from assay.lab.study.progress import PASSED, Progress, Tell, progress, told
 from assay.lab.study.results import Result, code, result_of
 from assay.record import RunFolder
 from assay.record.panel import duration
 from assay.run import session
+from assay.scoring.conclusion import LEAST_SEEDS
 from assay.scoring.inference import smallest_effect
-from assay.scoring.verdict import LEAST_SEEDS
 
 SPREAD = 0.02  # of differences between paired seeds, as on countdown and its like: what an outlook assumes
 PILOT_STEPS = 5  # that show how many tokens a step generates
@@ -39,7 +39,7 @@ Json = dict[str, Any]
 
 def fill(
     study: Study, folder: Path, *, again: bool = False, quiet: bool = False, tell: Tell | None = None
-) -> dict[Run, Result]:
+) -> dict[StudyRun, Result]:
     """Runs what is missing of a study, and returns the results of all its runs. `again`: also what other code ran.
     `tell` is given the lines of progress, where they are not shown on a terminal.
 
@@ -51,7 +51,7 @@ def fill(
         return _Queue(study, folder, shown, again=again).fill()
 
 
-def stored(study: Study, folder: Path) -> dict[Run, Result]:
+def stored(study: Study, folder: Path) -> dict[StudyRun, Result]:
     """The results that are there, of the runs that the study asks for now."""
     return _Queue(study, folder).fill()
 
@@ -71,7 +71,7 @@ def adopt(study: Study, folder: Path) -> int:
     return taken
 
 
-def place_of(folder: Path, run: Run) -> Path:
+def place_of(folder: Path, run: StudyRun) -> Path:
     """The file with the result of a run."""
     return folder / "results" / run.place.with_name(f"{run.place.name}.json")
 
@@ -158,7 +158,7 @@ class _Queue:
     def __init__(self, study: Study, folder: Path, shown: Progress | None = None, *, again: bool = False) -> None:
         self.study, self.folder, self.shown, self.again = study, folder, shown, again
         self.code = code()
-        self.seen: set[Run] = set()
+        self.seen: set[StudyRun] = set()
         self.failed: dict[tuple[str, str], AssayError] = {}
         self.elsewhere: list[Path] = []  # the locks of runs that another process was at work on
 
@@ -167,7 +167,7 @@ class _Queue:
         pilots = [run for run in self.study.pilots() if self._known(run.arm, run.task) is None]
         return len(pilots) + len(list(self.study.trial_runs())) + len(list(self.study.runs()))
 
-    def fill(self) -> dict[Run, Result]:
+    def fill(self) -> dict[StudyRun, Result]:
         """The results of all reported runs that are there in the end. What another process has begun is waited for
         when nothing else is left to do, and done here if that process ended without a result.
         """
@@ -190,9 +190,9 @@ class _Queue:
             raise incomplete
         return found
 
-    def _round(self) -> dict[Run, Result]:
+    def _round(self) -> dict[StudyRun, Result]:
         """The results of the runs that no other process has begun, by running what is missing of them."""
-        found: dict[Run, Result] = {}
+        found: dict[StudyRun, Result] = {}
         for asked in self.study.runs():
             if (asked.arm, asked.task) in self.failed:
                 continue
@@ -201,7 +201,7 @@ class _Queue:
                 rate = None if steps is None else self._rate(asked.arm, asked.task, steps)
                 if steps is None or rate is None:
                     continue
-                run = Run(asked.arm, asked.task, asked.seed, rate)
+                run = StudyRun(asked.arm, asked.task, asked.seed, rate)
                 if (result := self._get(run, steps)) is not None:
                     found[run] = result
             except Stopped:
@@ -223,7 +223,7 @@ class _Queue:
             return int(budget.amount)
         if (known := self._known(arm, task)) is not None:
             return known
-        pilot = self._get(Run(arm, task, TRIAL_SEED, kind="pilot"), PILOT_STEPS)
+        pilot = self._get(StudyRun(arm, task, TRIAL_SEED, kind="pilot"), PILOT_STEPS)
         if pilot is None:
             return None
         if not pilot.tokens:
@@ -246,14 +246,14 @@ class _Queue:
 
     def _rate(self, arm: str, task: str, steps: int) -> float | None:
         """The factor of the arm's learning rate with the best held-out score in the trials; 1 without trials."""
-        results = [self._get(Run(arm, task, TRIAL_SEED, rate, "trial"), steps) for rate in self.study.trials]
+        results = [self._get(StudyRun(arm, task, TRIAL_SEED, rate, "trial"), steps) for rate in self.study.trials]
         known = [result for result in results if result is not None]
         if len(known) < len(results):
             return None
         best = max(known, key=lambda result: (result.final or 0.0, -result.rate), default=None)
         return 1.0 if best is None else best.rate
 
-    def _get(self, run: Run, steps: int) -> Result | None:
+    def _get(self, run: StudyRun, steps: int) -> Result | None:
         """The result of a run, if need be by running it; none of a run that another process has begun."""
         if (result := self._there(run, steps)) is not None or self.shown is None:
             return result
@@ -264,7 +264,7 @@ class _Queue:
                 return None
             return self._there(run, steps) or self._run(run, steps, self.shown)
 
-    def _there(self, run: Run, steps: int) -> Result | None:
+    def _there(self, run: StudyRun, steps: int) -> Result | None:
         """The result of a run that is done."""
         if (path := place_of(self.folder, run)).exists():
             result = Result.read(path)
@@ -273,7 +273,7 @@ class _Queue:
                 return result
         return None
 
-    def _run(self, run: Run, steps: int, shown: Progress) -> Result:
+    def _run(self, run: StudyRun, steps: int, shown: Progress) -> Result:
         """Runs, or goes on with, what nobody else is at work on, and keeps the result."""
         self.seen.add(run)
         path, key = place_of(self.folder, run), self.study.key(run, steps)
@@ -286,7 +286,7 @@ class _Queue:
         shown.finished(run, result, seen=len(self.seen))
         return result
 
-    def _trained(self, run: Run, steps: int, key: str, shown: Progress) -> RunFolder:
+    def _trained(self, run: StudyRun, steps: int, key: str, shown: Progress) -> RunFolder:
         """The folder of a run that is trained now, from its beginning or from where it was stopped."""
         path, how = self.folder / "runs" / run.place, {"quiet": True, "shown": shown.panel(run, steps)}
         begun = RunFolder.read_only(path).document if path.exists() else {}

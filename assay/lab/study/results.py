@@ -16,7 +16,7 @@ import numpy as np
 import assay
 from assay.errors import DataError
 from assay.host.processor import processor
-from assay.lab.study.plan import Run
+from assay.lab.study.plan import StudyRun
 from assay.record import RunFolder, disk
 from assay.scoring.bank import Bank, powers
 from assay.scoring.passk import pass_at_k
@@ -47,11 +47,11 @@ class Exam:
 
     @classmethod
     def of(cls, bank: Bank) -> Exam:
-        judged = bank.select(np.flatnonzero(bank.n > 0))
-        least = int(judged.n.min()) if len(judged) else 0
+        verified = bank.select(np.flatnonzero(bank.n > 0))
+        least = int(verified.n.min()) if len(verified) else 0
         valid = max(int(bank.n.sum()), 1)
         return cls(
-            passes={k: float(pass_at_k(judged.n, judged.correct, k=k).mean()) for k in powers(least)},
+            passes={k: float(pass_at_k(verified.n, verified.correct, k=k).mean()) for k in powers(least)},
             problems=bank.problems,
             n=tuple(bank.n.tolist()),
             right=tuple(bank.correct.tolist()),
@@ -144,7 +144,7 @@ def tokens_of(spent: Mapping[str, float]) -> float:
     return spent.get("generated_tokens", 0.0) or spent.get("update_tokens", 0.0)
 
 
-def result_of(folder: RunFolder, run: Run, *, key: str, planned: int, code: str) -> Result:
+def result_of(folder: RunFolder, run: StudyRun, *, key: str, planned: int, code: str) -> Result:
     """What a finished run came to."""
     metrics, evals = folder.read("metrics"), folder.read("evals")
     last = _spent(metrics[-1]) if metrics else {}

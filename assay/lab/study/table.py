@@ -10,7 +10,7 @@ from assay.lab.study.analysis import Cell, Findings
 from assay.lab.study.contrasts import Seen
 from assay.lab.study.progress import PASSED
 from assay.record.panel import duration
-from assay.scoring.verdict import Judgement
+from assay.scoring.conclusion import Conclusion
 from assay.view.text import ABSENT, chance, change, columns, number, score
 
 COLUMNS: Mapping[str, Callable[[Cell], str]] = {  # heading -> what a cell says below it
@@ -74,11 +74,11 @@ def changes(findings: Findings, task: str) -> list[list[str]]:
     return [["method", *headings], *rows]
 
 
-def _ks(of: Iterable[Mapping[int, Judgement]]) -> list[int]:
+def _ks(of: Iterable[Mapping[int, Conclusion]]) -> list[int]:
     return sorted({k for changes in of for k in changes})
 
 
-def _changed(one: Judgement | None) -> tuple[str, str]:
+def _changed(one: Conclusion | None) -> tuple[str, str]:
     return (ABSENT, "") if one is None else (change(as_dict(one.found)), str(one))
 
 
@@ -105,16 +105,16 @@ def _span(steps: Sequence[int]) -> str:
 def expectation(seen: Seen) -> str:
     """What became of something that was expected, as a sentence."""
     one, (own, other) = seen.expected, seen.means
-    gap = f", {change(as_dict(seen.judgement.found))}"
+    gap = f", {change(as_dict(seen.conclusion.found))}"
     claim = f"{one.claim}: on {seen.task}, " if one.claim else f"On {seen.task}, "
     told = (
         f"{claim}{one.metric} goes {one.moves} in {one.arm} against {one.against} in {seen.agreeing} of "
         f"{seen.seeds} seeds: {number(own)} and {number(other)}{gap}"
     )
     counts = f", where {one.least:g} counts" if one.least else ""
-    p = f"; p {chance(seen.judgement.p)}" if seen.judgement.p is not None else ""
+    p = f"; p {chance(seen.conclusion.p)}" if seen.conclusion.p is not None else ""
     differ = f" {_apart(seen)}" if seen.apart else ""
-    return f"{told}{counts}{p}: {seen.judgement}.{differ}"
+    return f"{told}{counts}{p}: {seen.conclusion}.{differ}"
 
 
 def _apart(seen: Seen) -> str:

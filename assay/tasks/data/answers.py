@@ -1,4 +1,4 @@
-"""Checks that the rows of a table have gold answers to judge by."""
+"""Checks that the rows of a table have gold answers to verify by."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def require_gold(table: Table) -> None:
     where = f"in the column '{table.columns.answer}'" if table.columns.answer else f"in any of {', '.join(ANSWERS)}"
     files = ", ".join(Path(place).name for place in table.places)
     raise DataError(
-        f"{count_of(len(without), 'row')} of {files} cannot be judged: no answer {where} "
+        f"{count_of(len(without), 'row')} of {files} cannot be verified: no answer {where} "
         f"({listed(without)}). Name the column with --answer-column, or say what an answer earns with "
         "--reward file.py:function."
     )
@@ -30,7 +30,7 @@ def require_gold(table: Table) -> None:
 
 @dataclass(frozen=True)
 class Trouble:
-    """Why a row cannot be judged: `Trouble("no answer", "no answer")`."""
+    """Why a row cannot be verified: `Trouble("no answer", "no answer")`."""
 
     reason: str  # in words that are the same for all rows of this kind
     why: str
@@ -40,7 +40,7 @@ NO_ANSWER = Trouble("no reference answer", "no reference answer")
 
 
 def troubles_of(problems: Sequence[Problem]) -> list[Trouble | None]:
-    """For each problem with a gold answer, why no answer can be judged by it; None if one can."""
+    """For each problem with a gold answer, why no answer can be verified against it; None if one can."""
     from assay.verifiers.mathematics.golds import troubles
 
     found = {
@@ -70,7 +70,7 @@ def _alike(why: str) -> str:
 
 
 def no_gold(files: str, column: str, rows: Sequence[Mapping[str, Any]]) -> DataError:
-    """The error if none of the gold answers can be judged by. `rows` say what is wrong with some of them."""
+    """The error if none of the gold answers can be verified against. `rows` say what is wrong with some of them."""
     reasons = [f"  row {row['row']}: {row['gold']!r}: {row['why']}" for row in rows[:SHOWN]]
     return DataError(
         f"none of the answers in the column '{column}' of {files} can serve as gold answers:\n"

@@ -128,7 +128,7 @@ def data_task(name: str) -> Task:
         natural=_none,
         solve=_none,
         check=_none,
-        judge=_judge,
+        verify_many=_verify_all,
         rows=functools.partial(rows_of, described.name),
     )
 
@@ -167,15 +167,15 @@ def _bucket(problem: Problem) -> int:
     return int(digest("split", "data", plain_prompt(problem)), 16) % 100
 
 
-def _judge(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
+def _verify_all(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
     """Judges responses against the answers of their rows, as mathematics; against tests, as programs."""
     tested = [i for i, (problem, _) in enumerate(pairs) if problem.spec.get(TESTS)]
     verdicts = dict(zip(tested, _judge_programs([pairs[i] for i in tested]), strict=True))
     rest = [i for i in range(len(pairs)) if i not in verdicts]
     if rest:
-        from assay.verifiers.mathematics.against_gold import judge
+        from assay.verifiers.mathematics.against_gold import verify
 
-        verdicts |= zip(rest, judge([pairs[i] for i in rest]), strict=True)
+        verdicts |= zip(rest, verify([pairs[i] for i in rest]), strict=True)
     return [verdicts[i] for i in range(len(pairs))]
 
 
@@ -184,7 +184,7 @@ def _judge_programs(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
     if not pairs:
         return []
     from assay.sandbox import opened
-    from assay.verifiers.programs import judge, program_in
+    from assay.verifiers.programs import program_in, verify
 
     found: dict[int, Verdict] = {}
     items = []
@@ -197,8 +197,8 @@ def _judge_programs(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
             items.append((i, program, _tests_of(problem.spec["gold"])))
         except (DataError, ValueError, TypeError, RecursionError) as error:
             found[i] = Verdict.invalid("bad_gold", str(error)[:200])
-    judged = judge([(program, tests) for _, program, tests in items], opened()) if items else []
-    found |= zip([i for i, _, _ in items], judged, strict=True)
+    verified = verify([(program, tests) for _, program, tests in items], opened()) if items else []
+    found |= zip([i for i, _, _ in items], verified, strict=True)
     return [found[i] for i in range(len(pairs))]
 
 

@@ -18,7 +18,7 @@ from assay.host.workers import Outcome
 from assay.types import Verdict
 from assay.verifiers.circuits.testbench import Clock, Port, Reset, Testbench, bench_for, unfit
 from assay.verifiers.circuits.text import fenced, refusal
-from assay.verifiers.explained import Explained, Judged, explain_blocks
+from assay.verifiers.explained import Explained, Verified, explain_blocks
 from assay.verifiers.unfinished import starved, unfinished
 
 Ask = Callable[[str, Sequence[Any]], list[Outcome]]
@@ -42,19 +42,19 @@ class Reference:
     clock: Clock | None = None  # None: it has no memory
 
 
-def judge(pairs: Sequence[tuple[str, str]], ask: Ask = _ask) -> list[Judged]:
+def verify(pairs: Sequence[tuple[str, str]], ask: Ask = _ask) -> list[Verified]:
     """Verdicts on pairs of a reference and an answer, each the text of modules with a module `top`."""
     refused = {i: refusal(answer) for i, (_, answer) in enumerate(pairs)}
-    found = {i: Judged(Verdict.fail(*why)) for i, why in refused.items() if why}
+    found = {i: Verified(Verdict.fail(*why)) for i, why in refused.items() if why}
     golds = _read(list(dict.fromkeys(pairs[i][0] for i in range(len(pairs)) if i not in found)), ask)
     run = [i for i in range(len(pairs)) if i not in found and golds[pairs[i][0]].wrong is None]
     golds, outcomes = _simulated([pairs[i] for i in run], golds, ask)
     for i in range(len(pairs)):
         if i not in found and (wrong := golds[pairs[i][0]].wrong) is not None:
-            found[i] = Judged(wrong)
+            found[i] = Verified(wrong)
     for i, (outcome, end) in zip(run, outcomes, strict=True):
         if i not in found and (verdict := _compared(outcome, golds[pairs[i][0]].outputs or (), end)) is not None:
-            found[i] = Judged(verdict, "simulation")
+            found[i] = Verified(verdict, "simulation")
     rest = [i for i in run if i not in found]
     if rest:
         found |= zip(rest, _proved([(*pairs[i], golds[pairs[i][0]]) for i in rest], ask), strict=True)
@@ -206,14 +206,14 @@ def _pair(gold: str, answer: str, found: Reference) -> dict[str, Any]:
     return {"gold": gold, "circuit": answer, "clock": asdict(found.clock) if found.clock else None}
 
 
-def _proved(items: Sequence[tuple[str, str, Reference]], ask: Ask) -> list[Judged]:
+def _proved(items: Sequence[tuple[str, str, Reference]], ask: Ask) -> list[Verified]:
     outcomes = ask("yosys", [_pair(*item) for item in items])
     return [_decided(outcome, answer) for outcome, (_, answer, _) in zip(outcomes, items, strict=True)]
 
 
-def _decided(outcome: Outcome, answer: str) -> Judged:
+def _decided(outcome: Outcome, answer: str) -> Verified:
     if (verdict := unfinished(outcome, "yosys")) is not None:
-        return Judged(verdict, "proof")
+        return Verified(verdict, "proof")
     status, said = outcome.result["status"], outcome.result["said"]
     layer = outcome.result.get("by", "proof")
     match status:
@@ -233,7 +233,7 @@ def _decided(outcome: Outcome, answer: str) -> Judged:
             verdict = Verdict.fail("compile", f"the ports differ from those that were asked for: {said}")
         case _:
             verdict = Verdict.fail("compile", f"it is no circuit that can be compared with the reference: {said}")
-    return Judged(verdict, layer)
+    return Verified(verdict, layer)
 
 
 _PROVED = {
@@ -246,5 +246,5 @@ _PROVED = {
 
 def explain(pairs: Sequence[tuple[str, str]]) -> list[Explained]:
     """Judges pairs of a reference module `top` and a module, or a response with a code block of Verilog."""
-    found = explain_blocks(pairs, fenced, judge, "")
+    found = explain_blocks(pairs, fenced, verify, "")
     return [replace(one, why=_PROVED[one.layer]) if one.verdict.status == "ok" else one for one in found]

@@ -34,7 +34,7 @@ REMEMBERED = 65_536  # results of the worker processes that are kept, because an
 WORKER = "assay.verifiers.mathematics.symbolic_worker:answer"
 
 
-def judge(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
+def verify(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
     """Verdicts on whole responses to problems whose spec has a `gold`, in order."""
     golds = [as_asked(problem.spec.get("gold"), problem.prompt) for problem, _ in pairs]
     return [one.verdict for one in explain([(gold, text) for gold, (_, text) in zip(golds, pairs, strict=True)])]
@@ -167,7 +167,7 @@ def require() -> None:
     """
     if importlib.util.find_spec("math_verify") is None:
         raise ConfigError(
-            "judging mathematics answers needs math-verify, which is not installed. Install it with "
+            "verifying mathematics answers needs math-verify, which is not installed. Install it with "
             "`pip install 'assay-rl[math]'`, or bring a reward function of your own with --reward."
         )
 
@@ -186,7 +186,7 @@ def warm() -> None:
 
 
 def _symbolically(pairs: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Outcome]:
-    """What the library says of each pair. Each has the same seconds, whatever else is judged beside it."""
+    """What the library says of each pair. Each has the same seconds, whatever else is verified beside it."""
     missing = [pair for pair in pairs if pair not in _known]
     outcomes = pool().map([{"gold": gold, "answer": answer} for gold, answer in missing]) if missing else []
     fresh = dict(zip(missing, outcomes, strict=True))

@@ -1,4 +1,4 @@
-"""Checks gold answers: can answers be judged by a gold at all, and is a carelessly written right answer accepted?"""
+"""Checks gold answers: can answers be verified against a gold, and is a carelessly written right answer accepted?"""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _MONEY = re.compile(r"^\s*\\?\$\s*(?=[\d.])")
 
 
 def troubles(golds: Sequence[str]) -> list[str | None]:
-    """For each gold, why answers cannot be judged by it; None if they can.
+    """For each gold, why answers cannot be verified against it; None if they can.
 
     There are three reasons: the gold does not equal itself, it cannot be
     compared with a wrong answer of the same shape, or it is a whole text.
     """
     stated = [_stated(gold) for gold in golds]
-    itself, another = _judged([(g, g) for g in stated]), _judged([(g, wrong_like(g)) for g in stated])
+    itself, another = _verified([(g, g) for g in stated]), _verified([(g, wrong_like(g)) for g in stated])
     return [_trouble(*one) for one in zip(stated, itself, another, strict=True)]
 
 
@@ -84,13 +84,13 @@ def lost(golds: Sequence[str]) -> list[tuple[int, str, str, str]]:
     Each is (the gold's index, what was left out, the careless answer, why it is not equal).
     """
     written = [(i, what, text) for i, gold in enumerate(golds) for what, text in careless(_stated(gold)).items()]
-    judged = _judged([(golds[i], text) for i, _, text in written])
+    verified = _verified([(golds[i], text) for i, _, text in written])
     return [
         (i, what, text, one.verdict.detail or one.verdict.kind)
-        for (i, what, text), one in zip(written, judged, strict=True)
+        for (i, what, text), one in zip(written, verified, strict=True)
         if one.verdict.status != "ok"
     ]
 
 
-def _judged(pairs: Sequence[tuple[str, str]]) -> list[Explained]:
+def _verified(pairs: Sequence[tuple[str, str]]) -> list[Explained]:
     return explain([(gold, f"\\boxed{{{answer}}}") for gold, answer in pairs])

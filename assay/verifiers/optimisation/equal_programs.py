@@ -45,7 +45,7 @@ class Solved:
     ours: str = ""  # the kind of an invalid verdict, if the trouble is no fault of the program
 
 
-def judge(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
+def verify(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
     """Verdicts on whole responses to problems whose spec has the gold `program`."""
     answers = [find_answer(text, problem.wording) for problem, text in pairs]
     golds = [str(problem.spec.get("program", "")) for problem, _ in pairs]

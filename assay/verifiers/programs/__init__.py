@@ -1,14 +1,14 @@
-"""Programs in Python, judged by what they print or return in the sandbox.
+"""Programs in Python, verified by what they print or return in the sandbox.
 
-from assay.verifiers.programs import Call, Calls, judge
-judge([("def f(x): return x + 1", Calls((Call("f", (1,), 2),)))], assay.sandbox.opened())
+from assay.verifiers.programs import Call, Calls, verify
+verify([("def f(x): return x + 1", Calls((Call("f", (1,), 2),)))], assay.sandbox.opened())
 """
 
 from assay.verifiers.programs.asserts import UnreadableTest, calls_of
 from assay.verifiers.programs.forms import read_tests
 from assay.verifiers.programs.reading import program_in
 from assay.verifiers.programs.specs import Call, Calls, Streams, Tests
-from assay.verifiers.programs.tested import Outcome, judge, outcomes_of
+from assay.verifiers.programs.tested import Outcome, outcomes_of, verify
 
 __all__ = [
     "Call",
@@ -18,8 +18,8 @@ __all__ = [
     "Tests",
     "UnreadableTest",
     "calls_of",
-    "judge",
     "outcomes_of",
     "program_in",
     "read_tests",
+    "verify",
 ]

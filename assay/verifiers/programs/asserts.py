@@ -28,13 +28,13 @@ _SIGNS = ("-", "+", "~", "not", "lambda", "**", "if", "else", ".")
 
 
 class UnreadableTest(DataError):
-    """A test that cannot be judged outside of the program's process; `reason` is the same for all of a kind."""
+    """A test that cannot be verified outside of the program's process; `reason` is the same for all of a kind."""
 
     def __init__(self, reason: str, part: str, line: int, source: str) -> None:
         at = f", line {line}," if line > 1 else ""
         named = f" ({part[:80]})" if part else ""
         super().__init__(
-            f"this test{at} cannot be judged outside the candidate's process: {reason}{named}. The test is "
+            f"this test{at} cannot be verified outside the candidate's process: {reason}{named}. The test is "
             f"{source[:120]!r}; write it as `assert f(arguments) == constant`."
         )
         self.reason = reason

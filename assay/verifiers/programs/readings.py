@@ -2,8 +2,8 @@
 
     f(3) sorted, its first member:  Apply("[]", (Apply("sorted", (RETURNED,)), Constant(0)))
 
-The tree is evaluated here, beside the judge, on the value that came out of the sandbox. A program therefore has no part
-in what is made of its value. The work is bounded, whatever the value.
+The tree is evaluated here, beside the comparison, on the value that came out of the sandbox. A program therefore has
+no part in what is made of its value. The work is bounded, whatever the value.
 """
 
 from __future__ import annotations

@@ -71,4 +71,4 @@ def _known(what: str, name: str, names: Mapping[str, object], tests: Sequence[ob
     if name not in names:
         raise DataError(f"no comparator of {what}s named '{name}': expected one of {', '.join(names)}.")
     if not tests:
-        raise DataError("a program without tests cannot be judged: every program would pass. Give at least one test.")
+        raise DataError("a program without tests cannot be verified: every program would pass. Give at least one test.")

@@ -36,10 +36,10 @@ class Outcome:
     ours: bool = False  # it did not pass because of an error of ours
 
 
-def judge(items: Sequence[tuple[str, Tests]], sandbox: Sandbox) -> list[Verdict]:
+def verify(items: Sequence[tuple[str, Tests]], sandbox: Sandbox) -> list[Verdict]:
     """A verdict on each program, by its tests. All programs run beside each other, each up to its first failed test.
 
-    (verdict,) = judge([("def f(x): return x * x", Calls((Call("f", (3,), 9),)))], sandbox)
+    (verdict,) = verify([("def f(x): return x * x", Calls((Call("f", (3,), 9),)))], sandbox)
     """
     found = _tested(items, sandbox, every=False)
     return [verdict_of(outcomes, of=len(tests.tests)) for outcomes, (_, tests) in zip(found, items, strict=True)]
@@ -202,4 +202,4 @@ def _bytes(text: str) -> bytes:
     return text.encode("utf-8", errors="surrogatepass")
 
 
-__all__ = ["Limits", "Outcome", "judge", "outcomes_of", "verdict_of"]
+__all__ = ["Limits", "Outcome", "outcomes_of", "verdict_of", "verify"]

@@ -15,7 +15,7 @@ from typing import Any
 from assay.externals import workers_of
 from assay.host.workers import Outcome
 from assay.types import Verdict
-from assay.verifiers.explained import Explained, Judged, explain_blocks
+from assay.verifiers.explained import Explained, Verified, explain_blocks
 from assay.verifiers.unfinished import starved, unfinished
 
 MOST_CHARACTERS = 10_000
@@ -111,19 +111,19 @@ def _cut(text: str) -> list[str]:
     return found
 
 
-def judge(claims: Sequence[Claim], ask: Ask | None = None) -> list[Judged]:
+def verify(claims: Sequence[Claim], ask: Ask | None = None) -> list[Verified]:
     """Verdicts on claims. `ask` sends jobs to Coq; by default to the worker processes of the external."""
-    found: dict[int, Judged] = {}
+    found: dict[int, Verified] = {}
     tactics: dict[int, list[str]] = {}
     for i, claim in enumerate(claims):
         try:
             tactics[i] = sentences(claim.tactics)
         except Unreadable as trouble:
-            found[i] = Judged(Verdict.fail(trouble.kind, str(trouble)))
+            found[i] = Verified(Verdict.fail(trouble.kind, str(trouble)))
     jobs = [{"statement": claims[i].statement, "tactics": said} for i, said in tactics.items()]
     outcomes = (ask or workers_of("coq").map)(jobs) if jobs else []
     for i, outcome in zip(tactics, outcomes, strict=True):
-        found[i] = Judged(_decided(outcome, tactics[i]), "session")
+        found[i] = Verified(_decided(outcome, tactics[i]), "session")
     strict = [i for i in tactics if claims[i].strict and found[i].verdict.status == "ok"]
     if strict:
         theorems = [(claims[i].statement, tactics[i]) for i in strict]
@@ -166,24 +166,24 @@ def _checked(theorems: Sequence[tuple[str, list[str]]], ask: Ask) -> list[Outcom
     return [found[i] for i in range(len(theorems))]
 
 
-def _confirmed(found: Judged, outcome: Outcome) -> Judged:
+def _confirmed(found: Verified, outcome: Outcome) -> Verified:
     if (verdict := unfinished(outcome, "coqchk")) is not None:
-        return Judged(verdict, "checker")
+        return Verified(verdict, "checker")
     status = outcome.result["status"]
     if status == "starved":
-        return Judged(starved("coqchk"), "checker")
+        return Verified(starved("coqchk"), "checker")
     if status in ("time", "output"):
-        return Judged(Verdict.fail("undecided", f"coqc and coqchk exceed the limit of {status}"), "checker")
+        return Verified(Verdict.fail("undecided", f"coqc and coqchk exceed the limit of {status}"), "checker")
     if status != "checked":
         said = f"the session accepts the proof, and the checker does not: {outcome.result['said'][-300:]}"
-        return Judged(Verdict.fail("forbidden", said), "checker")
-    return Judged(found.verdict, "checker")
+        return Verified(Verdict.fail("forbidden", said), "checker")
+    return Verified(found.verdict, "checker")
 
 
 def explain(pairs: Sequence[tuple[str, str]]) -> list[Explained]:
     """Judges pairs of a statement and tactics, or a response with a code block of Coq; all of them strictly."""
 
-    def strictly(texts: Sequence[tuple[str, str]]) -> list[Judged]:
-        return judge([Claim(statement, answer, strict=True) for statement, answer in texts])
+    def strictly(texts: Sequence[tuple[str, str]]) -> list[Verified]:
+        return verify([Claim(statement, answer, strict=True) for statement, answer in texts])
 
     return explain_blocks(pairs, fenced, strictly, "Qed, closed assumptions, coqc and coqchk")

@@ -47,7 +47,7 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Judged:
+class Verified:
     """What was found out about a claim: `assay verify explain` shows it."""
 
     verdict: Verdict
@@ -81,7 +81,7 @@ def theorem(hypotheses: Sequence[str], goal: str) -> Assertion:
     return Assertion("theorem", symbols, floating + stated, frozenset(), active=database.floating + stated)
 
 
-def judge(claims: Sequence[Claim], ask: Ask | None = None) -> list[Judged]:
+def verify(claims: Sequence[Claim], ask: Ask | None = None) -> list[Verified]:
     """Verdicts of both kernels. `ask` sends jobs to Metamath; by default to the worker processes of the external."""
     found = [_by_kernel(claim) for claim in claims]
     accepted = [i for i, one in enumerate(found) if one.verdict.status == "ok"]
@@ -121,7 +121,7 @@ def explain(pairs: Sequence[tuple[str, str]]) -> list[Explained]:
             one.layer,
             one.verdict.detail or f"the whole proof is {' '.join(one.proof)}",
         )
-        for claim, one in zip(claims, judge(claims), strict=True)
+        for claim, one in zip(claims, verify(claims), strict=True)
     ]
 
 
@@ -131,19 +131,19 @@ def read_theorem(text: str) -> tuple[tuple[str, ...], str]:
     return tuple(" ".join(formula) for formula in given.split(",") if formula), " ".join(goal)
 
 
-def _by_kernel(claim: Claim) -> Judged:
+def _by_kernel(claim: Claim) -> Verified:
     if not claim.row.strip():
-        return Judged(Verdict.fail("empty"))
+        return Verified(Verdict.fail("empty"))
     if len(claim.row) > MOST_CHARACTERS:
-        return Judged(Verdict.fail("long", f"longer than {MOST_CHARACTERS} characters"))
+        return Verified(Verdict.fail("long", f"longer than {MOST_CHARACTERS} characters"))
     if "?" in claim.row or "$" in claim.row:
-        return Judged(Verdict.fail("forbidden", "'?' proves nothing, and '$' begins statements of a database"))
+        return Verified(Verdict.fail("forbidden", "'?' proves nothing, and '$' begins statements of a database"))
     if _LABELS.fullmatch(claim.row) is None or not claim.row.isascii():
-        return Judged(Verdict.fail("format", "a proof is a row of labels: letters, digits, '.', '_' and '-'"))
+        return Verified(Verdict.fail("format", "a proof is a row of labels: letters, digits, '.', '_' and '-'"))
     try:
         stated = theorem(claim.hypotheses, claim.goal)
     except Malformed as error:
-        return Judged(Verdict.invalid("bad_gold", str(error)))
+        return Verified(Verdict.invalid("bad_gold", str(error)))
     labels = labels_of(claim.row)
     layer, proof = "completion", tuple(labels)
     try:
@@ -152,8 +152,8 @@ def _by_kernel(claim: Claim) -> Judged:
         layer = "kernel"
         check(base().assertions, stated, proof)
     except Refused as refusal:
-        return Judged(Verdict.fail(refusal.kind, str(refusal), " ".join(labels)), proof, layer)
-    return Judged(Verdict.ok(" ".join(labels)), proof, layer)
+        return Verified(Verdict.fail(refusal.kind, str(refusal), " ".join(labels)), proof, layer)
+    return Verified(Verdict.ok(" ".join(labels)), proof, layer)
 
 
 def labels_of(row: str) -> list[str]:
@@ -181,14 +181,14 @@ def _job(proved: Sequence[Proved]) -> dict[str, Any]:
     return {"database": "".join(text), "theorems": [f"t{place}" for place in range(len(proved))]}
 
 
-def _agreed(found: Judged, outcome: Outcome, label: str) -> Judged:
+def _agreed(found: Verified, outcome: Outcome, label: str) -> Verified:
     if (verdict := unfinished(outcome, "metamath")) is not None:
-        return Judged(verdict, found.proof)
+        return Verified(verdict, found.proof)
     if (ended := outcome.result["ended"]) == "starved":
-        return Judged(starved("metamath"), found.proof)
+        return Verified(starved("metamath"), found.proof)
     if ended != "done":
-        return Judged(Verdict.fail("undecided", f"metamath exceeds its limit of {ended}"), found.proof)
+        return Verified(Verdict.fail("undecided", f"metamath exceeds its limit of {ended}"), found.proof)
     if not _is_proved(outcome, label):
         said = "our kernel accepts the proof, and Metamath does not"
-        return Judged(Verdict.invalid("disagreement", f"{said}: {outcome.result['said'][-300:]}"), found.proof)
-    return Judged(found.verdict, found.proof, "metamath")
+        return Verified(Verdict.invalid("disagreement", f"{said}: {outcome.result['said'][-300:]}"), found.proof)
+    return Verified(found.verdict, found.proof, "metamath")

@@ -45,7 +45,7 @@ class Gold:
     variables: Variables = field(default_factory=dict)
     terms: Mapping[str, Term] = field(default_factory=dict)
     step: Mapping[str, Term] = field(default_factory=dict)  # the values of the variables after a round of the loop
-    trouble: str = ""  # why no answer can be judged by it
+    trouble: str = ""  # why no answer can be verified against it
     kind: str = "bad_gold"  # of the invalid verdict then
 
     def claims(self, answer: Term) -> list[tuple[str, Term]]:
@@ -61,7 +61,7 @@ class Gold:
         ]
 
     def demands(self) -> list[tuple[str, Term]]:
-        """What Z3 must decide of the problem itself, each with why no answer can be judged if it holds nowhere.
+        """What Z3 must decide of the problem itself, each with why no answer can be verified if it holds nowhere.
 
         Else an empty formula would be a right answer. Of values nothing is decided beforehand: they are computed.
         """

@@ -4,8 +4,8 @@ Values are put into the terms of the problem and computed here; no solver is ask
 term is right, must be decided: for a term Z3 is asked whether what
 must hold nowhere holds somewhere. If so, it says where, and that place is computed here too: a refusal is never Z3's
 word alone. Z3 has a budget of work that every machine counts alike. A problem must be decided within it by itself. An
-answer on which Z3 gives up is refused (`undecided`): else an answer could escape its zero by being too hard to judge. A
-process that is lost, killed or out of time is a fault of ours: `invalid`.
+answer on which Z3 gives up is refused (`undecided`): else an answer could escape its zero by being too hard.
+A process that is lost, killed or out of time is a fault of ours: `invalid`.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ class Candidate:
     none: bool = False  # it says that there are no values
 
 
-def judge(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
+def verify(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
     """Verdicts on whole responses to problems whose spec says what is asked (`gold_text`)."""
     return [one.verdict for one in explain(_pairs(pairs))]
 
 
-def judge_by_values(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
+def verify_by_values(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
     """The second oracle: computes both sides at thousands of places, without Z3.
 
     On small domains these are all places; of whole numbers and long bit-vectors they are those around 0.

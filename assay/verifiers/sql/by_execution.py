@@ -43,7 +43,7 @@ Fill = Callable[[str, int], Database]
 
 @dataclass(frozen=True)
 class Gold:
-    """A gold query that can be judged by: its databases and its results on them, or why there are none.
+    """A gold query to verify against: its databases and its results on them, or why there are none.
 
     gold.databases[0][0]["rows"], gold.results[0]
     """
@@ -56,14 +56,14 @@ class Gold:
     kind: str = "bad_gold"
 
 
-def judge(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
+def verify(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
     """Verdicts on whole responses to problems whose spec has `tables`, listed or as SQL, and the gold `query`."""
     golds = [gold_text(problem.spec) for problem, _ in pairs]
     answers = [find_answer(text, problem.wording) for problem, text in pairs]
     return [one.verdict for one in explain(list(zip(golds, answers, strict=True)))]
 
 
-def judge_afresh(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
+def verify_afresh(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
     """The second oracle: the same queries on as many databases of its own."""
     golds = [gold_text(problem.spec) for problem, _ in pairs]
     answers = [find_answer(text, problem.wording) for problem, text in pairs]
@@ -173,7 +173,9 @@ def _examined(query: str, fill_one: Fill, numbers: range) -> Gold:
 
 
 def _of_order(query: str, databases: Sequence[Database], kept: Sequence[int]) -> str:
-    """Why a gold cannot be judged by whose rows depend on the order of insertion on all databases but those kept."""
+    """Why no answer can be verified against a gold whose rows depend on the order of insertion on all databases but
+    those kept.
+    """
     several = [i for i, tables in enumerate(databases) if any(len(table["rows"]) > 1 for table in tables)]
     left_out = len(databases) - len(kept)
     if left_out and (not _cuts(query) or left_out > LEFT_OUT * len(several)):

@@ -12,7 +12,7 @@ import pytest
 from assay.host.workers import Outcome
 from assay.rng import Key
 from assay.tasks import TASKS
-from assay.verifiers.circuits.equal_circuits import judge
+from assay.verifiers.circuits.equal_circuits import verify
 from assay.verifiers.circuits.testbench import Port, bench_for, unfit
 from assay.verifiers.circuits.text import fenced, refusal
 from assay.verifiers.explainers import verifier
@@ -110,11 +110,11 @@ class TestErrors:
     pytestmark = EXTERNALS
 
     @pytest.mark.parametrize("every", [3, pytest.param(1, marks=pytest.mark.deep)])
-    def test_mutants_are_judged_as_python_judges_them(self, every: int) -> None:
+    def test_mutants_are_verified_as_python_verifies_them(self, every: int) -> None:
         """340 answers, or a third of them: no false positive, no false negative among those that are expressions."""
         items = mutants(random.Random(11))[::every]
-        assert TASK.judge is not None
-        found = [one.status for one in TASK.judge([(problem, answer) for problem, answer, _ in items])]
+        assert TASK.verify_many is not None
+        found = [one.status for one in TASK.verify_many([(problem, answer) for problem, answer, _ in items])]
         wrong = [
             (str(problem.prompt), answer, label, status)
             for (problem, answer, label), status in zip(items, found, strict=True)
@@ -123,7 +123,7 @@ class TestErrors:
         assert wrong == []
         assert 0.1 < found.count("ok") / len(found) < 0.8
 
-    def test_modules_in_code_blocks_are_judged(self) -> None:
+    def test_modules_in_code_blocks_are_verified(self) -> None:
         good = f"<think>?</think> first\n```verilog\nmodule top; endmodule\n```\nthen\n```verilog\n{AND}\n```\n"
         bad = good.replace("a & b", "a | b")
         found = verifier("verilog").explain([(AND, good), (AND, bad), (AND, AND)])
@@ -137,13 +137,13 @@ class TestErrors:
             "nonsense",
             AND.replace("b;", "x;"),
         ]
-        found = judge([(gold, AND) for gold in golds])
+        found = verify([(gold, AND) for gold in golds])
         assert [(one.verdict.status, one.verdict.kind) for one in found] == [("invalid", "bad_gold")] * 4
 
     def test_each_reference_of_the_task_equals_its_worked_solution(self) -> None:
         problems = [TASK.problem(Key(i, "gold"), level=level) for level in TASK.levels for i in range(3)]
-        assert TASK.judge is not None
-        assert {one.status for one in TASK.judge([(p, p.solution or "") for p in problems])} == {"ok"}
+        assert TASK.verify_many is not None
+        assert {one.status for one in TASK.verify_many([(p, p.solution or "") for p in problems])} == {"ok"}
 
 
 def test_workers_that_are_lost_give_no_verdict() -> None:
@@ -160,7 +160,7 @@ def test_workers_that_are_lost_give_no_verdict() -> None:
         ]
 
     for ask in (lost, later):
-        (one,) = judge([(AND, AND)], ask)
+        (one,) = verify([(AND, AND)], ask)
         assert (one.verdict.status, one.verdict.kind) == ("invalid", "worker_lost")
 
 
@@ -201,5 +201,5 @@ def test_a_table_of_all_inputs_is_no_memory() -> None:
     table = f"{head} always @* case ({{a, b}}) {rows} endcase endmodule"
     spoiled = table.replace("8'd255: y = 4'd14;", "8'd255: y = 4'd15;")
     gold = "module top(input [3:0] a, input [3:0] b, output [3:0] y); assign y = a + b; endmodule"
-    right, wrong = judge([(gold, table), (gold, spoiled)])
+    right, wrong = verify([(gold, table), (gold, spoiled)])
     assert spoiled != table and (right.verdict.status, wrong.verdict.status) == ("ok", "fail"), (right, wrong)

@@ -9,7 +9,7 @@ import pytest
 
 from assay.externals.states import constant, differ, read
 from assay.host.workers import Outcome
-from assay.verifiers.circuits.equal_circuits import explain, judge, printed
+from assay.verifiers.circuits.equal_circuits import explain, printed, verify
 from assay.verifiers.circuits.testbench import Clock, Port, Reset, bench_for
 
 EXTERNALS = [pytest.mark.external("iverilog"), pytest.mark.external("yosys"), pytest.mark.slow]
@@ -75,7 +75,7 @@ def test_a_program_that_is_lost_between_two_questions_gives_no_verdict() -> None
             return [Outcome("lost", detail="gone")] * len(jobs)
         return [Outcome("done", {"status": "ports", "said": "", "ports": ports, "clock": clock})] * len(jobs)
 
-    (one,) = judge([(COUNTER, COUNTER)], ask)
+    (one,) = verify([(COUNTER, COUNTER)], ask)
     assert (one.verdict.status, one.verdict.kind) == ("invalid", "worker_lost")
 
 
@@ -95,7 +95,7 @@ class TestPrograms:
             "both levels of rst": f"{head} always @(posedge clk or posedge rst) if (rst) q <= 0; else q <= c; "
             "always @(posedge clk or negedge rst) if (!rst) p <= 0; else p <= c; endmodule",
         }
-        found = [one.verdict for one in judge([(gold, COUNTER) for gold in golds.values()])]
+        found = [one.verdict for one in verify([(gold, COUNTER) for gold in golds.values()])]
         assert [(one.status, one.kind) for one in found] == [("invalid", "bad_gold")] * len(golds)
         assert [words for words, one in zip(golds, found, strict=True) if words not in one.detail] == []
 
@@ -117,7 +117,7 @@ class TestPrograms:
         off = f"{head} reg [2:0] q; {always} q <= 1; else q <= {{q[1:0], q[2]}}; assign y = q[1]; endmodule"
         array = f"{head} reg m [0:2]; {always} begin m[0] <= 1; m[1] <= 0; m[2] <= 0; end else begin m[0] <= m[2]; "
         array += "m[1] <= m[0]; m[2] <= m[1]; end assign y = m[2]; endmodule"
-        found = judge([(gold, hot), (gold, off), (gold, array)])
+        found = verify([(gold, hot), (gold, off), (gold, array)])
         assert [one.verdict.status for one in found] == ["ok", "fail", "ok"]
 
     def test_two_resets_are_found_and_held(self) -> None:
@@ -129,7 +129,7 @@ class TestPrograms:
         )
         wrong = gold.replace("q[0] ^ q[1]", "q[0] | q[1]")
         late = gold.replace("posedge clk or negedge n", "posedge clk")
-        found = judge([(gold, gold), (gold, wrong), (gold, late)])
+        found = verify([(gold, gold), (gold, wrong), (gold, late)])
         assert [one.verdict.status for one in found] == ["ok", "fail", "fail"]
 
     def test_what_is_printed_shows_inputs_before_outputs(self) -> None:

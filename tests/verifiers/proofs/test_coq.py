@@ -14,7 +14,7 @@ from assay.host.workers import Outcome
 from assay.rng import Key
 from assay.tasks import TASKS
 from assay.verifiers.explainers import verifier
-from assay.verifiers.proofs.coq import Claim, Unreadable, fenced, judge, sentences
+from assay.verifiers.proofs.coq import Claim, Unreadable, fenced, sentences, verify
 
 AND = "forall P Q:Prop, P/\\Q->Q/\\P"
 RIGHT = "intros P Q H. destruct H as [a b]. split. exact b. exact a."
@@ -61,10 +61,10 @@ BLIND = [  # statement, tactics, label: written by hand
 @pytest.mark.external("coq")
 class TestSession:
     def test_items_written_by_hand_come_out_as_labelled(self) -> None:
-        found = judge([Claim(statement, tactics) for statement, tactics, _ in BLIND])
+        found = verify([Claim(statement, tactics) for statement, tactics, _ in BLIND])
         assert [one.verdict.status for one in found] == ["ok" if label else "fail" for *_, label in BLIND]
 
-    def test_right_answers_are_right_and_their_mutants_are_judged_by_a_file_of_their_own(self) -> None:
+    def test_right_answers_are_right_and_their_mutants_are_verified_by_a_file_of_their_own(self) -> None:
         """300 mutants: tactics dropped, exchanged, repeated, with another name, or under another statement. What the
         session says is what `coqc` and `coqchk` say, who share nothing with it but the kernel's code.
         """
@@ -88,11 +88,11 @@ class TestSession:
                 *draw.choice([("/\\", "\\/"), ("->", "/\\"), ("P", "False"), ("n", "S n")])
             )
             claims.append(Claim(changed.replace("forall S n", "forall n").replace("False:", "P:"), " ".join(row)))
-        found = judge(claims)
+        found = verify(claims)
         readable = [i for i, one in enumerate(found) if one.verdict.kind not in ("bad_gold",)]
         assert len(readable) > 250
         accepted = [i for i in readable if found[i].verdict.status == "ok"]
-        again = judge([Claim(claims[i].statement, claims[i].tactics, strict=True) for i in accepted])
+        again = verify([Claim(claims[i].statement, claims[i].tactics, strict=True) for i in accepted])
         assert [one.verdict.status for one in again] == ["ok"] * len(accepted)
         refused = [i for i in readable if found[i].verdict.status == "fail"][::8]
         jobs = [{"theorems": [[claims[i].statement, sentences(claims[i].tactics)]]} for i in refused]
@@ -109,16 +109,16 @@ class TestSession:
         ]
 
     def test_a_statement_that_is_none_is_no_fault_of_the_answer(self) -> None:
-        found = judge([Claim("forall P:Prop, R->", "auto."), Claim("P", "auto."), Claim(AND, RIGHT)])
+        found = verify([Claim("forall P:Prop, R->", "auto."), Claim("P", "auto."), Claim(AND, RIGHT)])
         assert [one.verdict.kind for one in found] == ["bad_gold", "bad_gold", ""]
 
     def test_names_of_one_theorem_are_gone_in_the_next(self) -> None:
         own = "assert (helper : forall R:Prop, R -> R). auto. intros P H. exact (helper P H)."
-        found = judge([Claim("forall P:Prop, P->P", own), Claim("forall P:Prop, P->P", "exact helper.")] * 3)
+        found = verify([Claim("forall P:Prop, P->P", own), Claim("forall P:Prop, P->P", "exact helper.")] * 3)
         assert [one.verdict.status for one in found] == ["ok", "fail"] * 3
 
     def test_tactics_that_do_not_end_are_stopped_and_the_next_theorem_is_proved(self) -> None:
-        found = judge([Claim("1=2", "repeat pose (1+1)."), Claim("1=1", "reflexivity.")])
+        found = verify([Claim("1=2", "repeat pose (1+1)."), Claim("1=1", "reflexivity.")])
         assert [(one.verdict.status, one.verdict.kind) for one in found] == [("fail", "time"), ("ok", "")]
 
 
@@ -198,7 +198,7 @@ def test_what_an_answer_does_to_its_own_job_is_a_failure_of_the_answer(
     session: Outcome | None, checker: Outcome | None, kind: str
 ) -> None:
     given = {name: one for name, one in (("session", session), ("checker", checker)) if one is not None}
-    (one,) = judge([Claim(AND, RIGHT, strict=True)], Told(**given))
+    (one,) = verify([Claim(AND, RIGHT, strict=True)], Told(**given))
     assert (one.verdict.status, one.verdict.kind) == ("fail", kind)
 
 
@@ -218,15 +218,15 @@ def test_a_proof_has_the_same_verdict_in_a_new_session_and_in_a_used_one() -> No
         Claim("forall P Q : Prop, P /\\ Q -> P", "intros P Q H. apply proj1 in H. exact H."),
     ]
     workers_of("coq").close()
-    found = [one.verdict for _ in range(3) for one in judge(with_opaque_lemmas)]
+    found = [one.verdict for _ in range(3) for one in verify(with_opaque_lemmas)]
     workers_of("coq").close()
-    found += [one.verdict for claim in with_opaque_lemmas[::-1] for one in judge([claim])]
+    found += [one.verdict for claim in with_opaque_lemmas[::-1] for one in verify([claim])]
     assert {verdict.status for verdict in found} == {"ok"}
 
 
 def test_faults_of_ours_are_no_verdict_on_the_answer() -> None:
     def kind(ask: Told) -> tuple[str, str]:
-        (one,) = judge([Claim(AND, RIGHT, strict=True)], ask)
+        (one,) = verify([Claim(AND, RIGHT, strict=True)], ask)
         return one.verdict.status, one.verdict.kind
 
     assert kind(Told()) == ("ok", "")

@@ -14,7 +14,7 @@ from assay.rng import Key
 from assay.tasks import TASKS
 from assay.types import Verdict
 from assay.verifiers.explainers import verifier
-from assay.verifiers.proofs.metamath import Claim, base_text, judge
+from assay.verifiers.proofs.metamath import Claim, base_text, verify
 
 MODUS_PONENS = (("p", "( p > q )"), "q")
 
@@ -56,7 +56,7 @@ HACKS = {
 
 
 def verdict(row: str, theorem: tuple[tuple[str, ...], str] = MODUS_PONENS, ask: Any = None) -> Verdict:
-    return judge([Claim(*theorem, row)], ask)[0].verdict
+    return verify([Claim(*theorem, row)], ask)[0].verdict
 
 
 def nobody(jobs: Sequence[Any]) -> list[Outcome]:
@@ -131,12 +131,12 @@ def test_items_written_by_hand_come_out_as_labelled() -> None:
 
 @pytest.mark.slow
 @pytest.mark.external("metamath")
-def test_right_answers_are_right_and_their_mutants_are_judged_by_what_they_prove() -> None:
+def test_right_answers_are_right_and_their_mutants_are_verified_by_what_they_prove() -> None:
     """300 right answers, and 2,500 mutants: none is accepted of which truth tables say that it cannot be a theorem."""
     draw = random.Random(3)
     task = TASKS["metamath"]
     problems = [task.problem(Key(i, "mutant"), level=1 + i % 6) for i in range(300)]
-    right = judge([Claim.of(problem.spec, problem.spec["witness"]) for problem in problems])
+    right = verify([Claim.of(problem.spec, problem.spec["witness"]) for problem in problems])
     assert [one.verdict.status for one in right] == ["ok"] * 300
 
     claims = []
@@ -151,7 +151,7 @@ def test_right_answers_are_right_and_their_mutants_are_judged_by_what_they_prove
         for spared in range(len(hypotheses)):
             claims += [Claim(tuple(h if i != spared else "( t > t )" for i, h in enumerate(hypotheses)), goal, row)]
     assert len(claims) > 2500
-    found = [one.verdict.status for one in judge(claims)]
+    found = [one.verdict.status for one in verify(claims)]
     assert set(found) == {"ok", "fail"}
     for claim, status in zip(claims, found, strict=True):
         assert status == "fail" or follows(claim.hypotheses, claim.goal)
@@ -185,7 +185,7 @@ def test_one_verdict_does_not_depend_on_its_neighbours() -> None:
 
     claims = [Claim(*MODUS_PONENS, "ABm" if i % 2 else "BAm") for i in range(240)]
     claims[7] = Claim(("q", spoilt), "q", "A")
-    kinds = [one.verdict.kind for one in judge(claims, asked)]
+    kinds = [one.verdict.kind for one in verify(claims, asked)]
     assert kinds[::2] == ["wrong"] * 120
     assert [i for i in range(1, 240, 2) if kinds[i]] == [7]
     assert kinds[7] == "disagreement"

@@ -1,4 +1,4 @@
-"""Queries judged by execution: best-of-n fine-tuning as a warm-up, then groups with a right-or-wrong reward."""
+"""Queries verified by execution: best-of-n fine-tuning as a warm-up, then groups with a right-or-wrong reward."""
 
 from assay.credit import Constant, GroupRelative
 from assay.methods.verified.sql_rlvr.best import BestAnswers

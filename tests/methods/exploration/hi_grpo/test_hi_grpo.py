@@ -167,7 +167,7 @@ def _scores(spec: Any, text: str) -> dict[str, float]:
     }
 
 
-def _judge(pairs: Any) -> list[Verdict]:
+def _verify_all(pairs: Any) -> list[Verdict]:
     found = [(_scores(problem.spec, text), problem, text) for problem, text in pairs]
     verdicts = [Verdict.ok(text) if said["cells"] else Verdict.fail("wrong") for said, _, text in found]
     return [dataclasses.replace(v, scores=said) for v, (said, *_) in zip(verdicts, found, strict=True)]
@@ -185,7 +185,7 @@ TWO_TURNS = Task(
     solve=lambda spec: Solution(spec["letter"], f"{spec['letter']}dc"),
     check=lambda spec, text: Verdict.ok(text) if spec["letter"] in text else Verdict.fail("wrong"),
     split=lambda spec: "train",
-    judge=_judge,
+    verify_many=_verify_all,
     environment=Environment(stop=("d",), reply=lambda spec, text: "c" if text.count("d") == 1 else None),
 )
 POOL = Pool((Share("two-turns"),))

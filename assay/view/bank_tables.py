@@ -72,7 +72,8 @@ def compared_table(found: Json) -> str:
     if found["unlike"]:
         facts.append(f"asked otherwise, in: {', '.join(found['unlike'])}")
     if found["judged_otherwise"]:
-        facts.append(f"judged by two versions of: {', '.join(found['judged_otherwise'])}; verdicts may differ by that")
+        named = ", ".join(found["judged_otherwise"])
+        facts.append(f"verified by two versions of: {named}; verdicts may differ by that")
     if any(found["left_out"]):
         facts.append(f"problems of one bank alone, left out: {found['left_out'][0]} and {found['left_out'][1]}")
     heads = [f"{side}  {_named(found[side])}, {_decoding(found[side])}" for side in ("first", "other")]

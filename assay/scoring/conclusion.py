@@ -1,6 +1,6 @@
 """From numbers to words: the one rule by which anything is said of a difference, wherever it is said.
 
-The hypotheses that are judged together are one family, which is named and counted before the numbers are there. With m
+The hypotheses that are decided together are one family, which is named and counted before the numbers are there. With m
 of them each has its interval [L, U] at 1 - 5 % / m, so that all of these hold the truth together in 95 of 100 studies.
 The word follows from [L, U] alone; w is the smallest effect worth knowing.
 
@@ -14,7 +14,7 @@ The word follows from [L, U] alone; w is the smallest effect worth knowing.
 
     UNDECIDED         otherwise, with the seeds or problems that would show w in four of five studies
 
-What was stated to go down is judged with its sign turned. Where a word says REFUTED and U < 0, it is the opposite that
+What was stated to go down is decided with its sign turned. Where a word says REFUTED and U < 0, it is the opposite that
 was seen. p is that of the word: the least chance of a false word in the family at which it would still be said.
 """
 
@@ -87,7 +87,7 @@ class Stated:
 
 @dataclass(frozen=True)
 class Family:
-    """Hypotheses that are judged together.
+    """Hypotheses that are decided together.
 
     Family("differences from grpo", 8).level  # 1 - 0.05 / 8
     """
@@ -105,10 +105,10 @@ class Family:
 
 
 @dataclass(frozen=True)
-class Judgement:
+class Conclusion:
     """A word, and the numbers that it follows from.
 
-    judge(effect(after - before, bounds=(-1.0, 1.0)), Stated(), Family("differences", 3)).word
+    conclude(effect(after - before, bounds=(-1.0, 1.0)), Stated(), Family("differences", 3)).word
     """
 
     word: Word
@@ -192,12 +192,12 @@ def word_of(found: Interval, stated: Stated) -> Word:
     return "SUPPORTED" if low > stated.least else "REFUTED" if high < stated.most else "UNDECIDED"
 
 
-def judge(estimate: Estimate, stated: Stated, family: Family, *, void: str = "") -> Judgement:
+def conclude(estimate: Estimate, stated: Stated, family: Family, *, void: str = "") -> Conclusion:
     """What may be said of an estimate that is one of a family; nothing, where the measure is `void`."""
     found = estimate.within(family.level)
     few = estimate.seeds is not None and estimate.seeds < LEAST_SEEDS
     word: Word = "NO EVIDENCE" if void else "NOT ENOUGH SEEDS" if few else word_of(found, stated)
-    return Judgement(word, found, stated, estimate, family, void)
+    return Conclusion(word, found, stated, estimate, family, void)
 
 
 def _chance(estimate: Estimate, stated: Stated) -> float:

@@ -12,11 +12,11 @@ import numpy as np
 from assay.errors import DataError
 from assay.scoring.bank import RESAMPLING, Bank, as_json, common, paired_passes, powers, summary
 from assay.scoring.bayes import better, fit_beta, pass_posterior, posterior
+from assay.scoring.conclusion import WORTH, Conclusion, Family, Stated, conclude
 from assay.scoring.intervals import interval
 from assay.scoring.passk import all_at_k, area, pass_at_k, pass_errors, unsolved_bound
 from assay.scoring.power import Spread, problems_needed, samples_needed
 from assay.scoring.samples import SampleBank
-from assay.scoring.verdict import WORTH, Family, Judgement, Stated, judge
 
 UNJUDGED = 0.005  # share of samples without a verdict above which a bank is incomplete
 TEMPERATURES = (0.4, 0.6, 0.8, 1.0)  # among which a model's best is chosen
@@ -25,18 +25,18 @@ DEPENDS = "temperature-dependent"
 Json = dict[str, Any]
 
 
-def judged(bank: Bank) -> Bank:
+def verified(bank: Bank) -> Bank:
     """The problems that have a valid sample; DataError if none has."""
     rows = np.flatnonzero(bank.n > 0)
     if not len(rows):
-        raise DataError(f"none of the {int(bank.invalid.sum())} samples could be judged, so nothing can be estimated.")
+        raise DataError(f"none of the {int(bank.invalid.sum())} samples has a verdict, so nothing can be estimated.")
     return bank.select(rows)
 
 
 def shown(bank: SampleBank, ks: Sequence[int] = ()) -> Json:
     """All estimates of one bank. `ks` are by default the powers of two up to the fewest valid samples of a problem."""
     whole = bank.counts()
-    counts = judged(whole)
+    counts = verified(whole)
     n, c, fewest = counts.n, counts.correct, int(counts.n.min())
     ks = sorted(set(ks)) or powers(fewest)
     found = summary(counts, ks)
@@ -90,7 +90,7 @@ def compared(
     unlike = first.unlike(other)
     if unlike and not differ:
         raise _refusal(first, other, unlike, "Sample one of them again, or compare them with --differ.")
-    before, after = common(judged(first.counts()), judged(other.counts()))
+    before, after = common(verified(first.counts()), verified(other.counts()))
     fewest = int(min(before.n.min(), after.n.min()))
     if fewest < 2 or len(before) < 2:
         raise DataError(
@@ -98,7 +98,7 @@ def compared(
         )
     ks = sorted(set(ks)) or powers(fewest)
     family = Family("differences between the banks, one for each k", len(ks))
-    judgements = [judge(one, Stated(worth), family) for one in paired_passes(before, after, ks)]
+    conclusions = [conclude(one, Stated(worth), family) for one in paired_passes(before, after, ks)]
     pair = (before.n, before.correct), (after.n, after.correct)
     chosen = first.select(before.problems), other.select(before.problems)
     spread = _spread(*chosen)
@@ -106,7 +106,7 @@ def compared(
         "first": asked(first),
         "other": asked(other),
         "unlike": {name: list(values) for name, values in unlike.items()},
-        "judged_otherwise": first.judged_otherwise(other),
+        "judged_otherwise": first.verified_otherwise(other),
         "same_seed": first.asked.seed == other.asked.seed,
         "left_out": [len(first.asked.problems) - len(before), len(other.asked.problems) - len(before)],
         "samples": fewest,
@@ -117,7 +117,7 @@ def compared(
         "difference": {
             "problems": len(before),
             "family": str(family),
-            "pass": {str(k): judged_json(one) for k, one in zip(ks, judgements, strict=True)},
+            "pass": {str(k): concluded_json(one) for k, one in zip(ks, conclusions, strict=True)},
         },
         "changed": _changed(*chosen),
         "better": dataclasses.asdict(better(*pair, RESAMPLING("better"))),
@@ -195,22 +195,22 @@ def parity(base: str, child: str, sampled: Sampled, ks: Sequence[int]) -> Json:
     one, two = (banks[1.0] for banks in valid)
     if unlike := one.unlike(two):
         raise _refusal(one, two, unlike, "Say for both what they are asked, for example with --system or --max-new.")
-    curves = [{heat: judged(bank.counts()) for heat, bank in banks.items()} for banks in valid]
+    curves = [{heat: verified(bank.counts()) for heat, bank in banks.items()} for banks in valid]
     found: Json = {"base": base, "child": child, "temperatures": list(TEMPERATURES), "pass": {}}
     tests: dict[tuple[str, float], Bank] = {}
 
-    def judged_at(heats: Sequence[float], k: int) -> Json:
+    def concluded_at(heats: Sequence[float], k: int) -> Json:
         for model, heat in zip(models, heats, strict=True):
             if (model, heat) not in tests:
                 tests[model, heat] = sampled(model, heat, "test").counts()
         before, after = (tests[place] for place in zip(models, heats, strict=True))
         (difference,) = paired_passes(before, after, [k])
-        return {"temperatures": list(heats), **judged_json(judge(difference, Stated(), family))}
+        return {"temperatures": list(heats), **concluded_json(conclude(difference, Stated(), family))}
 
     family = Family("differences at two temperatures, for each k", 2 * len(ks))
     for k in ks:
         passes = [{h: float(pass_at_k(b.n, b.correct, k=k).mean()) for h, b in one.items()} for one in curves]
-        equal, own = (judged_at(heats, k) for heats in ((1.0, 1.0), [best(scores) for scores in passes]))
+        equal, own = (concluded_at(heats, k) for heats in ((1.0, 1.0), [best(scores) for scores in passes]))
         found["pass"][str(k)] = {
             "valid": [{f"{heat:g}": value for heat, value in scores.items()} for scores in passes],
             "equal": equal,
@@ -225,9 +225,9 @@ def best(scores: Mapping[float, float]) -> float:
     return max(scores, key=lambda heat: (scores[heat], heat))
 
 
-def judged_json(judged: Judgement) -> Json:
+def concluded_json(conclusion: Conclusion) -> Json:
     """A difference with the interval that holds together with its family's, and its word, also with what it lacks."""
-    return as_json(judged.found) | {"word": judged.word, "said": str(judged), "p": judged.p}
+    return as_json(conclusion.found) | {"word": conclusion.word, "said": str(conclusion), "p": conclusion.p}
 
 
 def _known(value: float) -> float | None:

@@ -1,4 +1,4 @@
-"""Tasks that a foreign program judges: worked solutions, splits, wordings and total verdicts, as of all other tasks."""
+"""Tasks that a foreign program verifies: worked solutions, splits, wordings and total verdicts, as of others."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def test_worked_solutions_are_right_in_both_wordings(name: str) -> None:
     compact = [posed(name, level, seed) for level in task.levels for seed in range(PROBLEMS[name])]
     natural = [posed(name, level, seed, wording="natural") for level in task.levels for seed in range(PROBLEMS[name])]
     assert [p.id for p in compact] == [p.id for p in natural]
-    assert task.judge is not None
-    found = task.judge([(problem, problem.solution or "") for problem in compact + natural])
+    assert task.verify_many is not None
+    found = task.verify_many([(problem, problem.solution or "") for problem in compact + natural])
     assert [(v.status, v.detail) for v in found] == [("ok", "")] * len(found)
     for problem in compact:
         assert problem.spec == json.loads(json.dumps(problem.spec))
@@ -65,8 +65,8 @@ def test_verdicts_on_any_text_are_failures(name: str) -> None:
     problem = posed(name, task.levels[0], 5)
     natural = posed(name, task.levels[0], 5, wording="natural")
     pairs = [(problem, text) for text in HOSTILE] + [(natural, f"{BOX}{text}}}") for text in HOSTILE]
-    assert task.judge is not None
-    assert {verdict.status for verdict in task.judge(pairs)} == {"fail"}
+    assert task.verify_many is not None
+    assert {verdict.status for verdict in task.verify_many(pairs)} == {"fail"}
 
 
 @pytest.mark.slow
@@ -76,8 +76,8 @@ def test_answers_of_other_problems_are_mostly_wrong(name: str) -> None:
     top = task.levels[-1]
     problem = posed(name, top, 0)
     answers = [(posed(name, top, seed).solution or "").rpartition("#")[2] for seed in range(2 * PROBLEMS[name])]
-    assert task.judge is not None
-    statuses = [verdict.status for verdict in task.judge([(problem, answer) for answer in answers])]
+    assert task.verify_many is not None
+    statuses = [verdict.status for verdict in task.verify_many([(problem, answer) for answer in answers])]
     assert statuses[0] == "ok" and statuses.count("ok") <= 2
 
 

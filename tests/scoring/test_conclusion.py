@@ -13,9 +13,9 @@ from scipy import stats
 
 from assay.errors import UsageError
 from assay.rng import Key
+from assay.scoring.conclusion import ALPHA, LEAST_SEEDS, Family, Moves, Stated, Word, conclude, together, word_of
 from assay.scoring.inference import Few, effect, effect_of_seeds
 from assay.scoring.intervals import Interval, over_problems
-from assay.scoring.verdict import ALPHA, LEAST_SEEDS, Family, Moves, Stated, Word, judge, together, word_of
 
 ONE = Family("differences", 1)
 
@@ -94,7 +94,7 @@ stated_things = st.builds(
 def test_p_and_the_word_cannot_disagree(values: list[float], stated: Stated, size: int) -> None:
     """p is below 5 % exactly where a word was said. Values that touch a bound by rounding are left out."""
     family = Family("differences", size)
-    found = judge(effect_of_seeds(values, bounds=(-1.0, 1.0)), stated, family)
+    found = conclude(effect_of_seeds(values, bounds=(-1.0, 1.0)), stated, family)
     if len(values) < LEAST_SEEDS:
         assert (found.word, found.p) == ("NOT ENOUGH SEEDS", None)
         return
@@ -109,7 +109,7 @@ def test_p_and_the_word_agree_over_problems_too(number: int, stated: Stated, siz
     rng = np.random.default_rng(number)
     values = rng.choice([-1.0, 0.0, 1.0], (60, 1), p=[0.1, 0.6, 0.3]) * rng.choice([0.1, 1.0])
     (estimate,) = over_problems(values, Key(number), draws=2000, bounds=(-1.0, 1.0))
-    found = judge(estimate, stated, Family("differences", size))
+    found = conclude(estimate, stated, Family("differences", size))
     assert found.p is not None
     if abs(found.p - ALPHA) > 2e-3:
         assert (found.p < ALPHA) == (found.word != "UNDECIDED")
@@ -118,26 +118,26 @@ def test_p_and_the_word_agree_over_problems_too(number: int, stated: Stated, siz
 @given(st.lists(st.floats(-0.2, 0.2), min_size=5, max_size=8), st.integers(1, 30))
 def test_a_flipped_sign_flips_the_word(values: list[float], size: int) -> None:
     family, flipped = Family("differences", size), {"BETTER": "WORSE", "WORSE": "BETTER"}
-    one, two = (judge(effect_of_seeds([s * v for v in values]), Stated(), family) for s in (1, -1))
+    one, two = (conclude(effect_of_seeds([s * v for v in values]), Stated(), family) for s in (1, -1))
     assert two.word == flipped.get(one.word, one.word)
-    up = judge(effect_of_seeds(values), Stated(0.02, "up"), family)
-    down = judge(effect_of_seeds([-v for v in values]), Stated(0.02, "down"), family)
+    up = conclude(effect_of_seeds(values), Stated(0.02, "up"), family)
+    down = conclude(effect_of_seeds([-v for v in values]), Stated(0.02, "down"), family)
     assert up.word == down.word and up.opposite == down.opposite
 
 
 def test_what_the_words_say_beside_themselves() -> None:
-    assert str(judge(effect_of_seeds([0.1, 0.1, 0.2]), Stated(), ONE)) == "NOT ENOUGH SEEDS: 3 of 5 at least"
-    assert str(judge(Few(0.1, 1), Stated(), ONE)) == "NOT ENOUGH SEEDS: 1 of 5 at least"
-    assert str(judge(effect_of_seeds([0.001, 0.0, -0.001, 0.0, 0.001]), Stated(), ONE)) == "EQUAL within 0.02"
-    opposite = judge(effect_of_seeds([-0.1, -0.11, -0.1, -0.12, -0.1]), Stated(0.02, "up", 0.05), ONE)
+    assert str(conclude(effect_of_seeds([0.1, 0.1, 0.2]), Stated(), ONE)) == "NOT ENOUGH SEEDS: 3 of 5 at least"
+    assert str(conclude(Few(0.1, 1), Stated(), ONE)) == "NOT ENOUGH SEEDS: 1 of 5 at least"
+    assert str(conclude(effect_of_seeds([0.001, 0.0, -0.001, 0.0, 0.001]), Stated(), ONE)) == "EQUAL within 0.02"
+    opposite = conclude(effect_of_seeds([-0.1, -0.11, -0.1, -0.12, -0.1]), Stated(0.02, "up", 0.05), ONE)
     assert opposite.opposite and str(opposite) == "REFUTED, the opposite"
-    small = judge(effect_of_seeds([0.01, 0.011, 0.01, 0.012, 0.01]), Stated(0.02, "up", 0.05), ONE)
+    small = conclude(effect_of_seeds([0.01, 0.011, 0.01, 0.012, 0.01]), Stated(0.02, "up", 0.05), ONE)
     assert not small.opposite and str(small) == "REFUTED"
 
 
 def test_what_is_undecided_says_what_would_decide_it_at_the_level_of_its_family() -> None:
     values = [0.05, -0.04, 0.06, -0.03, 0.02]
-    alone, among = (judge(effect_of_seeds(values), Stated(), Family("differences", size)) for size in (1, 20))
+    alone, among = (conclude(effect_of_seeds(values), Stated(), Family("differences", size)) for size in (1, 20))
     assert alone.needed and among.needed and alone.needed.seeds and among.needed.seeds
     assert alone.needed.seeds < among.needed.seeds
     spread = np.std(values, ddof=1)
@@ -152,9 +152,9 @@ def test_what_is_undecided_says_what_would_decide_it_at_the_level_of_its_family(
         f"UNDECIDED; {alone.needed.seeds} seeds would show 0.02, and 0.04 is seen in {alone.power:.0%} of comparisons "
         "like this"
     )
-    sized = judge(effect_of_seeds(values), Stated(0.02, "up", 0.01), ONE)
+    sized = conclude(effect_of_seeds(values), Stated(0.02, "up", 0.01), ONE)
     assert "would show 0.02 beyond 0.01" in str(sized)
-    assert str(judge(effect_of_seeds(values), Stated(0.0), ONE)) == "UNDECIDED", "nothing is known of what matters"
+    assert str(conclude(effect_of_seeds(values), Stated(0.0), ONE)) == "UNDECIDED", "nothing is known of what matters"
 
 
 def test_a_family_is_counted_and_named() -> None:
@@ -184,14 +184,14 @@ def test_what_cannot_be_stated_is_refused() -> None:
 def test_methods_are_judged_over_seeds_and_checkpoints_over_problems() -> None:
     rng = np.random.default_rng(0)
     problems = rng.normal(0.1, 0.2, (400, 1)).clip(-1, 1)
-    better = judge(over_problems(problems, Key(0), bounds=(-1.0, 1.0))[0], Stated(), ONE)
+    better = conclude(over_problems(problems, Key(0), bounds=(-1.0, 1.0))[0], Stated(), ONE)
     assert better.word == "BETTER" and better.estimate.seeds is None
-    open_ = judge(
+    open_ = conclude(
         over_problems(rng.normal(0.01, 0.4, (100, 1)).clip(-1, 1), Key(0), bounds=(-1.0, 1.0))[0], Stated(), ONE
     )
     assert open_.word == "UNDECIDED" and open_.needed is not None and open_.needed.seeds is None
     assert open_.needed.problems is not None and open_.needed.problems > 1000
-    single = judge(over_problems(np.array([[0.3]]), Key(0), bounds=(-1.0, 1.0))[0], Stated(), ONE)
+    single = conclude(over_problems(np.array([[0.3]]), Key(0), bounds=(-1.0, 1.0))[0], Stated(), ONE)
     assert str(single) == "UNDECIDED" and single.p == 1.0
 
 
@@ -203,6 +203,6 @@ def test_families_without_a_difference_seldom_hold_a_word(seeds: int, arms: int)
     for _ in range(150):
         of_arms = rng.normal(0, 0.02, (arms, seeds, 1)) + rng.normal(0, 0.1, (arms, seeds, 30))
         of_arms += rng.normal(0, 0.05, (arms, 1, 30))
-        words = [judge(effect(one - of_arms[0]), Stated(0.0), family).word for one in of_arms[1:]]
+        words = [conclude(effect(one - of_arms[0]), Stated(0.0), family).word for one in of_arms[1:]]
         false += any(word != "UNDECIDED" for word in words)
     assert false / 150 <= ALPHA + 3 * math.sqrt(ALPHA * (1 - ALPHA) / 150)
