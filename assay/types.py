@@ -435,21 +435,8 @@ class Grouped(Protocol):
     def group(self) -> str: ...
 
 
-class Answer(Grouped, Protocol):
-    """An episode or a row."""
-
-    @property
-    def judged(self) -> bool: ...
-
-    @property
-    def right(self) -> bool: ...
-
-    @property
-    def reward(self) -> float | None: ...
-
-
 Member = TypeVar("Member", bound=Grouped)
-Answered = TypeVar("Answered", bound=Answer)
+Answer = TypeVar("Answer", bound=Episode | Row)
 
 
 @light
@@ -465,16 +452,16 @@ class Group(Generic[Member]):
     places: list[int]  # where each member stands among all that were grouped
 
     @property
-    def rewards(self: Group[Answered]) -> list[float | None]:
+    def rewards(self: Group[Answer]) -> list[float | None]:
         return [member.reward for member in self.members]
 
     @property
-    def judged(self: Group[Answered]) -> list[Answered]:
+    def judged(self: Group[Answer]) -> list[Answer]:
         """The members with a verdict that is no error of ours."""
         return [member for member in self.members if member.judged]
 
     @property
-    def right(self: Group[Answered]) -> list[bool]:
+    def right(self: Group[Answer]) -> list[bool]:
         """Whether each of the judged members is right."""
         return [member.right for member in self.members if member.judged]
 

@@ -13,8 +13,8 @@ from tiny import ALONE, POOL, Letters, register, run
 
 from assay.engine.interface import Span
 from assay.known import RECIPES
-from assay.reward.votes import groups_of
 from assay.rng import Key
+from assay.types import by_group
 from assay.verifiers.elections import answer_of, shares
 
 pytestmark = [pytest.mark.slow, pytest.mark.learning]
@@ -55,7 +55,7 @@ def test_what_is_rewarded_without_labels_rises(name: str) -> None:
 def test_answers_come_to_agree(name: str) -> None:
     """The largest share of a group that says the same. The logarithm is 0 where all differ, and falls at first."""
     notes, _ = run(small(name, num_steps=64, learning_rate=0.007), beginner())
-    groups = [[[answer_of(step[i]) for i in group] for group in groups_of(step).values()] for step in notes.episodes]
+    groups = [[[answer_of(e) for e in group.members] for group in by_group(step).values()] for step in notes.episodes]
     found = rise(np.array([np.mean([max(shares(group)) for group in step]) for step in groups]))
     shown("rise of the agreement", found, above=0.3)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from assay.memory import Memory
 from assay.part import Asking, Count
-from assay.types import Request
+from assay.types import Request, by_group
 
 
 def first_of(requests: Sequence[Request], count: Callable[[Request], int], *, depth: int, least: int) -> list[Request]:
@@ -17,15 +17,12 @@ def first_of(requests: Sequence[Request], count: Callable[[Request], int], *, de
     A step has max(ceil(limit / depth), least) tokens, but at most half the limit, so that an answer has at least two
     steps.
     """
-    groups: dict[str, list[Request]] = {}
-    for request in requests:
-        groups.setdefault(request.group, []).append(request)
     result: list[Request] = []
-    for members in groups.values():
-        first = members[0]
+    for group in by_group(requests).values():
+        first = group.members[0]
         step = max(-(-first.max_new // depth), min(least, -(-first.max_new // 2)))
-        if any(request.max_new == 0 for request in members):
-            result += members
+        if any(request.max_new == 0 for request in group.members):
+            result += group.members
             continue
         width = count(first)
         first = dataclasses.replace(first, max_new=step, pauses=step < first.max_new)

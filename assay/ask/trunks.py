@@ -7,17 +7,16 @@ from collections.abc import Sequence
 
 from assay.memory import Memory
 from assay.part import Asking, PositiveProportion
-from assay.types import Request
+from assay.types import Request, by_group
 
 
 def trunks(requests: Sequence[Request], memory: Memory, *, group_size: int, share: float) -> list[Request]:
     """The requests for the first round(share * group_size) answers of each group, at least one."""
-    groups: dict[str, list[Request]] = {}
-    for request in requests:
-        groups.setdefault(request.group, []).append(request)
     count = max(1, round(share * group_size))
     return [
-        dataclasses.replace(members[i % len(members)], sample=i) for members in groups.values() for i in range(count)
+        dataclasses.replace(group.members[i % len(group.members)], sample=i)
+        for group in by_group(requests).values()
+        for i in range(count)
     ]
 
 

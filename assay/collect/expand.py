@@ -8,7 +8,7 @@ from typing import Literal
 from assay.memory import Memory
 from assay.memory.leftovers import leftovers
 from assay.part import Count, Expansion, Proportion
-from assay.types import Episode, Request, drawn_in_step
+from assay.types import Episode, Request, by_group, drawn_in_step
 
 More = Callable[[Memory, int, int], list[Request]]
 """(memory, first ordinal, number of problems) -> requests for further problems of this step, made by source and ask."""
@@ -16,13 +16,8 @@ More = Callable[[Memory, int, int], list[Request]]
 
 def wanted_groups(episodes: Sequence[Episode], wanted: str) -> int:
     """How many groups have right and wrong answers (`mixed`), or right ones (`solved`)."""
-    outcomes: dict[str, set[bool]] = {}
-    for episode in episodes:
-        verdict = episode.verdict
-        if verdict is not None and verdict.status != "invalid":
-            outcomes.setdefault(episode.request.group, set()).add(verdict.status == "ok")
     enough = {True, False} if wanted == "mixed" else {True}
-    return sum(seen >= enough for seen in outcomes.values())
+    return sum(enough.issubset(group.right) for group in by_group(episodes).values())
 
 
 def refill(

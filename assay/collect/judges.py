@@ -21,7 +21,7 @@ from assay.part import Count, Expansion
 from assay.prompt import Prompt
 from assay.tasks import task
 from assay.tasks.judging import COMPARE, JUDGE, question_about, to_compare, to_judge, written
-from assay.types import Episode, Problem, Request
+from assay.types import Episode, Problem, Request, by_group
 
 
 def between(one: Episode, other: Episode) -> str:
@@ -149,11 +149,8 @@ def pairs_in(episodes: Sequence[Episode], of: str, most: int) -> Iterator[tuple[
     """Of each group, the pairs of answers with different texts, as a round robin takes them: first each with the next
     one, then each with the next but one, at most `most` of a group.
     """
-    groups: dict[str, list[Episode]] = {}
-    for episode in episodes:
-        if open_to_judgement(episode, of):
-            groups.setdefault(episode.request.group, []).append(episode)
-    for members in groups.values():
+    for group in by_group([episode for episode in episodes if open_to_judgement(episode, of)]).values():
+        members = group.members
         every = sorted(itertools.combinations(range(len(members)), 2), key=lambda pair: (pair[1] - pair[0], pair[0]))
         different = [(members[i], members[j]) for i, j in every if members[i].text != members[j].text]
         yield from different[: most or len(different)]

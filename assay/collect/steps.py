@@ -8,14 +8,6 @@ from collections.abc import Collection, Sequence
 from assay.types import Episode, Request
 
 
-def by_group(episodes: Sequence[Episode]) -> list[list[Episode]]:
-    """The episodes of each group."""
-    groups: dict[str, list[Episode]] = {}
-    for episode in episodes:
-        groups.setdefault(episode.request.group, []).append(episode)
-    return list(groups.values())
-
-
 def nodes_of(members: Sequence[Episode]) -> set[str]:
     """The nodes that the requests of these episodes sampled."""
     return {s.node for e in members for s in e.segments[len(e.request.prefix) :] if s.node}

@@ -14,7 +14,7 @@ from assay.memory import Memory
 from assay.models import Models
 from assay.part import Expansion
 from assay.tasks import task
-from assay.types import Episode, Request
+from assay.types import Episode, Request, by_group
 from assay.verifiers.answers import before_answer, find_answer
 
 
@@ -29,15 +29,12 @@ def ask_teachers(
     choice: str,
 ) -> list[Request]:
     """Requests whose whole answer is a teacher's trace, for each group with too few right answers; once a group."""
-    groups: dict[str, list[Episode]] = {}
-    for episode in episodes:
-        groups.setdefault(episode.request.group, []).append(episode)
     asked: list[Request] = []
-    for name, members in groups.items():
-        judged = [e.verdict.status == "ok" for e in members if e.verdict and e.verdict.status != "invalid"]
-        if not judged or sum(judged) > right or any(e.provenance == "teacher" for e in members):
+    for name, group in by_group(episodes).items():
+        judged = group.right
+        if not judged or sum(judged) > right or any(e.provenance == "teacher" for e in group.members):
             continue
-        request = members[0].request
+        request = group.members[0].request
         traces = task(request.problem.task).traces(request.problem)
         if choice == "random":
             order = memory.key("teachers", memory.step, name).generator().permutation(len(traces)).tolist()
@@ -45,7 +42,7 @@ def ask_teachers(
             sign = 1.0 if choice == "best" else -1.0
             worth = comprehension(request, traces, models, codec) if len(traces) > 1 else [0.0]
             order = sorted(range(len(traces)), key=lambda i: (-sign * worth[i], len(traces[i]), i))
-        free = 1 + max(member.request.sample for member in members)
+        free = 1 + max(member.request.sample for member in group.members)
         asked += [_answered(request, traces[i], codec, sample=free + place) for place, i in enumerate(order[:most])]
     return asked
 

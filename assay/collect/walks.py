@@ -10,13 +10,13 @@ import numpy as np
 
 from assay.ask import Codec
 from assay.collect.nodes import Node, Tree, grown, uct
-from assay.collect.steps import by_group, next_steps
+from assay.collect.steps import next_steps
 from assay.models import Models
 from assay.part import Count, Expansion
 from assay.reward.learnt import read, scores_after
 from assay.scale import Output
 from assay.tasks import task
-from assay.types import Episode, Request
+from assay.types import Episode, Request, by_group
 
 
 @dataclass(frozen=True)
@@ -61,15 +61,13 @@ class Walked:
 
 def stepwise(episodes: Sequence[Episode]) -> list[list[Episode]]:
     """The groups whose answers were asked for step by step."""
-    groups = by_group([episode for episode in episodes if episode.provenance == "fresh"])
-    return [members for members in groups if members[0].request.pauses]
+    groups = by_group([episode for episode in episodes if episode.provenance == "fresh"]).values()
+    return [group.members for group in groups if group.members[0].request.pauses]
 
 
 def outcome(answer: Episode) -> float | None:
     """1 if the answer is right and -1 if it is wrong; None if it was cut, or if we failed to judge it."""
-    verdict = answer.verdict
-    judged = answer.finish == "stop" and verdict is not None and verdict.status != "invalid"
-    return (1.0 if answer.right else -1.0) if judged else None
+    return (1.0 if answer.right else -1.0) if answer.finish == "stop" and answer.judged else None
 
 
 def backed_up(members: Sequence[Episode], worth: Callable[[Episode], float | None] = outcome) -> Tree:

@@ -58,7 +58,7 @@ def group_relative(reward: np.ndarray, group: np.ndarray, *, scale: DivideBy, dd
         compared = r if scale == "std" else reward
         return centred if scale == "none" else centred / (compared.std(ddof=ddof) + epsilon)
 
-    return by_group(reward, group, one)
+    return in_each_group(reward, group, one)
 
 
 class GroupRelative(Credit):
@@ -79,7 +79,7 @@ class GroupRelative(Credit):
 
 def leave_one_out(reward: np.ndarray, group: np.ndarray) -> np.ndarray:
     """A_i = G / (G - 1) (R_i - mean_g R)."""
-    return by_group(reward, group, lambda r: (r - r.mean()) * (len(r) / (len(r) - 1)))
+    return in_each_group(reward, group, lambda r: (r - r.mean()) * (len(r) / (len(r) - 1)))
 
 
 class LeaveOneOut(Credit):
@@ -93,7 +93,7 @@ class LeaveOneOut(Credit):
     compares = True
 
 
-def by_group(reward: np.ndarray, group: np.ndarray, one: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+def in_each_group(reward: np.ndarray, group: np.ndarray, one: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
     """The function `one` applied to each group whose rewards differ; 0 in all other groups and in groups of one."""
     reward = reward.astype(np.float64)
     advantage = np.zeros_like(reward)

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from assay.curate.grouping import groups, spread
-from assay.types import Row
+from assay.curate.grouping import spread
+from assay.types import Row, by_group
 
 
 def relative_to(
@@ -21,13 +21,12 @@ def relative_to(
     rows of a group and their rewards.
     """
     result = list(rows)
-    for members in groups(rows).values():
-        mine = [rows[i] for i in members]
-        rewards = np.array([row.reward for row in mine], dtype=np.float64)
-        others = compared(mine, rewards)
+    for group in by_group(rows).values():
+        rewards = np.array(group.rewards, dtype=np.float64)
+        others = compared(group.members, rewards)
         advantage = np.zeros_like(rewards)
         if spread(others.tolist()):
             advantage = (rewards - others.mean()) / (others.std(ddof=ddof) + epsilon)
-        for i, a in zip(members, advantage, strict=True):
+        for i, a in zip(group.places, advantage, strict=True):
             result[i] = rows[i].mark(advantage=np.full(len(rows[i].episode), a))
     return result

@@ -72,15 +72,20 @@ def by_reward(one: Callable[..., np.ndarray]) -> Estimator:
 
     @functools.wraps(one)
     def estimator(rows: Sequence[Row], **values: object) -> list[Row]:
-        names: dict[str, int] = {}
-        group = np.array([names.setdefault(row.group, len(names)) for row in rows])
-        found = one(np.array([earned(row) for row in rows], dtype=np.float64), group, **values)
+        found = one(np.array([earned(row) for row in rows], dtype=np.float64), group_numbers(rows), **values)
         lengths = [len(row.episode) for row in rows]
         spread, ends = np.repeat(found, lengths), np.cumsum(lengths).tolist()
         places = zip(rows, ends, lengths, strict=True)
         return [changed(row, advantage=spread[end - length : end]) for row, end, length in places]
 
     return estimator
+
+
+def group_numbers(rows: Sequence[Row]) -> np.ndarray:
+    """The number of each row's group, counted in the order of their first rows."""
+    names = [row.group for row in rows]
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    return np.array([numbers[name] for name in names])
 
 
 def earned(row: Row) -> float:

@@ -7,18 +7,18 @@ from collections.abc import Sequence
 import numpy as np
 
 from assay.credit.pack import earned
-from assay.curate.grouping import groups, spread
+from assay.curate.grouping import spread
 from assay.part import Credit
-from assay.types import Row
+from assay.types import Row, by_group
 
 
 def return_to_go(rows: Sequence[Row]) -> list[Row]:
     """A_t = R + sum_{u >= t} r_u - mean_g (R + sum_u r_u); 0 if all returns of a group are equal throughout."""
     result = list(rows)
-    for members in groups(rows).values():
-        totals = [earned(rows[i]) for i in members]
-        flat = all(rows[i].process is None or not np.any(rows[i].process) for i in members)
-        for i in members:
+    for group in by_group(rows).values():
+        totals = [earned(row) for row in group.members]
+        flat = all(row.process is None or not np.any(row.process) for row in group.members)
+        for i in group.places:
             tokens = len(rows[i].episode)
             if flat and not spread(totals):
                 result[i] = rows[i].mark(advantage=np.zeros(tokens))

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from assay.curate.grouping import groups
 from assay.curate.parts import leave_out
 from assay.part import Curator
-from assay.types import Row
+from assay.types import Row, by_group
 from assay.verifiers.elections import answer_of, spread_of, top_share
 
 MEASURES = {"share": top_share, "entropy": spread_of}
@@ -19,11 +18,11 @@ def agreed(rows: Sequence[Row], *, by: str, low: float, high: float, role: str) 
     statistics do not vote.
     """
     out: set[int] = set()
-    for members in groups(rows).values():
-        votes = [answer_of(rows[i].episode) for i in members if rows[i].in_group]
-        asked = not role or rows[members[0]].role == role
+    for group in by_group(rows).values():
+        votes = [answer_of(row.episode) for row in group.members if row.in_group]
+        asked = not role or group.members[0].role == role
         if asked and not (votes and low <= MEASURES[by](votes) <= high):
-            out.update(members)
+            out.update(group.places)
     return leave_out(rows, out)
 
 

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from assay.curate.grouping import groups
 from assay.curate.parts import leave_out, within
 from assay.part import Curator
-from assay.types import Row
+from assay.types import Row, by_group
 
 
 def band(rows: Sequence[Row], *, low: float, high: float) -> list[Row]:
     """Leaves out groups unless low <= pass rate <= high, over the answers that were judged."""
     out: set[int] = set()
-    for members in groups(rows).values():
-        if not within([rows[i] for i in members], low, high):
-            out.update(members)
+    for group in by_group(rows).values():
+        if not within(group.members, low, high):
+            out.update(group.places)
     return leave_out(rows, out)
 
 

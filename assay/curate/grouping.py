@@ -1,4 +1,4 @@
-"""Groups: which rows are compared with each other, by which measure, and whether they differ."""
+"""By which measure the rows of a group are compared, and whether they differ."""
 
 from __future__ import annotations
 
@@ -11,18 +11,10 @@ Measure = Literal["accuracy", "reward"]
 MISMATCHED = "mismatched"  # the tag of answers paired with another question: scored, not trained
 
 
-def groups(rows: Sequence[Row]) -> dict[str, list[int]]:
-    """Group -> the indices of its rows. Groups are in the order of their first rows."""
-    members: dict[str, list[int]] = {}
-    for index, row in enumerate(rows):
-        members.setdefault(row.group, []).append(index)
-    return members
-
-
 def measure(row: Row, by: Measure) -> float:
     """The accuracy of a row, which is 1 for a right answer and 0 otherwise, or its reward."""
     if by == "accuracy":
-        return float(row.episode.right)
+        return float(row.right)
     return row.reward or 0.0
 
 

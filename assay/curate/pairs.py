@@ -8,11 +8,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from assay.curate.grouping import groups, measure
 from assay.memory import Memory
 from assay.part import Count, Curator, Positive
 from assay.streams import Stream
-from assay.types import Origin, Row
+from assay.types import Origin, Row, by_group
 
 SIDES = Stream("sides", per="row", fill=0.0, filled_by="`pairs` of `curate`")  # [K] of the pairs of the row's group
 
@@ -20,9 +19,9 @@ SIDES = Stream("sides", per="row", fill=0.0, filled_by="`pairs` of `curate`")  #
 def pairs(rows: Sequence[Row], *, memory: Memory, most: int) -> list[Row]:
     """Writes SIDES[K] on every row: 1 on the winner of the group's pair K, -1 on the loser, 0 on other rows."""
     signs = np.zeros((len(rows), most), np.float32)
-    for name, members in groups(rows).items():
-        alive = [i for i in members if rows[i].in_loss and (rows[i].episode.stream("origin") != Origin.ENV).any()]
-        right = [i for i in alive if measure(rows[i], "accuracy")]
+    for name, group in by_group(rows).items():
+        alive = [i for i in group.places if rows[i].in_loss and (rows[i].episode.stream("origin") != Origin.ENV).any()]
+        right = [i for i in alive if rows[i].right]
         wrong = [i for i in alive if i not in right and rows[i].episode.finish != "length"]
         generator = memory.key("pairs", memory.step, name).generator()
         winners, losers = generator.permutation(right).tolist(), generator.permutation(wrong).tolist()

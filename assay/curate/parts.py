@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from assay.curate.grouping import Measure, groups, measure, spread
+from assay.curate.grouping import Measure, measure, spread
 from assay.part import Curator
-from assay.types import Problem, Row
+from assay.types import Group, Problem, Row, by_group
 
 
 def leave_out(rows: Sequence[Row], out: set[int], *, denominator: bool = False) -> list[Row]:
@@ -22,10 +22,9 @@ def leave_out(rows: Sequence[Row], out: set[int], *, denominator: bool = False) 
     ]
 
 
-def alive_groups(rows: Sequence[Row]) -> list[list[int]]:
-    """The groups that have a row of this step in the loss, as indices of their rows, in the order of their draws."""
-    found = groups(rows).values()
-    return [members for members in found if any(rows[i].in_loss and not rows[i].waited for i in members)]
+def alive_groups(rows: Sequence[Row]) -> list[Group[Row]]:
+    """The groups that have a row of this step in the loss, in the order of their draws."""
+    return [g for g in by_group(rows).values() if any(row.in_loss and not row.waited for row in g.members)]
 
 
 def mixed_groups(rows: Sequence[Row], *, num_prompts: int, by: Measure) -> list[Row]:
@@ -34,10 +33,10 @@ def mixed_groups(rows: Sequence[Row], *, num_prompts: int, by: Measure) -> list[
     A group that has one answer by design is kept. A group in which verifier errors left only one valid answer is not.
     """
     out: set[int] = set()
-    for members in groups(rows).values():
-        valid = [i for i in members if rows[i].in_group]
-        if len(members) > 1 and not spread([measure(rows[i], by) for i in valid]):
-            out.update(members)
+    for group in by_group(rows).values():
+        valid = [measure(row, by) for row in group.members if row.in_group]
+        if len(group.members) > 1 and not spread(valid):
+            out.update(group.places)
     return leave_out(rows, out)
 
 
@@ -81,8 +80,7 @@ class StatisticsOnly(Curator):
 
 def first_groups(rows: Sequence[Row], *, num_prompts: int) -> list[Row]:
     """Leaves out all groups with a row in the loss but the first `num_prompts`."""
-    alive = alive_groups(rows)
-    return leave_out(rows, {i for members in alive[num_prompts:] for i in members})
+    return leave_out(rows, {i for group in alive_groups(rows)[num_prompts:] for i in group.places})
 
 
 class FirstGroups(Curator):
@@ -99,7 +97,7 @@ class FirstGroups(Curator):
 
 def within(rows: Sequence[Row], low: float, high: float) -> bool:
     """Whether the pass rate of these answers is from `low` to `high`."""
-    right = [measure(row, "accuracy") for row in rows if row.in_group]
+    right = [row.right for row in rows if row.in_group]
     return bool(right) and low <= sum(right) / len(right) <= high
 
 
@@ -108,11 +106,11 @@ def band_first(rows: Sequence[Row], *, num_prompts: int, low: float, high: float
     groups set aside in an earlier step are counted.
     """
 
-    def second(members: Sequence[int]) -> bool:
-        whole = cut or all(rows[i].episode.finish != "length" for i in members)
-        return not (whole and within([rows[i] for i in members], low, high))
+    def second(group: Group[Row]) -> bool:
+        whole = cut or all(row.episode.finish != "length" for row in group.members)
+        return not (whole and within(group.members, low, high))
 
-    return leave_out(rows, {i for members in sorted(alive_groups(rows), key=second)[num_prompts:] for i in members})
+    return leave_out(rows, {i for group in sorted(alive_groups(rows), key=second)[num_prompts:] for i in group.places})
 
 
 class BandFirst(Curator):

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from assay.curate.grouping import groups, measure, spread
+from assay.curate.grouping import measure, spread
 from assay.curate.pairs import SIDES
 from assay.part import Curator
-from assay.types import Row
+from assay.types import Row, by_group
 
 
 def best_and_worst(scores: Sequence[float], lengths: Sequence[int], *, tier: float) -> tuple[int, int] | None:
@@ -31,8 +31,9 @@ def ranked_pairs(rows: Sequence[Row], *, roles: Sequence[str], tier: float, extr
     roles in `extremes` have no tier.
     """
     signs = np.zeros((len(rows), 1), np.float32)
-    for members in groups(rows).values():
-        whole = [i for i in members if rows[i].in_loss and rows[i].episode.finish != "length" and len(rows[i].episode)]
+    for group in by_group(rows).values():
+        there = [i for i in group.places if rows[i].in_loss and len(rows[i].episode)]
+        whole = [i for i in there if rows[i].episode.finish != "length"]
         able = [i for i in whole if rows[i].role in roles and rows[i].reward is not None]
         scores = [measure(rows[i], "reward") for i in able]
         near = 0.0 if able and rows[able[0]].role in extremes else tier

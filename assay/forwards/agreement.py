@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from assay.curate.grouping import groups
 from assay.part import Forward
-from assay.types import Row, Stats
+from assay.types import Row, Stats, by_group
 from assay.verifiers.elections import answer_of, majority
 
 
@@ -25,11 +24,11 @@ def agreement(rows: Sequence[Row], *, role: str) -> tuple[list[Row], Stats]:
     """The rows as they are. Answers without a verdict or without a reward do not count."""
     won = pairs = 0.0
     share, elected, hits = [], [], []
-    for members in groups(rows).values():
-        if role and rows[members[0]].role != role:
+    for group in by_group(rows).values():
+        if role and group.members[0].role != role:
             continue
-        known = [rows[i] for i in members if rows[i].episode.verdict is not None and rows[i].reward is not None]
-        right = np.array([row.episode.right for row in known], bool)
+        known = [row for row in group.members if row.episode.verdict is not None and row.reward is not None]
+        right = np.array([row.right for row in known], bool)
         more, count = ranked(np.array([row.reward for row in known], np.float64), right)
         won, pairs = won + more, pairs + count
         answers = [answer_of(row.episode) for row in known]

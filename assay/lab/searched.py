@@ -14,7 +14,6 @@ import numpy as np
 from assay.ask import FirstSteps, Sampling
 from assay.ask.first_steps import first_steps
 from assay.collect import AtEnd, Collector, Judge, StepSearch, Verify
-from assay.collect.steps import by_group
 from assay.errors import ConfigError, StorageError, UsageError
 from assay.known import RECIPES
 from assay.lab.sample import asked_with, check_sampling, exam, how_many
@@ -29,7 +28,7 @@ from assay.scoring import bank
 from assay.scoring.intervals import interval
 from assay.source import Pool
 from assay.tasks.verifying import verify_twice
-from assay.types import Episode
+from assay.types import Episode, by_group
 from assay.types import Origin as Writer
 from assay.verifiers.elections import majority
 from assay.view.text import bounds, columns
@@ -138,7 +137,7 @@ def search(
         arm(f"most frequent of {number}", several, most_frequent),
     ]
     about = {"model": model, "guide": guide, "width": width, "rollouts": rollouts, "max_new": max_new}
-    found = np.mean([any(e.right for e in members) for members in by_group(trees)])
+    found = np.mean([any(group.right) for group in by_group(trees).values()])
     return {**about, "problems": len(asked), "arms": arms, "found": float(found)}
 
 
@@ -167,9 +166,9 @@ def arm(
     """How often what is chosen of each problem's answers is right, and the tokens of a problem. Problems whose chosen
     answer we failed to judge do not count.
     """
-    groups = by_group(episodes)
-    chosen = [choose(members) for members in groups]
-    lost = [any(e.verdict is None or e.verdict.status == "invalid" for e in few) for few in chosen]
+    groups = by_group(episodes).values()
+    chosen = [choose(group.members) for group in groups]
+    lost = [not all(e.judged for e in few) for few in chosen]
     right = np.array([any(e.right for e in few) for few, gone in zip(chosen, lost, strict=True) if not gone], float)
     told = bank.as_json(interval(right, bank.RESAMPLING)) if len(right) else None
     return {"arm": name, "right": told, "tokens": written(episodes) / len(groups), "invalid": sum(lost)}

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from assay.curate.grouping import groups, measure, spread
+from assay.curate.grouping import measure, spread
 from assay.tasks import TASKS
 from assay.tasks.judging import COMPARE, JUDGE, written
 from assay.tasks.steps import StepVerdict
-from assay.types import Episode, Origin, Row, Segment, Stats
+from assay.types import Episode, Origin, Row, Segment, Stats, by_group
 
 
 def step_stats(episodes: Sequence[Episode], rows: Sequence[Row]) -> Stats:
@@ -31,7 +31,7 @@ def step_stats(episodes: Sequence[Episode], rows: Sequence[Row]) -> Stats:
         stats["reward/mean"] = float(rewards.mean())
         stats["reward/std"] = float(rewards.std())
         written = [e for e in valid if e.provenance != "teacher" and e.request.temperature > 0] or valid
-        judged = [episode.verdict.status == "ok" for episode in written if episode.verdict is not None]
+        judged = [episode.right for episode in written if episode.verdict is not None]
         if judged:
             stats["reward/accuracy"] = float(np.mean(judged))
         stats |= _parts(valid) | _scores(valid)
@@ -127,13 +127,13 @@ def _lengths(episodes: Sequence[Episode]) -> Stats:
 
 def _rounds(rows: Sequence[Row]) -> Stats:
     """For each of several rounds: the accuracy, and the mean distance of a group's accuracy from one half."""
-    rounds: dict[int, dict[str, list[float]]] = {}  # round -> group -> accuracy of each row
+    rounds: dict[int, list[Row]] = {}
     for row in rows:
         if row.reward is not None:
-            rounds.setdefault(row.episode.request.round, {}).setdefault(row.group, []).append(measure(row, "accuracy"))
+            rounds.setdefault(row.episode.request.round, []).append(row)
     stats: Stats = {}
-    for number, accuracies in sorted(rounds.items()) if len(rounds) > 1 else ():
-        means = [float(np.mean(group)) for group in accuracies.values()]
+    for number, some in sorted(rounds.items()) if len(rounds) > 1 else ():
+        means = [float(np.mean([row.right for row in group.members])) for group in by_group(some).values()]
         stats[f"round/{number}/accuracy"] = float(np.mean(means))
         stats[f"round/{number}/distance_from_half"] = float(np.mean([abs(mean - 0.5) for mean in means]))
     return stats
@@ -179,15 +179,15 @@ def _steps(episodes: Sequence[Episode]) -> Stats:
 
 def _groups(rows: Sequence[Row]) -> Stats:
     """The shares of groups whose answers are all right, all wrong, or all alike in reward."""
-    whole = ([rows[i] for i in members if rows[i].reward is not None] for members in groups(rows).values())
+    whole = ([row for row in group.members if row.reward is not None] for group in by_group(rows).values())
     judged = [members for members in whole if len(members) > 1]
     stats = {"group/kept_rows": float(np.mean([row.in_loss for row in rows]))} if rows else {}
     if judged:
         known = [[row for row in _written(members) if row.episode.verdict is not None] for members in judged]
-        accuracy = [[measure(row, "accuracy") for row in members] for members in known if members]
+        accuracy = [[row.right for row in members] for members in known if members]
         if accuracy:
-            stats["group/all_right"] = float(np.mean([min(a) == 1.0 for a in accuracy]))
-            stats["group/all_wrong"] = float(np.mean([max(a) == 0.0 for a in accuracy]))
+            stats["group/all_right"] = float(np.mean([all(rights) for rights in accuracy]))
+            stats["group/all_wrong"] = float(np.mean([not any(rights) for rights in accuracy]))
         alike = [not spread([measure(row, "reward") for row in members]) for members in judged]
         stats["group/uniform_fraction"] = float(np.mean(alike))
     return stats

@@ -12,9 +12,9 @@ from typing import Any, Literal
 from assay.memory import Memory
 from assay.part import Rewarding
 from assay.prompt import text_of
-from assay.reward.votes import answer_of, groups_of
+from assay.reward.votes import answer_of
 from assay.rng import Key
-from assay.types import Episode, Problem, Reward
+from assay.types import Episode, Problem, Reward, by_group
 from assay.verifiers.answers import find_answer
 from assay.verifiers.judges.contentless import has_text, says_something
 from assay.verifiers.judges.endpoint import Endpoint, Fault
@@ -215,8 +215,8 @@ def in_pairs(
 
 def _group_pairs(episodes: Sequence[Episode]) -> Iterator[tuple[int, int]]:
     """(i, j) of all answers of a group that can be judged, in both directions."""
-    for members in groups_of(episodes).values():
-        there = [i for i in members if judgeable(episodes[i])]
+    for group in by_group(episodes).values():
+        there = [i for i in group.places if judgeable(episodes[i])]
         yield from ((i, j) for i in there for j in there if i != j)
 
 

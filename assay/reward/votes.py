@@ -5,18 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from assay.part import Rewarding
-from assay.types import Episode, Reward
+from assay.types import Episode, Reward, by_group
 from assay.verifiers.elections import answer_of, majority, top_share
 
 Members = Sequence[int]
-
-
-def groups_of(episodes: Sequence[Episode]) -> dict[str, list[int]]:
-    """Name of the group -> its members, as indices."""
-    found: dict[str, list[int]] = {}
-    for i, episode in enumerate(episodes):
-        found.setdefault(episode.request.group, []).append(i)
-    return found
 
 
 def voted(
@@ -35,7 +27,8 @@ def voted(
 
 def group_vote(episodes: Sequence[Episode], *, agrees: float, differs: float) -> list[Reward | None]:
     """`agrees` if the answer is the one that most answers of the group give, else `differs`."""
-    return voted("group-vote", episodes, groups_of(episodes), lambda same: agrees if same else differs)
+    voters = {name: group.places for name, group in by_group(episodes).items()}
+    return voted("group-vote", episodes, voters, lambda same: agrees if same else differs)
 
 
 class GroupVote(Rewarding):

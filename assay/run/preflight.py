@@ -17,7 +17,7 @@ import numpy as np
 from assay.ask import Codec, Sampling, first_requests
 from assay.assemble import judging
 from assay.collect import Ahead, AtEnd, Collector, Verify
-from assay.curate.grouping import groups, spread
+from assay.curate.grouping import spread
 from assay.errors import AssayError, DataError, Stopped
 from assay.host.files import read_json
 from assay.known import RECIPES
@@ -30,7 +30,7 @@ from assay.run.experiment import Experiment
 from assay.run.forecast import forecast
 from assay.run.memory_plan import SMALL, has_gpu, profile_for
 from assay.run.pretrained_needs import LARGE
-from assay.types import Episode, Row
+from assay.types import Episode, Row, by_group
 
 if TYPE_CHECKING:
     from assay.policy import Policy
@@ -171,10 +171,10 @@ def uniform(experiment: Experiment, facts: Facts) -> str | None:
     """The rewards do not differ within any group, so that no answer has an advantage."""
     mechanism = experiment.recipe.mechanism
     rows = [Row(e) for e in facts.episodes if e.reward is not None]
-    whole = [m for m in groups(rows).values() if len(m) > 1]
+    whole = [group.rewards for group in by_group(rows).values() if len(group.members) > 1]
     if not whole or not mechanism.credit.compares:
         return None
-    if any(spread([row.reward for i in members if (row := rows[i]).reward is not None]) for members in whole):
+    if any(spread([reward for reward in rewards if reward is not None]) for rewards in whole):
         return None
     values = sorted({float(row.reward) for row in rows if row.reward is not None})
     earned = f"all {len(rows)} answers earned {values[0]:g}"

@@ -11,7 +11,7 @@ from tiny import POOL, episode, group_of, models_of, phases_of, recipe_of, regis
 
 from assay.collect.expand import refill
 from assay.curate import MixedGroups, leave_out
-from assay.curate.grouping import groups, spread
+from assay.curate.grouping import spread
 from assay.curate.parts import first_groups, mixed_groups
 from assay.known import RECIPES
 from assay.memory import Memory
@@ -117,7 +117,6 @@ def test_nothing_is_deleted_and_the_three_marks_are_apart() -> None:
     assert len(found) == 2 and found[0] is rows[0] and found[1].episode is rows[1].episode
     assert (found[1].in_loss, found[1].in_group, found[1].in_denominator) == (False, False, False)
     assert leave_out(rows, {1}, denominator=True)[1].in_denominator
-    assert groups([*rows, *group_of([0.0], name="h"), *rows]) == {"g": [0, 1, 3, 4], "h": [2]}
 
 
 def test_dapo_curates_to_the_first_mixed_groups() -> None:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from assay.credit.pack import earned, trains
-from assay.curate.grouping import groups, spread
+from assay.curate.grouping import spread
 from assay.part import Credit
-from assay.types import Row
+from assay.types import Row, by_group
 
 
 def length_weighted(rows: Sequence[Row]) -> list[Row]:
@@ -17,12 +17,12 @@ def length_weighted(rows: Sequence[Row]) -> list[Row]:
     tokens.
     """
     result = list(rows)
-    for members in groups(rows).values():
-        reward = np.array([earned(rows[i]) for i in members])
-        length = np.array([np.count_nonzero(trains(rows[i])) for i in members])
+    for group in by_group(rows).values():
+        reward = np.array([earned(row) for row in group.members])
+        length = np.array([np.count_nonzero(trains(row)) for row in group.members])
         known = spread(reward.tolist()) and length.any()
-        advantage = reward - (length * reward).sum() / length.sum() if known else np.zeros(len(members))
-        for i, a in zip(members, advantage, strict=True):
+        advantage = reward - (length * reward).sum() / length.sum() if known else np.zeros(len(group.members))
+        for i, a in zip(group.places, advantage, strict=True):
             result[i] = rows[i].mark(advantage=np.full(len(rows[i].episode), a))
     return result
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from assay.credit.gae import estimate
 from assay.credit.pack import trains
-from assay.curate.grouping import groups, spread
+from assay.curate.grouping import spread
 from assay.part import Credit
-from assay.types import Row
+from assay.types import Row, by_group
 
 
 def process_leave_one_out(rows: Sequence[Row], *, outcome: float, process: float) -> list[Row]:
@@ -19,12 +19,12 @@ def process_leave_one_out(rows: Sequence[Row], *, outcome: float, process: float
     A = 0 if errors of ours left one row of the group, and on rows without a token to train.
     """
     result = list(rows)
-    for members in groups(rows).values():
-        masks = [trains(rows[i]) for i in members]
-        dense = [_dense(rows[i])[mask] for i, mask in zip(members, masks, strict=True)]
-        rewards = np.array([rows[i].reward or 0.0 for i in members])
-        count, means = len(members), [d.mean() if len(d) else 0.0 for d in dense]
-        for k, i in enumerate(members):
+    for group in by_group(rows).values():
+        masks = [trains(row) for row in group.members]
+        dense = [_dense(row)[mask] for row, mask in zip(group.members, masks, strict=True)]
+        rewards = np.array([row.reward or 0.0 for row in group.members])
+        count, means = len(group.members), [d.mean() if len(d) else 0.0 for d in dense]
+        for k, i in enumerate(group.places):
             advantage = np.zeros(len(rows[i].episode))
             if count > 1 and len(dense[k]):
                 own = process * (count * dense[k] - sum(means)) / (count - 1)

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from assay.credit.gae import estimate
-from assay.curate.grouping import groups
 from assay.part import Credit
-from assay.types import Origin, Row
+from assay.types import Origin, Row, by_group
 
 
 def greedy_relative(rows: Sequence[Row], *, tag: str) -> list[Row]:
@@ -19,9 +18,9 @@ def greedy_relative(rows: Sequence[Row], *, tag: str) -> list[Row]:
     baseline.
     """
     result = list(rows)
-    for members in groups(rows).values():
-        greedy = [i for i in members if (rows[i].tag or rows[i].episode.request.tag) == tag]
-        for i in members:
+    for group in by_group(rows).values():
+        greedy = [i for i in group.places if (rows[i].tag or rows[i].episode.request.tag) == tag]
+        for i in group.places:
             advantage = np.zeros(len(rows[i].episode))
             mine = np.flatnonzero(rows[i].episode.stream("origin") == Origin.POLICY)
             if greedy and i not in greedy and len(mine):

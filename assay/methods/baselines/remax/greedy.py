@@ -6,19 +6,16 @@ import dataclasses
 from collections.abc import Sequence
 
 from assay.part import Asking
-from assay.types import Request
+from assay.types import Request, by_group
 
 
 def greedy(requests: Sequence[Request], *, tag: str) -> list[Request]:
     """The requests, with a greedy one after the samples of each group; it ignores top-p and the like."""
-    asked: dict[str, list[Request]] = {}
-    for request in requests:
-        asked.setdefault(request.group, []).append(request)
     plain = {"temperature": 0.0, "top_p": 1.0, "top_k": 0, "min_p": 0.0, "tag": tag}
     result = []
-    for samples in asked.values():
-        number = 1 + max(request.sample for request in samples)
-        result += [*samples, dataclasses.replace(samples[0], sample=number, **plain)]
+    for group in by_group(requests).values():
+        number = 1 + max(request.sample for request in group.members)
+        result += [*group.members, dataclasses.replace(group.members[0], sample=number, **plain)]
     return result
 
 

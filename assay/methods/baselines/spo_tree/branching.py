@@ -6,9 +6,9 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
 from assay.ask.first_steps import first_of
-from assay.collect.steps import by_group, limit_of, next_steps, nodes_of
+from assay.collect.steps import limit_of, next_steps, nodes_of
 from assay.part import Asking, Count, Expansion
-from assay.types import Episode, Request
+from assay.types import Episode, Request, by_group
 
 
 def shared_out(leaves: int, levels: int) -> list[int]:
@@ -42,13 +42,13 @@ class FirstBranches(Asking):
 def grow_branches(episodes: Sequence[Episode], *, group_size: int, max_new: int, levels: int) -> list[Request]:
     """Requests for the branches after every paused segment. Those of the last level go to the end of the answer."""
     asked: list[Request] = []
-    for members in by_group([episode for episode in episodes if episode.provenance == "fresh"]):
+    for group in by_group([episode for episode in episodes if episode.provenance == "fresh"]).values():
         below: dict[str, list[Episode]] = {}
-        nodes = nodes_of(members)
-        for episode in members:
+        nodes = nodes_of(group.members)
+        for episode in group.members:
             above = episode.request.parent
             below.setdefault(above if above in nodes else "", []).append(episode)
-        first, number = len(members), 1 + max(episode.request.round for episode in members)
+        first, number = len(group.members), 1 + max(episode.request.round for episode in group.members)
         step = below[""][0].request.max_new
         for episode, leaves, left in _open(below, "", group_size, levels):
             limit = limit_of(episode, nodes, max_new)

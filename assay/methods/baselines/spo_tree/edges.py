@@ -10,10 +10,9 @@ import numpy as np
 
 from assay.credit.pack import earned
 from assay.credit.pieces import pieces
-from assay.curate.grouping import groups
 from assay.memory import Memory
 from assay.part import Count, Credit, Curator
-from assay.types import Row
+from assay.types import Row, by_group
 
 Leaves = tuple[int, ...]
 """The leaves that share an edge: the rows of the group that have its tokens. No other edge of the tree has the same."""
@@ -60,8 +59,8 @@ def edges(rows: Sequence[Row]) -> list[list[Edge]]:
 def edge_values(rows: Sequence[Row]) -> list[Row]:
     """A_t = V(end) - V(beginning) of the edge of token t."""
     result = list(rows)
-    for members in groups(rows).values():
-        for i, path in zip(members, edges([rows[i] for i in members]), strict=True):
+    for group in by_group(rows).values():
+        for i, path in zip(group.places, edges(group.members), strict=True):
             advantage = np.zeros(len(rows[i].episode))
             for edge in path:
                 advantage[edge.start : edge.end] = edge.worth
@@ -86,8 +85,8 @@ def train_edges(rows: Sequence[Row], memory: Memory, *, most: int) -> list[Row]:
     first row alone.
     """
     result = list(rows)
-    for name, members in groups(rows).items():
-        judged = [i for i in members if rows[i].in_group and rows[i].reward is not None]
+    for name, group in by_group(rows).items():
+        judged = [i for i in group.places if rows[i].in_group and rows[i].reward is not None]
         holder: dict[Leaves, tuple[int, list[Edge]]] = {}
         for i, path in zip(judged, edges([rows[i] for i in judged]), strict=True):
             for edge in path:

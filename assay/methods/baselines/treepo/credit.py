@@ -9,9 +9,9 @@ import numpy as np
 
 from assay.credit.pack import earned
 from assay.credit.pieces import pieces
-from assay.curate.grouping import groups, spread
+from assay.curate.grouping import spread
 from assay.part import Credit
-from assay.types import Row
+from assay.types import Row, by_group
 
 
 def ancestor_means(rows: Sequence[Row], *, weigh: str) -> list[Row]:
@@ -19,10 +19,10 @@ def ancestor_means(rows: Sequence[Row], *, weigh: str) -> list[Row]:
     ancestors with two leaves or more, the root included; w_d = 1, or the number of these leaves. 0 if all R are equal.
     """
     result = list(rows)
-    for members in groups(rows).values():
-        own = [rows[i] for i in members]
+    for group in by_group(rows).values():
+        own = group.members
         reward = np.array([earned(row) for row in own], np.float64)
-        for i, path, value in zip(members, pieces(own), reward, strict=True):
+        for i, path, value in zip(group.places, pieces(own), reward, strict=True):
             below = [range(len(own)), *(piece.leaves for piece in path if len(piece.leaves) > 1)]
             weight = [1.0 if weigh == "depth" else float(len(leaves)) for leaves in below]
             centred = [value - reward[list(leaves)].mean() for leaves in below]

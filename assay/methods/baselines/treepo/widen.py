@@ -6,10 +6,10 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from assay.ask.first_steps import first_of
-from assay.collect.steps import again_from, by_group, given_first, limit_of, next_steps, nodes_of
+from assay.collect.steps import again_from, given_first, limit_of, next_steps, nodes_of
 from assay.memory import Memory
 from assay.part import Asking, Count, Expansion
-from assay.types import Episode, Request
+from assay.types import Episode, Request, by_group
 
 
 def first_split(
@@ -57,16 +57,16 @@ def widen(
 ) -> list[Request]:
     """Requests for the next segments of each tree, until it has `group_size` answers."""
     asked: list[Request] = []
-    for members in by_group([episode for episode in episodes if episode.provenance == "fresh"]):
-        root = members[0].request
+    for group in by_group([episode for episode in episodes if episode.provenance == "fresh"]).values():
+        root = group.members[0].request
         if not root.pauses:  # a group that was not asked for a first segment
             continue
-        followed = {episode.request.parent for episode in members}
-        ended = [episode for episode in members if episode.finish != "pause"]
-        live = [e for e in members if e.finish == "pause" and e.segments[-1].node not in followed]
-        nodes, step = nodes_of(members), root.max_new
-        about = {"round": 1 + max(episode.request.round for episode in members)}
-        first = len(members)
+        followed = {episode.request.parent for episode in group.members}
+        ended = [episode for episode in group.members if episode.finish != "pause"]
+        live = [e for e in group.members if e.finish == "pause" and e.segments[-1].node not in followed]
+        nodes, step = nodes_of(group.members), root.max_new
+        about = {"round": 1 + max(episode.request.round for episode in group.members)}
+        first = len(group.members)
         if not live:
             places = _places([e for e in ended if e.finish != "error"], nodes)
             key = memory.key("widen", memory.step, root.group, about["round"]).generator()

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from assay.ask import Codec
 from assay.ask.hints import lines_of, written_by_others
 from assay.part import Count, Expansion, Within
-from assay.types import Episode, Problem, Request
+from assay.types import Episode, Group, Problem, Request, by_group
 
 ANCHOR = "anchor"
 
@@ -19,20 +19,20 @@ def anchor_search(
 ) -> list[Request]:
     """Requests for a further group of each problem whose search goes on, with the next number of pieces as prefix."""
     asked: list[Request] = []
-    for members in _by_problem(episodes).values():
-        base = members[0]
-        if any(e.right for e in base) or not any(_judged(e) for e in base):
+    for groups in _by_problem(episodes).values():
+        base = groups[0]
+        if any(base.right) or not base.right:
             continue
-        request = base[0].request
+        request = base.members[0].request
         parts = pieces_of(request.problem, pieces)
-        anchored = [group for group in members[1:] if group[0].request.tag.startswith(ANCHOR)]
-        shares = {int(group[0].request.tag.split()[-1]): _share(group) for group in anchored}
+        tags = [(group.members[0].request.tag, group) for group in groups[1:]]
+        shares = {int(tag.split()[-1]): _share(group) for tag, group in tags if tag.startswith(ANCHOR)}
         if len(shares) < probes and (count := next_count(shares, len(parts) - 1, low, high)):
             prefix = tuple(written_by_others(codec.encode(text)) for text in parts[:count])
             left = max(1, request.max_new - sum(map(len, prefix)))
             group, tag = f"{request.group}/{ANCHOR} {count}", f"{ANCHOR} {count}"
             changes = {"prefix": prefix, "max_new": left, "group": group, "tag": tag, "round": request.round + 1}
-            asked += [dataclasses.replace(e.request, **changes) for e in base]
+            asked += [dataclasses.replace(e.request, **changes) for e in base.members]
     return asked
 
 
@@ -80,12 +80,11 @@ def pieces_of(problem: Problem, count: int) -> list[str]:
     return ["".join(steps[a:b]) for a, b in zip(cuts, cuts[1:], strict=False)]
 
 
-def _by_problem(episodes: Sequence[Episode]) -> dict[str, list[list[Episode]]]:
+def _by_problem(episodes: Sequence[Episode]) -> dict[str, list[Group[Episode]]]:
     """For each problem, the group that began at the question, then the groups that began with a prefix."""
-    found: dict[str, dict[str, list[Episode]]] = {}
-    for episode in episodes:
-        group = episode.request.group
-        found.setdefault(base_of(group), {}).setdefault(group, []).append(episode)
+    found: dict[str, dict[str, Group[Episode]]] = {}
+    for name, group in by_group(episodes).items():
+        found.setdefault(base_of(name), {})[name] = group
     return {base: [members[base], *(m for n, m in members.items() if n != base)] for base, members in found.items()}
 
 
@@ -94,10 +93,6 @@ def base_of(group: str) -> str:
     return group.split(f"/{ANCHOR}")[0]
 
 
-def _judged(episode: Episode) -> bool:
-    return episode.verdict is not None and episode.verdict.status != "invalid"
-
-
-def _share(members: Sequence[Episode]) -> float:
-    judged = [e for e in members if _judged(e)]
-    return sum(e.right for e in judged) / max(1, len(judged))
+def _share(group: Group[Episode]) -> float:
+    judged = group.right
+    return sum(judged) / max(1, len(judged))

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from assay.curate.grouping import groups, measure
 from assay.curate.parts import leave_out
 from assay.methods.demonstrations.bread.anchors import base_of
 from assay.part import Curator
-from assay.types import Row
+from assay.types import Group, Row, by_group
 
 
 def on_anchor(rows: Sequence[Row], *, low: float, high: float) -> list[Row]:
     """Leaves out all groups of a problem but one; a problem that was solved from its question has only that group."""
-    sets: dict[str, dict[str, list[int]]] = {}
-    for name, members in groups(rows).items():
-        sets.setdefault(base_of(name), {})[name] = members
+    sets: dict[str, dict[str, Group[Row]]] = {}
+    for name, group in by_group(rows).items():
+        sets.setdefault(base_of(name), {})[name] = group
     out: set[int] = set()
     for found in sets.values():
         if len(found) == 1:
             continue
-        share = {name: _share(rows, members) for name, members in found.items()}
+        share = {name: _share(group.members) for name, group in found.items()}
         fitting = [n for n, value in share.items() if low <= value <= high] or [n for n, v in share.items() if v > 0]
-        chosen = min(fitting, key=lambda n: rows[found[n][0]].episode.request.given, default="")
-        out.update(i for n, members in found.items() if n != chosen for i in members)
+        chosen = min(fitting, key=lambda n: found[n].members[0].episode.request.given, default="")
+        out.update(i for n, group in found.items() if n != chosen for i in group.places)
     return leave_out(rows, out)
 
 
@@ -42,6 +41,6 @@ class OnAnchor(Curator):
     does = on_anchor
 
 
-def _share(rows: Sequence[Row], members: Sequence[int]) -> float:
-    right = [measure(rows[i], "accuracy") for i in members if rows[i].in_group]
+def _share(rows: Sequence[Row]) -> float:
+    right = [row.right for row in rows if row.in_group]
     return sum(right) / max(1, len(right))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from assay.curate.grouping import groups, measure
 from assay.part import Curator
-from assay.types import Row
+from assay.types import Row, by_group
 
 
 def switch_to_expert(rows: Sequence[Row], *, most: int) -> list[Row]:
@@ -14,12 +13,12 @@ def switch_to_expert(rows: Sequence[Row], *, most: int) -> list[Row]:
     when it returns; rows that were out of the loss already stay out.
     """
     result = list(rows)
-    for members in groups(rows).values():
-        if any(rows[i].wait for i in members):
+    for group in by_group(rows).values():
+        if any(row.wait for row in group.members):
             continue
-        shown = [i for i in members if rows[i].episode.provenance == "teacher"]
-        own = [i for i in members if i not in shown]
-        right = sum(measure(rows[i], "accuracy") > 0 for i in own if rows[i].in_group)
+        shown = [i for i in group.places if rows[i].episode.provenance == "teacher"]
+        own = [i for i in group.places if i not in shown]
+        right = sum(rows[i].right for i in own if rows[i].in_group)
         judged = any(rows[i].in_group for i in own)
         imitates = bool(shown) and judged and right <= most
         for i in own if imitates else ():

@@ -9,13 +9,12 @@ import numpy as np
 
 from assay.ask import Codec
 from assay.ask.prompts import rendered
-from assay.curate.grouping import measure
 from assay.curate.parts import leave_out
 from assay.methods.demonstrations.rcrl.completions import COMPLETION, place_of, step_ends
 from assay.methods.demonstrations.rcrl.condition import BAD, GOOD, LABELS, labelled
 from assay.part import Curator
 from assay.prompt import Prompt
-from assay.types import Problem, Row
+from assay.types import Problem, Row, by_group
 
 Span = tuple[int, int]
 
@@ -24,10 +23,8 @@ def label_steps(rows: Sequence[Row], *, codec: Codec, threshold: float) -> list[
     """Replaces each answer by a row for each of its labels. Completions do not train, nor do steps without a judged
     completion.
     """
-    rights: dict[str, list[float]] = {}
-    for row in rows:
-        if _completes(row) and row.in_group:
-            rights.setdefault(row.group, []).append(measure(row, "accuracy"))
+    groups = by_group([row for row in rows if _completes(row) and row.in_group])
+    rights = {name: [row.right for row in group.members] for name, group in groups.items()}
     found = [{} if _completes(row) or not row.in_loss else _earned(row, rights, codec, threshold) for row in rows]
     counts = {label: sum(len(spans[label]) for spans in found if label in spans) for label in LABELS}
     result: list[Row] = []
@@ -60,10 +57,10 @@ def _completes(row: Row) -> bool:
     return row.episode.request.tag == COMPLETION
 
 
-def _earned(row: Row, rights: Mapping[str, Sequence[float]], codec: Codec, threshold: float) -> dict[str, list[Span]]:
+def _earned(row: Row, rights: Mapping[str, Sequence[bool]], codec: Codec, threshold: float) -> dict[str, list[Span]]:
     """Label -> the places of the steps that earned it."""
     ends = step_ends(row.episode, codec)
-    values = [rights.get(place_of(row.episode, at), ()) for at in ends[:-1]] + [[measure(row, "accuracy")]]
+    values = [rights.get(place_of(row.episode, at), ()) for at in ends[:-1]] + [[row.right]]
     spans: dict[str, list[Span]] = {}
     for start, end, value in zip([0, *ends], ends, values, strict=False):
         if len(value):

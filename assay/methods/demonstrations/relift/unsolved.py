@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from assay.memory.episodes import bare
 from assay.memory.places import Named
 from assay.part import Remembering, for_caller
-from assay.types import Episode, Row
+from assay.types import Episode, Row, by_group
 
 if TYPE_CHECKING:
     from assay.memory import Memory
@@ -23,15 +23,12 @@ def hold_unsolved(
     """
     studied = {e.request.problem.id for e in episodes if e.request.role == student}
     held = [e for e in memory.kept.get(place, ()) if e.request.problem.id not in studied]
-    groups: dict[str, list[Episode]] = {}
-    for row in rows:
-        if row.in_group and row.role != student and not row.episode.request.helped:
-            groups.setdefault(row.group, []).append(row.episode)
+    own = [row.episode for row in rows if row.in_group and row.role != student and not row.episode.request.helped]
     known = {e.request.problem.id for e in held}
-    for members in groups.values():
-        problem = members[0].request.problem
-        if problem.id not in known and problem.provenance != "posed" and not any(e.right for e in members):
-            held.insert(0, bare(members[0]))
+    for group in by_group(own).values():
+        problem = group.members[0].request.problem
+        if problem.id not in known and problem.provenance != "posed" and not any(group.right):
+            held.insert(0, bare(group.members[0]))
             known.add(problem.id)
     return memory.hold(place, held)
 

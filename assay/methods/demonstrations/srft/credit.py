@@ -15,12 +15,11 @@ def demonstrated(rows: Sequence[Row], *, ddof: int, epsilon: float) -> list[Row]
     other answers.
     """
     from assay.credit.advantage import group_relative
+    from assay.credit.pack import group_numbers
 
-    names: dict[str, int] = {}
-    group = np.array([names.setdefault(row.group, len(names)) for row in rows])
     reward = np.array([row.reward for row in rows], dtype=np.float64)
-    compared = group_relative(reward, group, scale="std", ddof=ddof, epsilon=epsilon)
-    signs = [1.0 if row.episode.right else -1.0 for row in rows]
+    compared = group_relative(reward, group_numbers(rows), scale="std", ddof=ddof, epsilon=epsilon)
+    signs = [1.0 if row.right else -1.0 for row in rows]
     found = [
         a if row.episode.provenance == "teacher" else sign for row, a, sign in zip(rows, compared, signs, strict=True)
     ]

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from assay.curate.grouping import groups, measure
 from assay.curate.parts import leave_out
 from assay.memory import Memory
 from assay.part import Curator
-from assay.types import Row
+from assay.types import Row, by_group
 
 
 def make_room(rows: Sequence[Row], *, memory: Memory) -> list[Row]:
@@ -16,10 +15,10 @@ def make_room(rows: Sequence[Row], *, memory: Memory) -> list[Row]:
     place.
     """
     out: set[int] = set()
-    for name, members in groups(rows).items():
-        teachers = [i for i in members if rows[i].episode.provenance == "teacher"]
-        right = [i for i in teachers if measure(rows[i], "accuracy")]
-        wrong = [i for i in members if i not in teachers and not measure(rows[i], "accuracy") and rows[i].in_group]
+    for name, group in by_group(rows).items():
+        teachers = [i for i in group.places if rows[i].episode.provenance == "teacher"]
+        right = [i for i in teachers if rows[i].right]
+        wrong = [i for i in group.places if i not in teachers and not rows[i].right and rows[i].in_group]
         order = memory.key("make-room", memory.step, name).generator().permutation(len(wrong)).tolist()
         out.update(wrong[place] for place in order[: len(right)])
         out.update(set(teachers) - set(right[: len(wrong)]))

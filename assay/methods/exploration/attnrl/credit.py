@@ -8,9 +8,9 @@ import numpy as np
 
 from assay.credit.pack import earned
 from assay.credit.pieces import Piece, pieces
-from assay.curate.grouping import groups, spread
+from assay.curate.grouping import spread
 from assay.part import Credit
-from assay.types import Row
+from assay.types import Row, by_group
 
 
 def subtree_relative(rows: Sequence[Row]) -> list[Row]:
@@ -19,11 +19,10 @@ def subtree_relative(rows: Sequence[Row]) -> list[Row]:
     V(u) is the mean reward of the n(u) leaves below u, V_root that of all leaves. 0 if all rewards are equal.
     """
     result = list(rows)
-    for members in groups(rows).values():
-        some = [rows[i] for i in members]
-        reward = np.array([earned(row) for row in some], np.float64)
+    for group in by_group(rows).values():
+        reward = np.array([earned(row) for row in group.members], np.float64)
         alive = spread(reward.tolist())
-        for i, path in zip(members, pieces(some), strict=True):
+        for i, path in zip(group.places, pieces(group.members), strict=True):
             advantage = np.zeros(len(rows[i].episode))
             if alive:
                 _write(advantage, path, reward)

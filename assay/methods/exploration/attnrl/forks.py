@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assay.collect.steps import by_group
 from assay.collect.trees import branch
 from assay.memory import Memory
 from assay.methods.exploration.attnrl.places import fork_steps, forked, step_ends
 from assay.models import Models
 from assay.part import Count, Expansion, Proportion, scales_with
-from assay.types import Episode, Request
+from assay.types import Episode, Request, by_group
 
 if TYPE_CHECKING:
     from assay.ask import Codec
@@ -36,15 +35,14 @@ def fork_attended(
     """
     waiting: list[tuple[list[Episode], list[int]]] = []
     last: dict[str, int] = {}
-    for members in by_group(episodes):
-        if any(e.request.parent for e in members) or places == 0:
+    for group in by_group(episodes).values():
+        if any(e.request.parent for e in group.members) or places == 0:
             continue
-        judged = [e for e in members if e.verdict is not None and e.verdict.status != "invalid"]
-        written = [e for e in judged if len(e) > e.request.given]
+        written = [e for e in group.judged if len(e) > e.request.given]
         if written:
-            key = memory.key("fork-attended", memory.step, written[0].request.group)
+            key = memory.key("fork-attended", memory.step, group.name)
             waiting.append((written, forked([e.right for e in written], key)))
-            last[written[0].request.group] = max(e.request.sample for e in members)
+            last[group.name] = max(e.request.sample for e in group.members)
     solved = [members for members, _ in waiting if all(e.right for e in members)]
     asked_of = {id(e): e for members in solved for e in members}
     asked_of |= {id(members[i]): members[i] for members, chosen in waiting for i in chosen}
@@ -55,7 +53,7 @@ def fork_attended(
     for members, chosen in waiting:
         if id(members) in means and means[id(members)] <= usual:
             continue
-        sample = 1 + last[members[0].request.group]
+        sample = 1 + last[members[0].group]
         for i in chosen:
             scores, starts, usable = known[id(members[i])]
             for step in fork_steps(scores, starts, usable, share=share, apart=apart, count=places):

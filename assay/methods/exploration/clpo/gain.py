@@ -14,8 +14,8 @@ def accuracy_gain(episodes: Sequence[Episode], *, everyone: Sequence[Episode]) -
     of_group: dict[str, list[bool]] = {}
     with_text: dict[str, list[bool]] = {}
     for episode in everyone:
-        request, verdict = episode.request, episode.verdict
-        if request.role == ROLE or verdict is None or verdict.status == "invalid":
+        request = episode.request
+        if request.role == ROLE or not episode.judged:
             continue
         if request.parent:
             with_text.setdefault(request.parent, []).append(episode.right)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from assay.ask.hints import holds_answer
 from assay.ask.prompts import rendered, reworded
 from assay.part import Count, Expansion
 from assay.prompt import Prompt, text_of
-from assay.types import Episode, Problem, Request
+from assay.types import Episode, Problem, Request, by_group
 from assay.verifiers.answers import find_answer
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ ASKING: dict[Mode, dict[str, str]] = {
 
 def mode_of(episodes: Iterable[Episode], *, hard: float, medium: float) -> Mode | None:
     """`hard` if a <= hard, `medium` if hard < a <= medium, else None; a is the accuracy of the judged answers."""
-    judged = [e.right for e in episodes if e.verdict is not None and e.verdict.status != "invalid"]
+    judged = [e.right for e in episodes if e.judged]
     if not judged or (accuracy := sum(judged) / len(judged)) > medium:
         return None
     return HARD if accuracy <= hard else MEDIUM
@@ -58,18 +58,16 @@ def rewrite(
     """First a request to rewrite each hard or medium problem; once these are written, a group of answers to each text
     that may be used. The answers to a rewritten problem are a group of their own.
     """
-    groups: dict[str, list[Episode]] = {}
-    for episode in episodes:
-        groups.setdefault(episode.request.group, []).append(episode)
+    groups = by_group(episodes)
     asked: list[Request] = []
-    for group, members in groups.items():
-        first = members[0].request
+    for name, group in groups.items():
+        first = group.members[0].request
         if first.role == ROLE:
-            asked += _solving(members[0], groups, codec, sampling, group_size, least)
-        elif not first.parent and f"{group}/{ROLE}" not in groups:
-            mode = mode_of(members, hard=hard, medium=medium)
+            asked += _solving(group.members[0], groups, codec, sampling, group_size, least)
+        elif not first.parent and f"{name}/{ROLE}" not in groups:
+            mode = mode_of(group.members, hard=hard, medium=medium)
             if mode is not None and (answer := answer_of(first.problem)):
-                place = {"group": f"{group}/{ROLE}", "role": ROLE, "tag": mode, "sample": 0, "round": first.round + 1}
+                place = {"group": f"{name}/{ROLE}", "role": ROLE, "tag": mode, "sample": 0, "round": first.round + 1}
                 writing = dataclasses.replace(first, max_new=min(longest, first.max_new), **place)
                 asked.append(reworded(writing, to_rewrite(first.prompt, mode, answer), codec))
     return asked
@@ -118,7 +116,7 @@ def usable(episode: Episode, *, least: int) -> bool:
 
 def _solving(
     written: Episode,
-    groups: dict[str, list[Episode]],
+    groups: Collection[str],
     codec: Codec,
     sampling: Sampling,
     group_size: int,

@@ -8,18 +8,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from assay.collect.nodes import Node, Tree
-from assay.collect.steps import by_group
 from assay.memory import Memory
 from assay.methods.exploration.deepsearch.search import tree_of
 from assay.part import Curator, Positive
-from assay.types import Row
+from assay.types import Row, by_group
 
 
 def backed_up(rows: Sequence[Row], memory: Memory, *, group_size: int, temperature: float) -> list[Row]:
     """Fills the `process` stream of the rows that were backed up, and leaves out all other rows."""
     values: dict[str, np.ndarray] = {}
-    for members in by_group([row.episode for row in rows]):
-        tree = tree_of(members, group_size)
+    for group in by_group([row.episode for row in rows]).values():
+        tree = tree_of(group.members, group_size)
         for leaf in tree.backed:
             assert leaf.episode is not None
             values[leaf.episode.request.id] = _values(leaf, tree, temperature)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from assay.curate.grouping import groups, spread
+from assay.curate.grouping import spread
 from assay.part import Credit
-from assay.types import Row
+from assay.types import Row, by_group
 
 
 def process_relative(rows: Sequence[Row], memory: object) -> list[Row]:
@@ -16,9 +16,9 @@ def process_relative(rows: Sequence[Row], memory: object) -> list[Row]:
     equal.
     """
     result = list(rows)
-    for members in groups(rows).values():
-        rewards = [rows[i].reward or 0.0 for i in members]
-        for i, reward in zip(members, rewards, strict=True):
+    for group in by_group(rows).values():
+        rewards = [row.reward or 0.0 for row in group.members]
+        for i, reward in zip(group.places, rewards, strict=True):
             value, count = rows[i].process, len(rows[i].episode)
             beyond = np.zeros(count) if value is None or not count else value - value[-1]
             advantage = reward + beyond - np.mean(rewards)

@@ -7,10 +7,10 @@ import math
 from collections.abc import Sequence
 
 from assay.collect.nodes import Node, Tree, grown, uct
-from assay.collect.steps import by_group, next_steps
+from assay.collect.steps import next_steps
 from assay.memory import Memory
 from assay.part import Expansion
-from assay.types import Episode, Request
+from assay.types import Episode, Request, by_group
 
 FLOOR = 0.1  # the least factor by which an ancestor of a finished answer discounts the answer's value
 
@@ -70,11 +70,11 @@ def search(
 ) -> list[Request]:
     """Requests for the next steps from one node of each tree, as many as the root has; none for a tree that is done."""
     asked = []
-    for members in by_group(episodes):
-        tree = tree_of(members, group_size)
+    for group in by_group(episodes).values():
+        tree = tree_of(group.members, group_size)
         if len(tree.backed) >= group_size or not tree.frontier:
             continue
-        step = members[0].request.max_new
+        step = group.members[0].request.max_new
         last = tree.rounds[-1]
         if any(node.ended for node in last):
             weigh = functools.partial(worth, step=step / max_new, quality=quality, doubt=doubt, depth=depth)
@@ -84,7 +84,7 @@ def search(
         limit = max_new + chosen.begun
         assert chosen.episode is not None
         width, number = len(tree.rounds[0]), len(tree.rounds)
-        asked += next_steps(chosen.episode, width, step, limit, first=len(members), round=number)
+        asked += next_steps(chosen.episode, width, step, limit, first=len(group.members), round=number)
     return asked
 
 

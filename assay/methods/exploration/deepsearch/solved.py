@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from assay.memory.episodes import bare
 from assay.memory.places import Named
 from assay.part import Remembering, for_caller
-from assay.types import Episode, Row
+from assay.types import Episode, Row, by_group
 
 if TYPE_CHECKING:
     from assay.memory import Memory
@@ -22,14 +22,11 @@ def hold_solved(memory: Memory, *, rows: Sequence[Row], group_size: int, most: f
     held: dict[str, list[Episode]] = {}
     for episode in memory.kept.get(place, ()):
         held.setdefault(episode.request.problem.id, []).append(episode)
-    groups: dict[str, list[Episode]] = {}
-    for row in rows:
-        if row.in_group and row.episode.provenance == "fresh" and not row.episode.request.helped:
-            groups.setdefault(row.group, []).append(row.episode)
-    for members in groups.values():
-        problem = members[0].request.problem.id
-        right = [e for e in members if e.right]
-        if len(right) > most * len(members):
+    own = [row.episode for row in rows if row.in_group and row.episode.provenance == "fresh"]
+    for group in by_group([episode for episode in own if not episode.request.helped]).values():
+        problem = group.members[0].request.problem.id
+        right = [e for e in group.members if e.right]
+        if len(right) > most * len(group.members):
             held.pop(problem, None)
         elif right:
             held[problem] = [*held.get(problem, []), *map(bare, right)][:group_size]

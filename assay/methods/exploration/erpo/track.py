@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from assay.part import Remembering
-from assay.types import Episode
+from assay.types import Episode, by_group
 
 if TYPE_CHECKING:
     from assay.ask import Sampling
@@ -24,9 +24,13 @@ def track_temperature(
     highest: float,
     place: str = STORE,
 ) -> Memory:
-    """All right: T <- min(highest, T + step). Mixed: T <- max(T_0, T - step). All wrong: T stays."""
+    """All right: T <- min(highest, T + step). Mixed: T <- max(T_0, T - step). All wrong: T stays.
+
+    Answers that had a hint do not count.
+    """
     store = memory.store(place)
-    for problem, rights in _groups(episodes):
+    for group in by_group([e for e in episodes if e.judged and not e.request.helped]).values():
+        problem, rights = group.members[0].request.problem.id, group.right
         lowest, now = sampling.temperature, store.get(problem, sampling.temperature)
         if all(rights):
             now = max(now, min(highest, round(now + step, 9)))
@@ -49,13 +53,3 @@ class TrackTemperature(Remembering):
     highest: float = 1.3
     does = track_temperature
     needs_verdict = True
-
-
-def _groups(episodes: Sequence[Episode]) -> list[tuple[str, list[bool]]]:
-    """For each group, its problem and the verdicts of the answers that had no hint."""
-    found: dict[str, tuple[str, list[bool]]] = {}
-    for episode in episodes:
-        if episode.verdict is not None and episode.verdict.status != "invalid" and not episode.request.helped:
-            _, rights = found.setdefault(episode.request.group, (episode.request.problem.id, []))
-            rights.append(episode.verdict.status == "ok")
-    return list(found.values())

@@ -11,7 +11,7 @@ from assay.ask.hints import hint_of
 from assay.ask.prompts import reworded
 from assay.part import Expansion, Proportion
 from assay.prompt import Prompt
-from assay.types import Episode, Problem, Request
+from assay.types import Episode, Problem, Request, by_group
 
 HINT = "hint"
 
@@ -20,26 +20,23 @@ def retry_with_hint(
     episodes: Sequence[Episode], *, codec: Codec, below: float, share: float, trained: str
 ) -> list[Request]:
     """Requests for the same answers with the hint in the context; none for a problem without a hint."""
-    groups: dict[str, list[Episode]] = {}
-    for episode in episodes:
-        groups.setdefault(episode.request.group, []).append(episode)
+    groups = by_group(episodes)
     asked = []
-    for group, members in groups.items():
-        judged = [e.verdict.status == "ok" for e in members if e.verdict and e.verdict.status != "invalid"]
-        problem = members[0].request.problem
-        if members[0].request.tag == HINT or f"{group}/{HINT}" in groups or not judged:
+    for name, group in groups.items():
+        first, judged = group.members[0].request, group.right
+        if first.tag == HINT or f"{name}/{HINT}" in groups or not judged:
             continue
-        if sum(judged) >= below * len(judged) or not (hint := hint_of(problem, share=share)):
+        if sum(judged) >= below * len(judged) or not (hint := hint_of(first.problem, share=share)):
             continue
         asked += [
             dataclasses.replace(
                 reworded(e.request, e.request.prompt.with_hint(hint), codec),
                 train_context=e.request.context if trained == "question" else None,
-                group=f"{group}/{HINT}",
+                group=f"{name}/{HINT}",
                 tag=HINT,
                 round=e.request.round + 1,
             )
-            for e in members
+            for e in group.members
         ]
     return asked
 

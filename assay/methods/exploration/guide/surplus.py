@@ -17,7 +17,7 @@ def take_turns(rows: Sequence[Row], memory: Memory, *, num_prompts: int, place: 
         [returned(episode, marks, place) for episode in members] for marks, members in leftovers(memory, place).values()
     ]
     room = max(0, num_prompts - len(waited))
-    waits = {i for members in alive_groups(rows)[room:] for i in members}
+    waits = {i for group in alive_groups(rows)[room:] for i in group.places}
     result = [
         aside(row, place) if i in waits and (row.in_loss or row.in_denominator) else row for i, row in enumerate(rows)
     ]

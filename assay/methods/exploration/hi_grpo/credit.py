@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from assay.credit.advantage import by_group
+from assay.credit.advantage import in_each_group
+from assay.credit.pack import group_numbers
 from assay.methods.exploration.hi_grpo.turns import turns_of
 from assay.part import Credit, Ddof
 from assay.types import Row
@@ -20,12 +21,11 @@ def turn_relative(rows: Sequence[Row], *, backflow: float, ddof: int, epsilon: f
     turns = [turns_of(row.episode.stream("origin")) for row in rows]
     earned = [_returns(row, turn, backflow) for row, turn in zip(rows, turns, strict=True)]
     found = [np.zeros(len(returns)) for returns in earned]
-    names = {group: n for n, group in enumerate(dict.fromkeys(row.group for row in rows))}
+    numbers = group_numbers(rows)
     for level in range(max((len(returns) for returns in earned), default=0)):
         there = [i for i, returns in enumerate(earned) if level < len(returns)]
         reward = np.array([earned[i][level] for i in there])
-        group = np.array([names[rows[i].group] for i in there])
-        advantage = by_group(reward, group, lambda r: (r - r.mean()) / (r.std(ddof=ddof) + epsilon))
+        advantage = in_each_group(reward, numbers[there], lambda r: (r - r.mean()) / (r.std(ddof=ddof) + epsilon))
         for i, one in zip(there, advantage, strict=True):
             found[i][level] = one
     return [

@@ -12,7 +12,7 @@ from assay.errors import DataError
 from assay.part import Asking, Expansion
 from assay.prompt import Prompt
 from assay.tasks import task
-from assay.types import Episode, Problem, Request
+from assay.types import Episode, Problem, Request, by_group
 
 if TYPE_CHECKING:
     from assay.ask import Codec
@@ -88,17 +88,14 @@ class TaughtExperts(Asking):
 
 def gold_after_failure(episodes: Sequence[Episode], *, codec: Codec, more_than: float) -> list[Request]:
     """A worked solution under the instruction of each expert of whose judged answers more than this share failed."""
-    groups: dict[str, list[Episode]] = {}
-    for episode in episodes:
-        groups.setdefault(episode.request.group, []).append(episode)
+    groups = by_group(episodes)
     asked = []
-    for group, members in groups.items():
-        request = members[0].request
-        judged = [e.right for e in members if e.verdict is not None and e.verdict.status != "invalid"]
-        if expert_of(request) < 0 or request.tag == GOLD or f"{group}/{GOLD}" in groups or not request.problem.solution:
+    for name, group in groups.items():
+        request, judged = group.members[0].request, group.right
+        if expert_of(request) < 0 or request.tag == GOLD or f"{name}/{GOLD}" in groups or not request.problem.solution:
             continue
         if judged.count(False) > more_than * len(judged):
-            place = {"group": f"{group}/{GOLD}", "tag": GOLD, "sample": expert_of(request)}
+            place = {"group": f"{name}/{GOLD}", "tag": GOLD, "sample": expert_of(request)}
             gold = dataclasses.replace(request, **place, round=request.round + 1, prefix=())
             asked.append(answered(gold, request.problem.solution, codec))
     return asked

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from assay.curate.grouping import measure
 from assay.methods.exploration.meml_grpo.experts import GOLD, expert_of
 from assay.part import Curator
 from assay.types import Row
@@ -28,16 +27,13 @@ def lessons(rows: Sequence[Row]) -> list[Row]:
         if expert >= 0 and tag != GOLD and row.in_group:
             drawn.setdefault(row.group.partition("/e")[0], {}).setdefault(expert, []).append(row)
     for experts in drawn.values():
-        rates = {
-            expert: sum(measure(row, "accuracy") for row in members) / len(members)
-            for expert, members in experts.items()
-        }
+        rates = {expert: sum(row.right for row in members) / len(members) for expert, members in experts.items()}
         best, worst = max(rates, key=lambda e: (rates[e], -e)), min(rates, key=lambda e: (rates[e], e))
         if rates[best] == rates[worst]:
             continue
         asked = experts[worst][0].episode.training_context
         for row in experts[best]:
-            if row.episode.right and row.in_loss:
+            if row.right and row.in_loss:
                 copy = dataclasses.replace(row.episode, context=asked)
                 result.append(row.mark(episode=copy, in_group=False, in_denominator=False, tag=MUTUAL))
     return result

@@ -12,7 +12,7 @@ from assay.ask.hints import hint_of, holds_answer
 from assay.ask.prompts import reworded
 from assay.part import Count, Expansion, Proportion
 from assay.prompt import Prompt
-from assay.types import Episode, Problem, Request
+from assay.types import Episode, Problem, Request, by_group
 from assay.verifiers.answers import find_answer
 
 if TYPE_CHECKING:
@@ -40,20 +40,17 @@ def nudge(
     """For each group without a right answer a hint is asked for, if the policy writes it, and then a group of
     group_size - 1 answers with the hint and one without it. A group is nudged once.
     """
-    groups: dict[str, list[Episode]] = {}
-    for episode in episodes:
-        groups.setdefault(episode.request.group, []).append(episode)
+    groups = by_group(episodes)
     asked: list[Request] = []
-    for group, members in groups.items():
-        first = members[0].request
-        judged = [e.right for e in members if e.verdict is not None and e.verdict.status != "invalid"]
-        if first.role == ROLE or first.tag == NUDGED or f"{group}/{NUDGED}" in groups or not judged or any(judged):
+    for name, group in groups.items():
+        first, judged = group.members[0].request, group.right
+        if first.role == ROLE or first.tag == NUDGED or f"{name}/{NUDGED}" in groups or not judged or any(judged):
             continue
-        written = groups.get(f"{group}/{ROLE}")
+        written = groups.get(f"{name}/{ROLE}")
         if writer == "policy" and written is None:
             asked += _writing(first, codec, longest)
             continue
-        hint = hint_of(first.problem, share=share) if written is None else hint_in(written[0], least=least)
+        hint = hint_of(first.problem, share=share) if written is None else hint_in(written.members[0], least=least)
         if hint:
             asked += _answering(first, hint, codec, group_size)
     return asked

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from assay.curate.grouping import groups
 from assay.memory import Memory
 from assay.memory.leftovers import leftovers, replayed
 from assay.part import Count, Curator, Remembering
-from assay.types import Row
+from assay.types import Row, by_group
 
 STORE = "past"
 
@@ -20,8 +19,8 @@ def keep_past(memory: Memory, *, rows: Sequence[Row], steps: int, place: str = S
     """
     store = {group: entry for group, entry in memory.store(place).items() if memory.step - entry["step"] < steps}
     held = [episode for episode in memory.kept.get(place, ()) if episode.request.group in store]
-    for members in groups(rows).values():
-        some = [rows[i] for i in members]
+    for group in by_group(rows).values():
+        some = group.members
         if any(row.waited for row in some) or not any(row.in_loss for row in some):
             continue
         own = {row.episode.request.id: row for row in reversed(some)}
@@ -49,7 +48,7 @@ def mix_past(rows: Sequence[Row], memory: Memory, *, share: float, place: str = 
     train, round(n share / (1 - share)) more.
     """
     held = list(leftovers(memory, place).values())
-    fresh = sum(any(rows[i].in_loss for i in members) for members in groups(rows).values())
+    fresh = sum(any(row.in_loss for row in group.members) for group in by_group(rows).values())
     count = min(len(held), round(fresh * share / (1 - share)))
     order = memory.key("mix-past", memory.step).generator().permutation(len(held))
     again: list[Row] = []

@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 
 from assay.ask import Codec
-from assay.collect.steps import by_group
 from assay.collect.trees import branch
 from assay.memory import Memory
 from assay.part import Expansion
 from assay.reward.within import steps_of
 from assay.rng import Key
-from assay.types import Episode, Origin, Request
+from assay.types import Episode, Origin, Request, by_group
 
 BEGINNING = "beginning"
 
@@ -53,17 +52,16 @@ def own_beginnings(
     """
     begun = {e.request.group.rpartition("/")[0] for e in episodes if e.request.tag == BEGINNING}
     asked: list[Request] = []
-    for members in by_group([e for e in episodes if e.request.tag != BEGINNING and e.provenance == "fresh"]):
-        group = members[0].request.group
-        judged = [e for e in members if e.reward is not None]
+    for group in by_group([e for e in episodes if e.request.tag != BEGINNING and e.provenance == "fresh"]).values():
+        judged = [e for e in group.members if e.reward is not None]
         rewards = [e.reward or 0.0 for e in judged]
-        if group in begun or not judged or max(rewards) < best or np.std(rewards) < spread:
+        if group.name in begun or not judged or max(rewards) < best or np.std(rewards) < spread:
             continue
         chosen = judged[int(np.argmax(rewards))]
         places = ends(chosen, codec, marks)
-        key = memory.key("beginnings", memory.step, group)
+        key = memory.key("beginnings", memory.step, group.name)
         for number, at in enumerate(drawn(places, len(places) + 1, key, share=share, decay=decay)):
-            about = {"group": f"{group}/{number}", "tag": BEGINNING}
+            about = {"group": f"{group.name}/{number}", "tag": BEGINNING}
             first = number * group_size
             asked += [dataclasses.replace(branch(chosen, at, sample=first + i), **about) for i in range(group_size)]
     return asked

@@ -6,11 +6,10 @@ import itertools
 import math
 from collections.abc import Sequence
 
-from assay.curate.grouping import groups, measure
 from assay.memory import KeepLeftovers, Memory
 from assay.memory.leftovers import STORE, aside, leftovers, returned
 from assay.part import Curator, Proportion
-from assay.types import Episode, Origin, Row
+from assay.types import Episode, Origin, Row, by_group
 
 
 def recompose(
@@ -66,9 +65,9 @@ class Recompose(Curator):
 def priority(rows: Sequence[Row], share: float) -> set[int]:
     """The shortest ceil(share n) of the n right rows of a group, and the same share of its wrong rows, the longest."""
     chosen: set[int] = set()
-    for members in groups(rows).values():
+    for group in by_group(rows).values():
         for right in (True, False):
-            alive = [i for i in members if rows[i].in_loss and (measure(rows[i], "accuracy") == 1.0) == right]
+            alive = [i for i in group.places if rows[i].in_loss and rows[i].right == right]
             alive.sort(key=lambda i: length(rows[i].episode), reverse=not right)
             chosen.update(alive[: math.ceil(share * len(alive))])
     return chosen

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from assay.curate.grouping import groups
 from assay.curate.parts import leave_out
 from assay.memory import Memory
 from assay.part import Count, Curator, scales_with
-from assay.types import Origin, Row
+from assay.types import Origin, Row, by_group
 from assay.verifiers.answers import count_answers
 
 
@@ -17,8 +16,8 @@ def resample_on_correct(rows: Sequence[Row], memory: Memory, *, keep: int, least
     diverse.
     """
     out: set[int] = set()
-    for members in groups(rows).values():
-        alive = [i for i in members if rows[i].in_loss]
+    for group in by_group(rows).values():
+        alive = [i for i in group.places if rows[i].in_loss]
         if len(alive) <= keep:
             continue
         lots = {i: memory.key("resample", memory.step, rows[i].episode.request.id).bits for i in alive}

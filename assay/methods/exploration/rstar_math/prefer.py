@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from assay.ask import Codec
-from assay.collect.steps import by_group
 from assay.curate.pairs import SIDES
 from assay.forwards.reward_model import Fitted, learn, lessons
 from assay.methods.exploration.rstar_math.chosen import KeepPreferences
@@ -17,7 +16,7 @@ from assay.models import Models
 from assay.part import Count, Forward, Positive
 from assay.reward.learnt import read
 from assay.scale import Output
-from assay.types import Batch, Episode, Row, Stats
+from assay.types import Batch, Episode, Row, Stats, by_group
 
 if TYPE_CHECKING:
     from assay.memory import Memory
@@ -60,7 +59,7 @@ def prefer_steps(
     """The rows as they are. Takes `num_epochs` optimiser steps of the model on the pairs of `num_prompts` trees, which
     come in epochs that go on from step to step.
     """
-    trees = by_group(memory.kept.get(place, ()))
+    trees = [group.members for group in by_group(memory.kept.get(place, ())).values()]
     drawn = [trees[i] for i in _turn(len(trees), memory, min(num_prompts, len(trees)))]
     if not drawn:
         return list(rows), {}

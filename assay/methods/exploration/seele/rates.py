@@ -14,7 +14,7 @@ import numpy as np
 
 from assay.part import Proportion, Remembering
 from assay.tasks.task import steps_of
-from assay.types import Episode, Request
+from assay.types import Episode, Request, by_group
 
 if TYPE_CHECKING:
     from assay.memory import Memory
@@ -88,8 +88,8 @@ def points_of(episodes: Sequence[Episode]) -> dict[float, float]:
     """Mean accuracy for each share of steps with which answers to one problem began; each given step is a segment."""
     rights: dict[float, list[bool]] = {}
     for episode in episodes:
-        if episode.verdict is not None and episode.verdict.status != "invalid":
-            rights.setdefault(rate_of(episode.request), []).append(episode.verdict.status == "ok")
+        if episode.judged:
+            rights.setdefault(rate_of(episode.request), []).append(episode.right)
     return {rate: float(np.mean(seen)) for rate, seen in sorted(rights.items())}
 
 
@@ -98,20 +98,12 @@ def rate_of(request: Request) -> float:
     return len(request.prefix) / max(1, len(steps_of(request.problem)))
 
 
-def by_group(episodes: Sequence[Episode]) -> list[list[Episode]]:
-    """The episodes of each group."""
-    found: dict[str, list[Episode]] = {}
-    for episode in episodes:
-        found.setdefault(episode.request.group, []).append(episode)
-    return list(found.values())
-
-
 def keep_rate(memory: Memory, *, episodes: Sequence[Episode], target: float, place: str = STORE) -> Memory:
     """The memory with the new rate of each problem of the step."""
     store = memory.store(place)
-    for members in by_group(episodes):
-        problem = members[0].request.problem
-        store[problem.id] = rate_for(points_of(members), target, len(steps_of(problem)))
+    for group in by_group(episodes).values():
+        problem = group.members[0].request.problem
+        store[problem.id] = rate_for(points_of(group.members), target, len(steps_of(problem)))
     return memory.keep(place, store)
 
 

@@ -7,21 +7,21 @@ from collections.abc import Sequence
 
 from assay.ask import Codec
 from assay.methods.exploration.seele.begin import begun, with_beginning
-from assay.methods.exploration.seele.rates import by_group, points_of, rate_for
+from assay.methods.exploration.seele.rates import points_of, rate_for
 from assay.part import Count, Expansion, Proportion
 from assay.prompt import Prompt
 from assay.tasks.task import steps_of
-from assay.types import Episode, Problem, Request
+from assay.types import Episode, Problem, Request, by_group
 
 
 def hint_rounds(episodes: Sequence[Episode], *, codec: Codec, rounds: int, target: float) -> list[Request]:
     """Requests for the next round of each group."""
     asked: list[Request] = []
-    for members in by_group(episodes):
-        done = 1 + max(episode.request.round for episode in members)
+    for group in by_group(episodes).values():
+        done = 1 + max(episode.request.round for episode in group.members)
         if done < rounds:
-            rate = rate_for(points_of(members), target, len(steps_of(members[0].request.problem)))
-            first = [episode.request for episode in members if episode.request.round == 0]
+            rate = rate_for(points_of(group.members), target, len(steps_of(group.members[0].request.problem)))
+            first = [episode.request for episode in group.members if episode.request.round == 0]
             asked += [dataclasses.replace(begun(request, rate, codec), round=done) for request in first]
     return asked
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from assay.part import Asking, Expansion
-from assay.types import Episode, Request
+from assay.types import Episode, Request, by_group
 
 if TYPE_CHECKING:
     from assay.ask import Sampling
@@ -17,12 +17,9 @@ PROBE = "greedy"
 
 def greedy_probe(requests: Sequence[Request]) -> list[Request]:
     """One greedy request for each group, in a group of its own."""
-    first: dict[str, Request] = {}
-    for request in requests:
-        first.setdefault(request.group, request)
     return [
-        dataclasses.replace(request, temperature=0.0, group=f"{group}/{PROBE}", tag=PROBE)
-        for group, request in first.items()
+        dataclasses.replace(group.members[0], temperature=0.0, group=f"{name}/{PROBE}", tag=PROBE)
+        for name, group in by_group(requests).items()
     ]
 
 

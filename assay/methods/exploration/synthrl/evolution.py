@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from assay.tasks import task
 from assay.tasks.harder import may_be_asked, variant_of
-from assay.types import Episode, Problem
+from assay.types import Episode, Problem, by_group
 
 ROLE = "evolver"
 
@@ -42,7 +42,7 @@ class Evolution:
 
 def right_of(answers: Iterable[Episode], checks: int) -> float | None:
     """c = checks times the share of right answers among those with a verdict; None if none has one."""
-    judged = [e.right for e in answers if e.verdict is not None and e.verdict.status != "invalid"]
+    judged = [e.right for e in answers if e.judged]
     return checks * sum(judged) / len(judged) if judged else None
 
 
@@ -76,7 +76,7 @@ def evolution_of(
 
 def evolutions(episodes: Sequence[Episode], bar: Bar) -> dict[str, Evolution]:
     """Group -> the state of its problem, for each group of the policy's answers that are not answers to a variant."""
-    answers: dict[str, list[Episode]] = {}
+    answers: list[Episode] = []
     texts: dict[str, list[Episode]] = {}
     replies: dict[str, list[Episode]] = {}
     for episode in episodes:
@@ -86,5 +86,6 @@ def evolutions(episodes: Sequence[Episode], bar: Bar) -> dict[str, Evolution]:
         elif f"/{ROLE}/" in request.group:
             replies.setdefault(request.parent, []).append(episode)
         elif request.role == "policy":
-            answers.setdefault(request.group, []).append(episode)
-    return {group: evolution_of(own, texts.get(group, ()), replies, bar) for group, own in answers.items()}
+            answers.append(episode)
+    groups = by_group(answers)
+    return {name: evolution_of(own.members, texts.get(name, ()), replies, bar) for name, own in groups.items()}

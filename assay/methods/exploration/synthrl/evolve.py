@@ -12,7 +12,7 @@ from assay.methods.exploration.synthrl.evolution import ROLE, Bar, Evolution, ev
 from assay.part import Count, Expansion, Remembering, Within
 from assay.prompt import Prompt
 from assay.tasks.harder import ASKING, text_asked, variant_of
-from assay.types import Episode, Problem, Request
+from assay.types import Episode, Problem, Request, by_group
 
 if TYPE_CHECKING:
     from assay.ask import Codec, Sampling
@@ -38,12 +38,10 @@ def evolve(
     """What each problem of the step needs next: more answers until it has `checks`, then a text, then `checks` answers
     to this text, and so on until there were `attempts` texts. A problem with fewer than `sure` right answers gets none.
     """
-    first: dict[str, list[Request]] = {}
-    for episode in episodes:
-        first.setdefault(episode.request.group, []).append(episode.request)
+    groups = by_group([episode.request for episode in episodes])
     asked: list[Request] = []
     for group, state in evolutions(episodes, Bar(checks, sure, least, margin)).items():
-        requests = first[group]
+        requests = groups[group].members
         request, number = requests[0], len(requests)
         if number < checks:
             asked += [_again(request, sample=1 + max(r.sample for r in requests) + i) for i in range(checks - number)]

@@ -8,10 +8,10 @@ from typing import Literal
 import numpy as np
 
 from assay.credit.pieces import Piece, pieces
-from assay.curate.grouping import groups, spread
+from assay.curate.grouping import spread
 from assay.errors import ConfigError
 from assay.part import Credit
-from assay.types import Row
+from assay.types import Row, by_group
 
 Share = Literal["once", "root", "each"]
 Terms = Literal["both", "global", "local"]
@@ -28,9 +28,9 @@ def tree_relative(rows: Sequence[Row], memory: object, *, share: Share, terms: T
         raise ConfigError(f"credit: share is once, root or each and terms both, global or local; got {share}, {terms}.")
     power = {"once": 1.0, "root": 0.5, "each": 0.0}[share]
     result = list(rows)
-    for members in groups(rows).values():
-        found = _of_group([rows[i] for i in members], power, terms)
-        for i, advantage in zip(members, found, strict=True):
+    for group in by_group(rows).values():
+        found = _of_group(group.members, power, terms)
+        for i, advantage in zip(group.places, found, strict=True):
             result[i] = rows[i].mark(advantage=advantage)
     return result
 

@@ -6,19 +6,16 @@ from collections.abc import Sequence
 
 from assay.memory import Memory
 from assay.part import Curator
-from assay.types import Row
+from assay.types import Row, by_group
 
 
 def draw_leaves(rows: Sequence[Row], memory: Memory, *, group_size: int) -> list[Row]:
     """Keeps one random right leaf, and random other leaves."""
-    groups: dict[str, list[int]] = {}
-    for i, row in enumerate(rows):
-        if row.in_loss:
-            groups.setdefault(row.group, []).append(i)
     left: set[int] = set()
-    for name, members in groups.items():
+    for name, group in by_group(rows).items():
+        members = [i for i in group.places if rows[i].in_loss]
         order = memory.key("leaves", memory.step, name).generator().permutation(members).tolist()
-        right = [i for i in order if rows[i].episode.right]
+        right = [i for i in order if rows[i].right]
         left |= set([*right[:1], *(i for i in order if i not in right[:1])][group_size:])
     return [row.mark(in_loss=False, in_denominator=False) if i in left else row for i, row in enumerate(rows)]
 

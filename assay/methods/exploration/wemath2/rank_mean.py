@@ -8,7 +8,7 @@ import numpy as np
 
 from assay.credit.pack import earned
 from assay.part import Credit
-from assay.types import Row, changed
+from assay.types import Group, Row, by_group, changed
 
 
 def rank_mean(rows: Sequence[Row], *, epsilon: float) -> list[Row]:
@@ -18,17 +18,17 @@ def rank_mean(rows: Sequence[Row], *, epsilon: float) -> list[Row]:
     equal. Answers of one group with equal rewards share the mean of their ranks. Groups of different sizes are compared
     rank for rank as shares of their size.
     """
-    families: dict[str, dict[str, list[int]]] = {}
-    for i, row in enumerate(rows):
-        name = next(iter(row.episode.request.problem.parents), f"group {row.group}")
-        families.setdefault(name, {}).setdefault(row.group, []).append(i)
+    families: dict[str, list[Group[Row]]] = {}
+    for name, group in by_group(rows).items():
+        parent = next(iter(group.members[0].episode.request.problem.parents), f"group {name}")
+        families.setdefault(parent, []).append(group)
     found = np.zeros(len(rows))
     for groups in families.values():
-        rewards = [np.array([earned(rows[i]) for i in members], np.float64) for members in groups.values()]
+        rewards = [np.array([earned(row) for row in group.members], np.float64) for group in groups]
         flat = np.concatenate(rewards)
         if flat.max() - flat.min() > 1e-6 * max(1.0, np.abs(flat).max()):
-            for members, mean in zip(groups.values(), rank_means(rewards), strict=True):
-                found[members] = (mean - flat.mean()) / (flat.std() + epsilon)
+            for group, mean in zip(groups, rank_means(rewards), strict=True):
+                found[group.places] = (mean - flat.mean()) / (flat.std() + epsilon)
     return [changed(row, advantage=np.full(len(row.episode), value)) for row, value in zip(rows, found, strict=True)]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from assay.part import Positive, Rewarding
 from assay.reward.judgements import by_parent
 from assay.tasks.judging import COMPARE, written
-from assay.types import Episode, Reward
+from assay.types import Episode, Reward, by_group
 
 _ROUNDS = 100  # of Newton's method; a handful is enough
 
@@ -51,20 +51,17 @@ def rated_by(
         compared |= {one: bool(found) or compared.get(one, False) for one in (first, second)}
         votes += [(first, second, score) for score in found if score in (1, 2)]
     worth = weights(float(np.mean([score == 1 for _, _, score in votes])) if votes else 0.5)
-    groups: dict[str, list[int]] = {}
-    for i, episode in enumerate(episodes):
-        groups.setdefault(episode.request.group, []).append(i)
     result: list[Reward | None] = [Reward("rated-by", 0.0)] * len(episodes)
-    for members in groups.values():
-        place = {episodes[i].request.id: k for k, i in enumerate(members)}
-        wins = np.zeros((len(members), len(members)))
+    for group in by_group(episodes).values():
+        place = {episode.request.id: k for k, episode in enumerate(group.members)}
+        wins = np.zeros((len(group.members), len(group.members)))
         for first, second, score in votes:
             if first in place and second in place:
                 winner, loser = (first, second) if score == 1 else (second, first)
                 wins[place[winner], place[loser]] += worth[score]
         if wins.any():
             found = ratings(wins, prior=prior).tolist()
-            for i, rating in zip(members, found, strict=True):
+            for i, rating in zip(group.places, found, strict=True):
                 result[i] = Reward("rated-by", rating)
     return [
         found if compared.get(episode.request.id, True) else Reward.no_judgement("rated-by")

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from assay.credit.advantage import group_relative
-from assay.curate.grouping import groups, spread
+from assay.credit.pack import group_numbers
+from assay.curate.grouping import spread
 from assay.memory import Memory
 from assay.part import Credit, Ddof
-from assay.types import Row
+from assay.types import Row, by_group
 
 
 def share_of_steps(start: float, end: float, passed: float) -> float:
@@ -35,16 +36,14 @@ def outcome_and_steps(
     """
     alpha = share_of_steps(start, end, (memory.step - since) / max(1, until - since))
     rewards = np.array([row.reward or 0.0 for row in rows])
-    names = {name: place for place, name in enumerate(groups(rows))}
-    labels = np.array([names[row.group] for row in rows])
-    outcome = group_relative(rewards, labels, scale="std", ddof=ddof, epsilon=epsilon)
+    outcome = group_relative(rewards, group_numbers(rows), scale="std", ddof=ddof, epsilon=epsilon)
     result = list(rows)
-    for members in groups(rows).values():
-        found = [steps_in(rows[i]) for i in members]
+    for group in by_group(rows).values():
+        found = [steps_in(row) for row in group.members]
         every = np.concatenate([values for values, _ in found])
         differ = spread(every.tolist())
         mean, scale = (every.mean(), every.std(ddof=ddof) + epsilon) if differ else (0.0, 1.0)
-        for i, (values, at) in zip(members, found, strict=True):
+        for i, (values, at) in zip(group.places, found, strict=True):
             dense = np.zeros(len(rows[i].episode))
             np.add.at(dense, at, (values - mean) / scale if differ else 0.0)
             later = np.cumsum(dense[::-1])[::-1]

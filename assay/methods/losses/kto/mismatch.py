@@ -5,14 +5,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from assay.curate.grouping import MISMATCHED, groups
+from assay.curate.grouping import MISMATCHED
 from assay.part import Curator
-from assay.types import Row
+from assay.types import Row, by_group
 
 
 def mismatch(rows: Sequence[Row]) -> list[Row]:
     """Adds the answers of each group under the question of the next group with another question, if there is one."""
-    members = [[rows[i] for i in places if rows[i].in_loss] for places in groups(rows).values()]
+    members = [[row for row in group.members if row.in_loss] for group in by_group(rows).values()]
     members = [group for group in members if group]
     result = list(rows)
     for place, group in enumerate(members):

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from assay.credit.pack import trains
-from assay.curate.grouping import groups, spread
+from assay.curate.grouping import spread
 from assay.part import Credit, Positive, Rewarding
 from assay.reward import composed
 from assay.reward.transforms import OfOne
 from assay.reward.within import Decoder, RepeatedSteps, steps_of
-from assay.types import Episode, Reward, Row
+from assay.types import Episode, Reward, Row, by_group
 
 
 def min_form(episodes: Sequence[Episode], *, of: composed.Child, name: str, temperature: float) -> list[Reward | None]:
@@ -61,15 +61,15 @@ def step_leave_one_out(rows: Sequence[Row], *, codec: Decoder, outcome: float, m
     of tokens that train. A = 0 if an answer has no others. A group of equal R and r' has A = -b n, plus r', not 0.
     """
     result = list(rows)
-    for members in groups(rows).values():
-        masks = [trains(rows[i]) for i in members]
-        dense = [_dense(rows[i]) for i in members]
+    for group in by_group(rows).values():
+        masks = [trains(row) for row in group.members]
+        dense = [_dense(row) for row in group.members]
         sums, counts = np.array([d.sum() for d in dense]), np.array([mask.sum() for mask in masks])
-        rewards = np.array([rows[i].reward or 0.0 for i in members])
+        rewards = np.array([row.reward or 0.0 for row in group.members])
         differs = spread(rewards.tolist())
-        for k, i in enumerate(members):
+        for k, i in enumerate(group.places):
             others = counts.sum() - counts[k]
-            if len(members) == 1 or not masks[k].any():
+            if len(group.members) == 1 or not masks[k].any():
                 result[i] = rows[i].mark(advantage=np.zeros(len(dense[k])))
                 continue
             baseline = (sums.sum() - sums[k]) / others if others else 0.0
@@ -80,7 +80,7 @@ def step_leave_one_out(rows: Sequence[Row], *, codec: Decoder, outcome: float, m
                 begin = end + 1
             ahead = np.cumsum(earned[::-1])[::-1]
             if differs:
-                ahead += outcome * (rewards[k] - (rewards.sum() - rewards[k]) / (len(members) - 1))
+                ahead += outcome * (rewards[k] - (rewards.sum() - rewards[k]) / (len(group.members) - 1))
             result[i] = rows[i].mark(advantage=np.where(masks[k], ahead, 0.0))
     return result
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from assay.curate.grouping import groups, spread
+from assay.curate.grouping import spread
 from assay.errors import ConfigError
 from assay.part import Credit, Ddof
-from assay.types import Row
+from assay.types import Row, by_group
 
 
 def per_reward(rows: Sequence[Row], *, weights: Sequence[float], ddof: int, epsilon: float) -> list[Row]:
@@ -26,8 +26,8 @@ def per_reward(rows: Sequence[Row], *, weights: Sequence[float], ddof: int, epsi
         )
     total = np.zeros(len(rows))
     for name, weight in zip(names, weights or [1.0] * len(names), strict=True):
-        for members in groups(rows).values():
-            paid = [i for i in members if name in earned[i]]
+        for group in by_group(rows).values():
+            paid = [i for i in group.places if name in earned[i]]
             r = np.array([earned[i][name] for i in paid], dtype=np.float64)
             if spread(r.tolist()):
                 total[paid] += weight * (r - r.mean()) / (r.std(ddof=ddof) + epsilon)

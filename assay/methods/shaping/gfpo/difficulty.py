@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from assay.part import Remembering
-from assay.types import Row
+from assay.types import Row, by_group
 
 if TYPE_CHECKING:
     from assay.memory import Memory
@@ -16,12 +16,11 @@ STORE = "difficulty"  # mean reward in thousandths -> number of groups that had 
 
 def track_difficulty(memory: Memory, *, rows: Sequence[Row], place: str = STORE) -> Memory:
     """The memory with the groups of the step counted, over all rows that have a reward, left out of training or not."""
-    rewards: dict[str, list[float]] = {}
-    for row in rows:
-        if row.reward is not None and row.episode.provenance == "fresh":
-            rewards.setdefault(row.group, []).append(row.reward)
     store = memory.store(place)
-    for values in rewards.values():
+    for group in by_group([row for row in rows if row.episode.provenance == "fresh"]).values():
+        values = [reward for reward in group.rewards if reward is not None]
+        if not values:
+            continue
         mean = str(round(1000 * sum(values) / len(values)))
         store[mean] = store.get(mean, 0) + 1
     return memory.keep(place, store)

@@ -6,13 +6,12 @@ from collections.abc import Callable, Sequence
 from statistics import fmean
 from typing import Literal
 
-from assay.curate.grouping import groups
 from assay.curate.parts import leave_out
 from assay.errors import ConfigError
 from assay.memory import Memory
 from assay.methods.shaping.gfpo.difficulty import STORE, TrackDifficulty, quantile
 from assay.part import Count, Curator, scales_with
-from assay.types import Row
+from assay.types import Row, by_group
 
 By = Literal["length", "reward-per-token"]
 
@@ -84,8 +83,8 @@ def _keep_first(rows: Sequence[Row], by: str, keep: Callable[[float], int]) -> l
     if by not in ("length", "reward-per-token"):
         raise ConfigError(f"curate.by is 'length' or 'reward-per-token', not '{by}'.")
     out: set[int] = set()
-    for members in groups(rows).values():
-        alive = [i for i in members if rows[i].in_group]
+    for group in by_group(rows).values():
+        alive = [i for i in group.places if rows[i].in_group]
         rewards = {i: rows[i].reward or 0.0 for i in alive}
         lengths = {i: rows[i].episode.written for i in alive}
         rate = {i: 0.0 if by == "length" else -rewards[i] / max(1, lengths[i]) for i in alive}

@@ -11,7 +11,7 @@ from assay.collect.judges import request_about
 from assay.memory import Memory
 from assay.part import Count, Expansion, Rewarding
 from assay.prompt import Prompt
-from assay.types import Episode, Problem, Request, Reward
+from assay.types import Episode, Problem, Request, Reward, by_group
 
 if TYPE_CHECKING:
     from assay.ask import Codec
@@ -27,13 +27,9 @@ def ask_verdicts(
     """
     if any(episode.request.role == verifier for episode in episodes):
         return []
-    found: dict[str, list[Episode]] = {}
-    for episode in episodes:
-        if episode.request.role == role and episode.verdict is not None and episode.verdict.status != "invalid":
-            found.setdefault(episode.request.group, []).append(episode)
     asked = []
-    for group, members in found.items():
-        kinds = [[e for e in members if e.right], [e for e in members if not e.right]]
+    for group, own in by_group([e for e in episodes if e.request.role == role and e.judged]).items():
+        kinds = [[e for e in own.members if e.right], [e for e in own.members if not e.right]]
         count = min(most, *map(len, kinds))
         for name, kind in zip(("right", "wrong"), kinds, strict=True):
             key = memory.key("ask-verdicts", memory.step, group, name)

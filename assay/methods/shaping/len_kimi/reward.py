@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from assay.part import Rewarding
-from assay.types import Episode, Reward
+from assay.types import Episode, Reward, by_group
 
 
 def shortness(episodes: Sequence[Episode], *, weight: float) -> list[Reward | None]:
     """weight * l_i, or weight * min(0, l_i) for wrong answers, where l_i = 1/2 - (T_i - min T) / (max T - min T); 0 if
     all lengths of the group are equal. Replies of tools do not count in T.
     """
-    lengths: dict[str, list[int]] = {}
-    for episode in episodes:
-        lengths.setdefault(episode.request.group, []).append(episode.written)
+    lengths = {name: [episode.written for episode in group.members] for name, group in by_group(episodes).items()}
     result: list[Reward | None] = []
     for episode in episodes:
-        group = lengths[episode.request.group]
+        group = lengths[episode.group]
         low, high = min(group), max(group)
         worth = 0.5 - (episode.written - low) / (high - low) if high > low else 0.0
         result.append(Reward("shortness", weight * (worth if episode.right else min(0.0, worth))))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from assay.credit.advantage import by_group
+from assay.credit.advantage import in_each_group
 from assay.credit.pack import by_reward
 from assay.errors import ConfigError
 from assay.part import Credit
@@ -17,7 +17,7 @@ def mean_normalised(reward: np.ndarray, group: np.ndarray) -> np.ndarray:
             f"credit mean-normalised divides by the mean reward and needs rewards of 0 or more; {reward.min():g} "
             "came. Set reward outcome to right=1, wrong=0."
         )
-    return by_group(reward, group, lambda r: r / r.mean() - 1)
+    return in_each_group(reward, group, lambda r: r / r.mean() - 1)
 
 
 class MeanNormalised(Credit):

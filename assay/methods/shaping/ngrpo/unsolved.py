@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from assay.curate.grouping import groups, measure
 from assay.curate.parts import leave_out
 from assay.part import Curator
-from assay.types import Row
+from assay.types import Row, by_group
 
 
 def unsolved_groups(rows: Sequence[Row]) -> list[Row]:
     """Leaves out the groups in which every answer is right."""
     out: set[int] = set()
-    for members in groups(rows).values():
-        if all(measure(rows[i], "accuracy") for i in members if rows[i].in_group):
-            out.update(members)
+    for group in by_group(rows).values():
+        if all(row.right for row in group.members if row.in_group):
+            out.update(group.places)
     return leave_out(rows, out)
 
 

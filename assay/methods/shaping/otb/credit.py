@@ -7,11 +7,11 @@ from typing import Literal
 
 import numpy as np
 
-from assay.curate.grouping import groups, spread
+from assay.curate.grouping import spread
 from assay.errors import ConfigError
 from assay.methods.shaping.otb.energy import ENERGY
 from assay.part import Credit
-from assay.types import Origin, Row
+from assay.types import Origin, Row, by_group
 
 Tail = Literal["own", "zero", "last"]
 
@@ -23,14 +23,14 @@ def token_baseline(rows: Sequence[Row], *, tail: str, epsilon: float) -> list[Ro
     if tail not in ("own", "zero", "last"):
         raise ConfigError(f"credit.tail is 'own', 'zero' or 'last', not '{tail}'.")
     result = list(rows)
-    for members in groups(rows).values():
-        rewards = np.array([rows[i].reward for i in members], dtype=np.float64)
-        mine = [np.flatnonzero(rows[i].episode.stream("origin") == Origin.POLICY) for i in members]
+    for group in by_group(rows).values():
+        rewards = np.array(group.rewards, dtype=np.float64)
+        mine = [np.flatnonzero(row.episode.stream("origin") == Origin.POLICY) for row in group.members]
         baseline = np.zeros(0)
         if spread(rewards.tolist()):
-            energy = [_energy(rows[i])[at] for i, at in zip(members, mine, strict=True)]
+            energy = [_energy(rows[i])[at] for i, at in zip(group.places, mine, strict=True)]
             baseline = _baseline(energy, rewards, tail, epsilon)
-        for i, at, reward in zip(members, mine, rewards, strict=True):
+        for i, at, reward in zip(group.places, mine, rewards, strict=True):
             advantage = np.zeros(len(rows[i].episode))
             if len(baseline):
                 advantage[at] = reward - baseline[: len(at)]

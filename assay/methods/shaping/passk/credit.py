@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from assay.curate.grouping import groups
 from assay.errors import ConfigError
 from assay.memory import Memory
 from assay.part import Count, Credit, scales_with
-from assay.types import Row
+from assay.types import Row, by_group
 
 if TYPE_CHECKING:
     from assay.recipe import Mechanism
@@ -29,8 +28,8 @@ def pass_k(rows: Sequence[Row], *, memory: Memory, k: int, kind: str, epsilon: f
     if kind not in ("full", "bootstrap", "analytic"):
         raise ConfigError(f"credit.kind is 'full', 'bootstrap' or 'analytic', not '{kind}'.")
     result = list(rows)
-    for name, members in groups(rows).items():
-        right = np.array([rows[i].episode.right for i in members])
+    for name, group in by_group(rows).items():
+        right = np.array([row.right for row in group.members])
         if right.all() or not right.any():
             advantage = np.zeros(len(right))
         elif kind == "analytic":
@@ -38,7 +37,7 @@ def pass_k(rows: Sequence[Row], *, memory: Memory, k: int, kind: str, epsilon: f
         else:
             draw = memory.key("pass-k", memory.step, name).generator().permutation
             advantage = _sampled(right, _sets(len(right), min(k, len(right)), kind, draw), epsilon)
-        for i, a in zip(members, advantage, strict=True):
+        for i, a in zip(group.places, advantage, strict=True):
             result[i] = rows[i].mark(advantage=np.full(len(rows[i].episode), a))
     return result
 

@@ -14,7 +14,7 @@ from assay.methods.shaping.rgr_grpo.rubric import steps_in, worked_rubric
 from assay.part import Asking, Expansion
 from assay.prompt import Prompt
 from assay.reward.rubrics import unmet_in
-from assay.types import Episode, Problem, Request
+from assay.types import Episode, Problem, Request, by_group
 
 if TYPE_CHECKING:
     from assay.ask import Codec
@@ -65,10 +65,8 @@ def refine(episodes: Sequence[Episode], *, codec: Codec) -> list[Request]:
     answer has criteria, an ordinary request; else a better answer than y* is asked for, and trained under the question.
     The criteria that are shown have at most as many tokens as an answer.
     """
-    groups: dict[str, list[Episode]] = {}
-    for episode in episodes:
-        groups.setdefault(episode.request.group, []).append(episode)
-    return [_last(members, codec) for members in groups.values() if all(e.request.round == 0 for e in members)]
+    groups = by_group(episodes).values()
+    return [_last(g.members, codec) for g in groups if all(e.request.round == 0 for e in g.members)]
 
 
 def _last(members: Sequence[Episode], codec: Codec) -> Request:

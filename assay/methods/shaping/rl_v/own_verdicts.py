@@ -10,13 +10,12 @@ import numpy as np
 
 from assay.ask.prompts import reworded
 from assay.ask.yes_or_no import asked_whether_right, chances_right, verdict_tokens, with_verdict
-from assay.curate.grouping import groups
 from assay.forwards.agreement import ranked
 from assay.memory import Memory
 from assay.models import Models
 from assay.part import Curator, Forward
 from assay.prompt import Prompt
-from assay.types import Origin, Problem, Row, Segment, Stats
+from assay.types import Origin, Problem, Row, Segment, Stats, by_group
 from assay.verifiers.elections import answer_of, best, majority, weighted
 
 if TYPE_CHECKING:
@@ -95,17 +94,16 @@ def vote_by_verdicts(rows: Sequence[Row], *, models: Models, codec: Codec, role:
     """The rows as they are, and how often the answer that a group elects is right: by the most votes, by the largest
     sum of s, and by the largest s, where s is the chance that the policy gives to Yes.
     """
-    places = [i for i, row in enumerate(rows) if row.role == role and row.tag != VERDICT and _judged(row)]
-    asked = [(rows[i].episode.request.problem, rows[i].episode.text) for i in places]
+    judged = [row for row in rows if row.role == role and row.tag != VERDICT and _judged(row)]
+    asked = [(row.episode.request.problem, row.episode.text) for row in judged]
     chances = chances_right(models.play(role), asked, codec)
     won = pairs = 0.0
     right_of: dict[str, list[bool]] = {"majority": [], "weighted": [], "best": []}
-    for members in groups([rows[i] for i in places]).values():
-        episodes, s = [rows[places[i]].episode for i in members], chances[members]
-        right = np.array([episode.right for episode in episodes], bool)
+    for group in by_group(judged).values():
+        s, right = chances[group.places], np.array([row.right for row in group.members], bool)
         more, count = ranked(s, right)
         won, pairs = won + more, pairs + count
-        answers = [answer_of(episode) for episode in episodes]
+        answers = [answer_of(row.episode) for row in group.members]
         chosen = {
             "majority": majority(answers),
             "weighted": weighted(answers, s.tolist()),

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from assay.curate.grouping import groups, spread
+from assay.curate.grouping import spread
 from assay.errors import DataError
 from assay.part import Credit, Ddof
-from assay.types import Origin, Row
+from assay.types import Origin, Row, by_group
 
 
 def by_certainty(rows: Sequence[Row], *, alpha: float, ddof: int, epsilon: float) -> list[Row]:
@@ -17,15 +17,15 @@ def by_certainty(rows: Sequence[Row], *, alpha: float, ddof: int, epsilon: float
     policy's tokens of the same answer.
     """
     result = list(rows)
-    for members in groups(rows).values():
-        rewards = np.array([rows[i].reward for i in members], dtype=np.float64)
+    for group in by_group(rows).values():
+        rewards = np.array(group.rewards, dtype=np.float64)
         if spread(rewards.tolist()):
             relative = (rewards - rewards.mean()) / (rewards.std(ddof=ddof) + epsilon)
-            for i, a in zip(members, relative, strict=True):
+            for i, a in zip(group.places, relative, strict=True):
                 result[i] = rows[i].mark(advantage=np.full(len(rows[i].episode), a))
             continue
-        rights = [rows[i].episode.right for i in members]
-        for i in members:
+        rights = [row.right for row in group.members]
+        for i in group.places:
             advantage = np.zeros(len(rows[i].episode))
             if all(rights):
                 advantage = alpha * entropy_of(rows[i])

@@ -10,12 +10,11 @@ import numpy as np
 
 from assay.ask.hints import answered
 from assay.collect.judges import judged_before, open_to_judgement, request_about
-from assay.collect.steps import by_group
 from assay.memory import Memory
 from assay.methods.shaping.rlmec.edits import REWRITTEN, distance
 from assay.part import Expansion
 from assay.prompt import Prompt
-from assay.types import Episode, Origin, Problem, Request, Segment
+from assay.types import Episode, Origin, Problem, Request, Segment, by_group
 
 if TYPE_CHECKING:
     from assay.ask import Codec
@@ -53,11 +52,12 @@ def show_rewrites(
     if judged_before(episodes, role):
         return []
     wrong, right = [], []
-    for members in by_group(_answers(episodes, of)):
-        known = [e.text for e in members if e.right]
-        known += [members[0].request.problem.solution] if members[0].request.problem.solution else []
+    for group in by_group(_answers(episodes, of)).values():
+        known = [e.text for e in group.members if e.right]
+        solution = group.members[0].request.problem.solution
+        known += [solution] if solution else []
         texts = {text: codec.encode(text) for text in known}
-        for episode in members:
+        for episode in group.members:
             if episode.right:
                 right.append(answered(_about(episode, role, codec), episode.text, codec))
                 continue

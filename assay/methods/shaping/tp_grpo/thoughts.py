@@ -6,13 +6,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from assay.curate.grouping import groups, measure
 from assay.part import Shape
 from assay.reward.stepped import token_at
 from assay.reward.within import Decoder
 from assay.tasks import chain_of
 from assay.tasks.steps import TAKE_BACK, Chain
-from assay.types import Row
+from assay.types import Row, by_group
 
 
 def thoughts(rows: Sequence[Row], *, codec: Decoder, alpha: float) -> list[Row]:
@@ -22,9 +21,9 @@ def thoughts(rows: Sequence[Row], *, codec: Decoder, alpha: float) -> list[Row]:
     wrong answer: A in a thought that the answer was built on, and in the answer itself; 0 in every other thought.
     """
     result = list(rows)
-    for members in groups(rows).values():
-        cost = alpha * float(np.mean([measure(rows[i], "accuracy") for i in members]))
-        for i in members:
+    for group in by_group(rows).values():
+        cost = alpha * float(np.mean([row.right for row in group.members]))
+        for i in group.places:
             result[i] = _marked(rows[i], codec, cost)
     return result
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from assay.part import Rewarding
-from assay.reward.votes import groups_of, voted
-from assay.types import Episode, Reward
+from assay.reward.votes import voted
+from assay.types import Episode, Reward, by_group
 
 
 def paired_groups(episodes: Sequence[Episode]) -> dict[str, str]:
@@ -14,7 +14,7 @@ def paired_groups(episodes: Sequence[Episode]) -> dict[str, str]:
 
     A problem names its parents (`Problem.parents`), for example the problem that it says in other words.
     """
-    first = {name: episodes[members[0]].request.problem for name, members in groups_of(episodes).items()}
+    first = {name: group.members[0].request.problem for name, group in by_group(episodes).items()}
     found: dict[str, str] = {}
     for name, problem in first.items():
         for other, theirs in first.items():
@@ -25,8 +25,8 @@ def paired_groups(episodes: Sequence[Episode]) -> dict[str, str]:
 
 def partner_vote(episodes: Sequence[Episode], *, agrees: float, differs: float) -> list[Reward | None]:
     """`agrees` if the answer is the one that most answers of the paired group give, else `differs`."""
-    members, pairs = groups_of(episodes), paired_groups(episodes)
-    voters = {group: members[other] for group, other in pairs.items()}
+    groups, pairs = by_group(episodes), paired_groups(episodes)
+    voters = {name: groups[other].places for name, other in pairs.items()}
     return voted("partner-vote", episodes, voters, lambda same: agrees if same else differs)
 
 

@@ -11,9 +11,8 @@ import numpy as np
 from assay.ask.cues import cued
 from assay.models import Models
 from assay.part import Count, Rewarding
-from assay.reward.votes import groups_of
 from assay.tasks.task import STEP_MARKS
-from assay.types import Episode, Reward
+from assay.types import Episode, Reward, by_group
 from assay.verifiers.answers import before_answer
 from assay.verifiers.elections import answer_of
 
@@ -63,8 +62,8 @@ def steady(
     without an answer, and for all if all give the same one.
     """
     values = [0.0] * len(episodes)
-    for members in groups_of(episodes).values():
-        answers = {i: answer for i in members if (answer := answer_of(episodes[i])) is not None}
+    for group in by_group(episodes).values():
+        answers = {i: answer for i in group.places if (answer := answer_of(episodes[i])) is not None}
         different = list(dict.fromkeys(answers.values()))
         if len(different) < 2:
             continue

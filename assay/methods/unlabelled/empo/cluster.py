@@ -11,18 +11,17 @@ import numpy as np
 from assay.part import Rewarding
 from assay.reward.certainty import FORMS, certainty
 from assay.reward.composed import whole
-from assay.reward.votes import groups_of
-from assay.types import Episode, Reward
+from assay.types import Episode, Reward, by_group
 from assay.verifiers.elections import answer_of, shares
 
 
 def cluster(episodes: Sequence[Episode], *, form: str, apart: float | None) -> list[Reward | None]:
     """The formula of certainty with one term: the cross-entropy - log p_c of the answer and its group."""
     result: list[Reward | None] = [None] * len(episodes)
-    for members in groups_of(episodes).values():
-        parts = shares([answer_of(episodes[i]) for i in members])
-        differ = max(parts) * len(members) <= 1
-        for i, share in zip(members, parts, strict=True):
+    for group in by_group(episodes).values():
+        parts = shares([answer_of(episode) for episode in group.members])
+        differ = max(parts) * len(group.members) <= 1
+        for i, share in zip(group.places, parts, strict=True):
             value = certainty(np.array([-math.log(share)]), FORMS[form], vocab=0)
             result[i] = whole("cluster", apart if differ and apart is not None else value)
     return result

@@ -6,16 +6,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from assay.curate.grouping import groups
 from assay.part import Proportion, Shape
-from assay.types import Origin, Row
+from assay.types import Origin, Row, by_group
 
 
 def relative_entropy(rows: Sequence[Row], *, bound: float) -> list[Row]:
     """A_i <- A_i clip(H_i / mean_g H, 1 - bound, 1 + bound). A group without entropies stays as it is."""
     result = list(rows)
-    for members in groups(rows).values():
-        mean = {i: h for i in members if np.isfinite(h := _entropy(rows[i]))}
+    for group in by_group(rows).values():
+        mean = {i: h for i in group.places if np.isfinite(h := _entropy(rows[i]))}
         middle = float(np.mean(list(mean.values()))) if mean else 0.0
         for i, own in mean.items():
             factor = float(np.clip(own / middle, 1 - bound, 1 + bound)) if middle > 0 else 1.0

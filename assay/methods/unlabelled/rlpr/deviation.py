@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assay.curate.grouping import groups
 from assay.curate.parts import leave_out
 from assay.part import Curator, Proportion, Remembering
-from assay.types import Row
+from assay.types import Row, by_group
 
 if TYPE_CHECKING:
     from assay.memory import Memory
@@ -20,10 +19,7 @@ STORE = "deviation"
 
 def deviations(rows: Sequence[Row]) -> dict[str, float]:
     """Group -> the standard deviation of its rewards, with ddof 1; groups of fewer than two rewards are left out."""
-    found = {
-        name: [reward for i in members if (reward := rows[i].reward) is not None]
-        for name, members in groups(rows).items()
-    }
+    found = {name: [r for r in group.rewards if r is not None] for name, group in by_group(rows).items()}
     return {name: float(np.std(rewards, ddof=1)) for name, rewards in found.items() if len(rewards) > 1}
 
 

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from assay.curate.grouping import groups
 from assay.curate.parts import leave_out
 from assay.part import Curator
-from assay.types import Row
+from assay.types import Row, by_group
 from assay.verifiers.elections import answer_of, majority
 
 
 def wrong_labels(rows: Sequence[Row]) -> list[Row]:
     """Leaves out every group whose most frequent answer is right, or that gives no answer."""
     out: set[int] = set()
-    for members in groups(rows).values():
-        answers = [answer_of(rows[i].episode) for i in members]
+    for group in by_group(rows).values():
+        answers = [answer_of(row.episode) for row in group.members]
         label = majority(answers)
-        voters = [rows[i].episode for i, answer in zip(members, answers, strict=True) if answer == label]
-        if label is None or any(episode.right for episode in voters):
-            out.update(members)
+        voters = [row for row, answer in zip(group.members, answers, strict=True) if answer == label]
+        if label is None or any(row.right for row in voters):
+            out.update(group.places)
     return leave_out(rows, out)
 
 

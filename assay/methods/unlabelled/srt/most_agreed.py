@@ -15,9 +15,9 @@ def most_agreed(rows: Sequence[Row], *, share: float) -> list[Row]:
     the first.
     """
     alive = alive_groups(rows)
-    size = {i: top_share([answer_of(rows[j].episode) for j in members]) for i, members in enumerate(alive)}
+    size = {i: top_share([answer_of(row.episode) for row in group.members]) for i, group in enumerate(alive)}
     kept = sorted(size, key=lambda i: (-size[i], i))[: max(1, round(share * len(alive)))]
-    return leave_out(rows, {j for i, members in enumerate(alive) if i not in kept for j in members})
+    return leave_out(rows, {j for i, group in enumerate(alive) if i not in kept for j in group.places})
 
 
 class MostAgreed(Curator):

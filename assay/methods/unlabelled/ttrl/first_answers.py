@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from assay.curate.grouping import groups
 from assay.curate.parts import leave_out
 from assay.part import Count, Curator, scales_with
-from assay.types import Row
+from assay.types import Row, by_group
 
 
 def first_answers(rows: Sequence[Row], *, count: int) -> list[Row]:
     """Leaves out all rows of a group but its first `count`, in the order of their samples."""
     out: set[int] = set()
-    for members in groups(rows).values():
-        out.update(sorted(members, key=lambda i: rows[i].episode.request.sample)[count:])
+    for group in by_group(rows).values():
+        out.update(sorted(group.places, key=lambda i: rows[i].episode.request.sample)[count:])
     return leave_out(rows, out)
 
 

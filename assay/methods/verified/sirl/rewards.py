@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from assay.methods.verified.sirl.vote import Instance, elected
 from assay.part import Rewarding
 from assay.reward.parts import MALFORMED
-from assay.types import Episode, Reward
+from assay.types import Episode, Reward, by_group
 from assay.verifiers.answers import count_answers
 
 TOLERANCE = 1e-6  # of two optima, relative to |v| + 1
@@ -77,18 +77,15 @@ class Overlap(Rewarding):
 
 def voted(episodes: Sequence[Episode], *, right: float, wrong: float) -> list[Reward | None]:
     """`right` for an optimum that equals that of the program which its group elects, else `wrong`."""
-    groups: dict[str, list[int]] = {}
-    for i, episode in enumerate(episodes):
-        groups.setdefault(episode.request.group, []).append(i)
     worth = [wrong] * len(episodes)
-    for members in groups.values():
-        instances = [_instance(episodes[i]) for i in members]
+    for group in by_group(episodes).values():
+        instances = [_instance(episode) for episode in group.members]
         chosen = elected(instances)
         if chosen is None:
             continue
         label = instances[chosen]
         assert label is not None
-        for i, one in zip(members, instances, strict=True):
+        for i, one in zip(group.places, instances, strict=True):
             if one is not None and abs(one.optimum - label.optimum) < TOLERANCE * (abs(label.optimum) + 1):
                 worth[i] = right
     return [Reward("voted", value) for value in worth]

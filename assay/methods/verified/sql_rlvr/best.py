@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from assay.curate.grouping import groups
 from assay.curate.parts import leave_out
 from assay.part import Count, Curator
-from assay.types import Row
+from assay.types import Row, by_group
 
 
 def best_answers(rows: Sequence[Row], *, most: int, above: float) -> list[Row]:
     """Leaves out all rows but the `most` of each group with the highest reward, if that is higher than `above`."""
     kept: set[int] = set()
-    for members in groups(rows).values():
-        scored = [i for i in members if (reward := rows[i].reward) is not None and reward > above]
+    for group in by_group(rows).values():
+        scored = [i for i in group.places if (reward := rows[i].reward) is not None and reward > above]
         kept.update(sorted(scored, key=lambda i: (-(rows[i].reward or 0.0), i))[:most])
     return leave_out(rows, set(range(len(rows))) - kept)
 

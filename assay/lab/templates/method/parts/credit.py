@@ -8,20 +8,18 @@ from statistics import mean
 import numpy as np
 
 from assay.part import Credit, Proportion
-from assay.types import Row
+from assay.types import Row, by_group
 
 
 def shrunk(rows: Sequence[Row], *, share: float) -> list[Row]:
     """A = (1 - share) (R - mean R), the mean over the answers of the group that have a reward."""
-    groups: dict[str, list[float]] = {}
-    for row in rows:
-        if row.in_group and row.reward is not None:
-            groups.setdefault(row.group, []).append(row.reward)
+    groups = by_group([row for row in rows if row.in_group and row.reward is not None])
+    means = {name: mean(reward for reward in group.rewards if reward is not None) for name, group in groups.items()}
 
     def advantage(row: Row) -> np.ndarray | None:
-        if row.reward is None or row.group not in groups:
+        if row.reward is None or row.group not in means:
             return None
-        return np.full(len(row.episode), (1 - share) * (row.reward - mean(groups[row.group])))
+        return np.full(len(row.episode), (1 - share) * (row.reward - means[row.group]))
 
     return [row.mark(advantage=advantage(row)) for row in rows]
 

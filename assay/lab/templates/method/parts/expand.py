@@ -6,19 +6,16 @@ import dataclasses
 from collections.abc import Sequence
 
 from assay.part import Expansion
-from assay.types import Episode, Request
+from assay.types import Episode, Request, by_group
 
 
 def again(episodes: Sequence[Episode], *, group_size: int, most: int) -> list[Request]:
     """Of each group that has no right answer and has not been asked again: its first `most` requests once more."""
-    groups: dict[str, list[Episode]] = {}
-    for episode in episodes:
-        groups.setdefault(episode.request.group, []).append(episode)
-    missed = [group for group in groups.values() if len(group) <= group_size and not any(e.right for e in group)]
+    missed = [g.members for g in by_group(episodes).values() if len(g.members) <= group_size and not any(g.right)]
     return [
         dataclasses.replace(episode.request, sample=group_size + number)
-        for group in missed
-        for number, episode in enumerate(group[:most])
+        for members in missed
+        for number, episode in enumerate(members[:most])
     ]
 
 
