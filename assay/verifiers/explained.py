@@ -50,12 +50,12 @@ def explain_blocks(
     texts = [(reference, fenced(response) or response) for reference, response in pairs]
     return [
         Explained(
-            one.verdict,
+            judged.verdict,
             reference,
             text.strip(),
             "fence" if text != response else "",
-            one.layer,
-            one.verdict.detail or success,
+            judged.layer,
+            judged.verdict.detail or success,
         )
-        for (reference, text), (_, response), one in zip(texts, pairs, judge(texts), strict=True)
+        for (reference, text), (_, response), judged in zip(texts, pairs, judge(texts), strict=True)
     ]
