@@ -32,7 +32,7 @@ def analysed() -> str:
 def reading(clock: Json) -> str:
     """The passes that read a circuit of this clock, and refuse one that has other memory."""
     edge = int(clock["rises"])
-    asynchronous = [f"i:{one['name']} %co1:+[ARST] %d" for one in clock["resets"] if one["asynchronous"]]
+    asynchronous = [f"i:{reset['name']} %co1:+[ARST] %d" for reset in clock["resets"] if reset["asynchronous"]]
     return "; ".join(
         [
             _FLATTENED,
@@ -120,14 +120,14 @@ def _at_once(memory: list[Json], inputs: dict[Any, str]) -> dict[str, Json]:
 
 
 def _at_the_edge(graph: Graph, names: list[str], known: dict[str, Json]) -> dict[str, Json]:
-    """The resets by name that the other flip-flops need: each time the input that alone sets most of them to constants.
+    """The resets by name that the other flip-flops need. Each is the input that alone sets most of the rest.
 
-    What both values of an input set is data, such as the bit that a shift register takes in.
+    A flip-flop that both values of an input set to constants holds data, as a shift register does.
     """
     resets: dict[str, Json] = {}
     left = set(range(len(graph.latches))) - constant(graph, {})
-    for one in known.values():
-        left -= constant(graph, {one["name"]: one["high"]})
+    for reset in known.values():
+        left -= constant(graph, {reset["name"]: reset["high"]})
     while left:
         sets = {(name, high): constant(graph, {name: high}) & left for name in names for high in (True, False)}
         more = {(name, high): len(places - sets[name, not high]) for (name, high), places in sets.items()}

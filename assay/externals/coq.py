@@ -100,7 +100,7 @@ class _Session:
         assert self.process.stdout is not None
         with selectors.DefaultSelector() as selector:
             selector.register(self.process.stdout, selectors.EVENT_READ)
-            while not (found := _PROMPT.search(self.pending)):
+            while not (prompt := _PROMPT.search(self.pending)):
                 if selector.select(0.2):
                     data = os.read(self.process.stdout.fileno(), 1 << 16)
                     self.pending += data
@@ -112,9 +112,9 @@ class _Session:
                     raise _Ended("time")
                 if time.monotonic() - self.began > _WALL * SECONDS:
                     raise _Ended("starved")
-        said = answered(self.pending[: found.start()].decode(errors="replace"))
-        self.pending = self.pending[found.end() :]
-        return said, int(found[1]), found[2].decode(errors="replace").strip()
+        printed = answered(self.pending[: prompt.start()].decode(errors="replace"))
+        self.pending = self.pending[prompt.end() :]
+        return printed, int(prompt[1]), prompt[2].decode(errors="replace").strip()
 
     def _processor_time(self) -> float:
         """Seconds that the program has used."""
@@ -138,15 +138,15 @@ def answer(job: Json, tell: Callable[[str], None]) -> Json:
     if _session is None or _session.theorems >= LIFE:
         _close()
         _session = _Session()
-    found = _proved(_session, job)
-    used_up = _session.theorems > 1 and any(words in found["said"] for words in _SPENT)
-    if used_up or found["status"] in ("lost", "crash"):
+    outcome = _proved(_session, job)
+    used_up = _session.theorems > 1 and any(words in outcome["said"] for words in _SPENT)
+    if used_up or outcome["status"] in ("lost", "crash"):
         _close()
         _session = _Session()
-        found = _proved(_session, job)
+        outcome = _proved(_session, job)
     if _session.ended:
         _close()
-    return found
+    return outcome
 
 
 def _proved(session: _Session, job: Json) -> Json:

@@ -44,11 +44,11 @@ def _solve(text: str) -> dict[str, Any]:
         solver.setOptionValue("presolve", "off")
         solver.run()
         status = solver.getModelStatus()
-    found = STATUS.get(status.name, "stopped")
-    if found != "optimal":
-        return {"status": found}
+    outcome = STATUS.get(status.name, "stopped")
+    if outcome != "optimal":
+        return {"status": outcome}
     values = dict(zip(solver.getLp().col_names_, solver.getSolution().col_value, strict=True))
-    return {"status": found, "objective": solver.getInfo().objective_function_value, "values": values}
+    return {"status": outcome, "objective": solver.getInfo().objective_function_value, "values": values}
 
 
 HIGHS = External(

@@ -32,8 +32,8 @@ def answer(job: Json, tell: Callable[[str], None]) -> Json:
         return {"ended": ended.status, "proved": {}, "said": ""}
     parts = ended.output.split("MM> ")
     read = len(parts) == len(commands) + 1 and _READ in parts[2]
-    said = dict(zip(labels, parts[3:], strict=False)) if read else {}
-    proved = {label: said[label].split() == [label] for label in said}
+    printed = dict(zip(labels, parts[3:], strict=False)) if read else {}
+    proved = {label: printed[label].split() == [label] for label in printed}
     return {"ended": "done", "proved": proved, "said": ended.output[-2000:]}
 
 

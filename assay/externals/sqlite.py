@@ -108,8 +108,8 @@ def closed_functions(base: sqlite3.Connection, denied: list[str]) -> Callable[[]
         def call(*given: Any) -> Any:
             nonlocal calls
             calls += 1
-            said = [_as_sqlite_reads(one) for one in given]
-            if len(given) <= first or said[first] in CLOCK or not ZONE.isdisjoint(said[first + 1 :]):
+            texts = [_as_sqlite_reads(value) for value in given]
+            if len(given) <= first or texts[first] in CLOCK or not ZONE.isdisjoint(texts[first + 1 :]):
                 denied.append(f"{name} of the clock")
                 raise ValueError(name)
             if not helper:

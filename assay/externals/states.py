@@ -147,8 +147,8 @@ def _visited(graph: Graph, inputs: Sequence[int], first: np.ndarray, exact: bool
         for start in range(0, frontier.size, at_once):
             wrong, following = _stepped(graph, inputs, frontier[start : start + at_once])
             if wrong:
-                said = f"another output in cycle {cycle + 1} after the resets"
-                return Difference("refuted", said) if exact else None
+                detail = f"another output in cycle {cycle + 1} after the resets"
+                return Difference("refuted", detail) if exact else None
             reached.append(following)
         new = [state for state in np.unique(np.concatenate(reached)).tolist() if state not in seen]
         frontier = np.array(new, dtype=np.uint64)
@@ -164,20 +164,20 @@ def _stepped(graph: Graph, inputs: Sequence[int], states: np.ndarray) -> tuple[b
     value = {0: 0, 1: ones}
     tried = np.tile(np.arange(choices, dtype=np.uint64), states.size)
     held = np.repeat(states, choices)
-    for place, literal in enumerate(inputs):
-        value[literal] = _column(tried, place)
-    for place, (literal, _) in enumerate(graph.latches):
-        value[literal] = _column(held, place)
+    for index, literal in enumerate(inputs):
+        value[literal] = _column(tried, index)
+    for index, (literal, _) in enumerate(graph.latches):
+        value[literal] = _column(held, index)
     for literal in [literal for literal in value if literal > 1]:
         value[literal ^ 1] = value[literal] ^ ones
-    for literal, one, other in graph.gates:
-        both = value[one] & value[other]
+    for literal, left, right in graph.gates:
+        both = value[left] & value[right]
         value[literal], value[literal ^ 1] = both, both ^ ones
     following = np.zeros(width, dtype=np.uint64)
-    for place, (_, after) in enumerate(graph.latches):
+    for index, (_, after) in enumerate(graph.latches):
         packed = np.frombuffer(value[after].to_bytes((width + 7) // 8, "little"), dtype=np.uint8)
         bits = np.unpackbits(packed, count=width, bitorder="little")
-        following |= bits.astype(np.uint64) << np.uint64(place)
+        following |= bits.astype(np.uint64) << np.uint64(index)
     return value[graph.outputs[0]] != 0, np.unique(following)
 
 

@@ -59,10 +59,10 @@ def answer(job: Json, tell: Callable[[str], None]) -> Json:
         return _ports(job)
     if job.get("clock"):
         return _clocked(job)
-    found = _compared(job, [("proof", _MITER), ("equal", _SAT)], _PLAIN.format(tidied=_TIDIED[0]))
-    if found["status"] in ("gold", "circuit"):
-        found = _compared(job, [("proof", _MITER), ("equal", _SAT)], _PLAIN.format(tidied=_TIDIED[1]))
-    return {"status": found["status"], "said": found["said"]}
+    compared = _compared(job, [("proof", _MITER), ("equal", _SAT)], _PLAIN.format(tidied=_TIDIED[0]))
+    if compared["status"] in ("gold", "circuit"):
+        compared = _compared(job, [("proof", _MITER), ("equal", _SAT)], _PLAIN.format(tidied=_TIDIED[1]))
+    return {"status": compared["status"], "said": compared["said"]}
 
 
 def _compared(job: Json, steps: Sequence[tuple[str, str]], read: str) -> Json:
@@ -92,22 +92,22 @@ def _status(ended: Ended, marks: dict[str, str]) -> Json:
 def _clocked(job: Json) -> Json:
     clock = job["clock"]
     resets = {f"in_{reset['name']}": reset["high"] for reset in clock["resets"]}
-    found = _graph(job, _GATES[0])
-    if found["status"] == "proof":
-        found = _graph(job, _GATES[1])
-    if found["status"] not in ("proof", "equal"):
-        return {"status": found["status"], "said": found["said"]}
-    decided = differ(found["printed"], resets, SETTLED)
+    graph = _graph(job, _GATES[0])
+    if graph["status"] == "proof":
+        graph = _graph(job, _GATES[1])
+    if graph["status"] not in ("proof", "equal"):
+        return {"status": graph["status"], "said": graph["said"]}
+    decided = differ(graph["printed"], resets, SETTLED)
     if decided is not None:
         return {"status": decided.status, "said": decided.said, "by": "states"}
     steps = [("proof", _MITER), ("bounded", BOUNDED.format(resets=_held(resets))), ("equal", _INDUCTION)]
-    found = _compared(job, steps, reading(clock))
-    status, by = found["status"], "induction"
+    compared = _compared(job, steps, reading(clock))
+    status, by = compared["status"], "induction"
     if status == "bounded":
         status, by = "equal", "bounded"
     if status == "refuted":
         return {"status": status, "said": f"another output in the first {CYCLES} cycles", "by": "bounded"}
-    return {"status": status, "said": found["said"], "by": by}
+    return {"status": status, "said": compared["said"], "by": by}
 
 
 def _graph(job: Json, gates: str) -> Json:

@@ -44,10 +44,10 @@ def _decide(term: list[Any]) -> dict[str, Any]:
     solver.set("rlimit", WORK)
     solver.set("random_seed", 0)
     solver.add(_built(z3, context, term))
-    found = solver.check()
-    if found == z3.unsat:
+    reply = solver.check()
+    if reply == z3.unsat:
         return {"status": "unsat"}
-    if found != z3.sat:
+    if reply != z3.sat:
         return {"status": "unknown", "detail": solver.reason_unknown()[:80]}
     model = solver.model()
     named = {name.name(): model[name] for name in model.decls() if name.arity() == 0}

@@ -76,16 +76,16 @@ def _places(root: Path) -> list[tuple[Path, Path]]:
         for line in Path("/proc/self/cgroup").read_text().splitlines():
             _, names, path = line.split(":", 2)
             own |= dict.fromkeys(names.split(","), path.lstrip("/"))
-    found = []
+    folders = []
     if "memory" in own and "pids" in own:
-        found += [(root / "memory" / own["memory"], root / "pids" / own["pids"])]
+        folders += [(root / "memory" / own["memory"], root / "pids" / own["pids"])]
     if "" in own:  # version 2: groups stand beside this process or below it, where both controllers are handed down
-        for place in (root / own[""], (root / own[""]).parent):
+        for folder in (root / own[""], (root / own[""]).parent):
             with contextlib.suppress(OSError):
-                handed = (place / "cgroup.subtree_control").read_text().split()
+                handed = (folder / "cgroup.subtree_control").read_text().split()
                 if {"memory", "pids"} <= set(handed):
-                    found.append((place, place))
-    return found
+                    folders.append((folder, folder))
+    return folders
 
 
 def _forget_dead(place: Path) -> None:

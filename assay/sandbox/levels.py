@@ -51,13 +51,13 @@ def chosen(*, least: Level = "L1") -> Probed:
             raise ConfigError(f"{OVERRIDE} allows {named} alone, and these programs need {least}: take it away.")
     failed = []
     for level in allowed:
-        found = probed(level)
-        if found.holds:
-            return found
-        failed.append(found)
-    said = " ".join(f"{one.level}: {'; '.join(one.problems[:3])}." for one in failed)
+        attempt = probed(level)
+        if attempt.holds:
+            return attempt
+        failed.append(attempt)
+    reasons = " ".join(f"{failure.level}: {'; '.join(failure.problems[:3])}." for failure in failed)
     raise ConfigError(
-        f"programs that a model wrote would run here without a sandbox, so none runs. {said} {_to_do(allowed)}"
+        f"programs that a model wrote would run here without a sandbox, so none runs. {reasons} {_to_do(allowed)}"
     )
 
 

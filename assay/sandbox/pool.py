@@ -191,16 +191,16 @@ def listen(slots: Sequence[Slot], *, most: float = 1.0) -> list[tuple[Slot, Ran 
     ready: dict[Slot, list[int]] = {slot: [] for slot in slots}
     for number, _ in poller.poll(max(0.0, min(most, until - time.monotonic())) * 1e3):
         ready[owners[number]].append(number)
-    found: list[tuple[Slot, Ran | SlotLost]] = []
+    ended: list[tuple[Slot, Ran | SlotLost]] = []
     for slot, numbers in ready.items():
         try:
             ran = slot.serve(numbers)
         except SlotLost as error:
-            found.append((slot, error))
+            ended.append((slot, error))
         else:
             if ran is not None:
-                found.append((slot, ran))
-    return found
+                ended.append((slot, ran))
+    return ended
 
 
 _OPEN: weakref.WeakSet[Sandbox] = weakref.WeakSet()

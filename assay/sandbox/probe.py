@@ -96,8 +96,8 @@ WIDE = (
 
 def probe(level: Level, *, without: Sequence[str] = ()) -> Probed:
     """Attacks a sandbox of this level. `without` names layers that it only pretends to have: see `Slot`."""
-    if (said := _cannot(level)) is not None:
-        return Probed(level, (said,))
+    if (reason := _cannot(level)) is not None:
+        return Probed(level, (reason,))
     problems: list[str] = []
     facts: dict[str, Any] = {}
     with _prey() as prey:
@@ -202,11 +202,11 @@ class _Prey:
         self.process = subprocess.Popen(["/bin/sleep", "600"])
         self.sockets = [socket.socket(family, kind) for family, kind in self._kinds()]
         addresses = (("127.0.0.1", 0), ("127.0.0.1", 0), f"\0{self.name}", f"\0{self.name}-datagram")
-        for one, address in zip(self.sockets, addresses, strict=True):
-            one.bind(address)
-            one.setblocking(False)
-            if one.type == socket.SOCK_STREAM:
-                one.listen()
+        for endpoint, address in zip(self.sockets, addresses, strict=True):
+            endpoint.bind(address)
+            endpoint.setblocking(False)
+            if endpoint.type == socket.SOCK_STREAM:
+                endpoint.listen()
 
     def _of_groups(self) -> Iterator[str]:
         """A file for each group of this user beside its first, which that group may read."""

@@ -110,12 +110,12 @@ class Slot:
             os.close(tell)
             theirs.close()
         with os.fdopen(told, "rb") as info:
-            said = info.read() if self.level == "L2" else b""
+            report = info.read() if self.level == "L2" else b""
         self._pid = self._process.pid
         if self.level == "L2":
-            if not said:
+            if not report:
                 raise SlotLost(f"bwrap did not start: {self._words()}")
-            self._pid = json.loads(said)["child-pid"]
+            self._pid = json.loads(report)["child-pid"]
         self.control.settimeout(START_SECONDS)
         self.told = self._message()
         self.control.setblocking(False)
@@ -143,8 +143,8 @@ class Slot:
     # --- a run ----------------------------------------------------------------------------------------------
 
     def begin(self, run: Execution, *, without: Sequence[str] = (), threads: int = 0) -> None:
-        """Starts a run. `without`: layers that are left off, by which the probe tests each of the others alone;
-        `threads`: how many the user of the run may have, where that was settled before.
+        """Starts a run. `without`: layers that are left off, so that the probe can test each other layer alone;
+        `threads`: how many threads the user of the run may have, if that was settled before.
         """
         limits = run.limits
         off = {*without, *self._without}
@@ -171,9 +171,9 @@ class Slot:
             mark.setblocking(False)
             given.append(_memory_file(struct.pack("!I", len(head)) + head + run.source))
             given.append(_memory_file(run.input))
-            for place in range(len(_STREAMS)):
+            for stream in range(len(_STREAMS)):
                 out, into = os.pipe2(os.O_CLOEXEC)
-                running.read[out] = place
+                running.read[out] = stream
                 given.append(into)
                 os.fchmod(into, 0)  # else the program could open its end again, by /proc, and read what it wrote
                 os.set_blocking(out, False)

@@ -32,7 +32,7 @@ INSIDE = Path(confine.__file__).parent
 
 def bubblewrap(tell: int, python: str, wide: Limits | None, without: Sequence[str]) -> list[str]:
     """The command line of bubblewrap for a sandbox that sees the interpreter, its library and nothing else."""
-    found = [
+    command = [
         shutil.which("bwrap") or "bwrap",
         "--unshare-ipc",
         "--unshare-uts",
@@ -40,34 +40,34 @@ def bubblewrap(tell: int, python: str, wide: Limits | None, without: Sequence[st
         "--hostname",
         "sandbox",
     ]
-    found += ["--new-session", "--info-fd", str(tell), "--cap-drop", "ALL"]
+    command += ["--new-session", "--info-fd", str(tell), "--cap-drop", "ALL"]
     if "processes" not in without:
-        found += ["--unshare-pid", "--as-pid-1"]
+        command += ["--unshare-pid", "--as-pid-1"]
     if "network" not in without:
-        found += ["--unshare-net"]
+        command += ["--unshare-net"]
     if os.geteuid() == 0:  # a user of its own replaces the user namespace, in which root would stay root outside
-        found += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
+        command += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
     else:
-        found += ["--unshare-user", "--uid", str(_NOBODY), "--gid", str(_NOBODY)]
+        command += ["--unshare-user", "--uid", str(_NOBODY), "--gid", str(_NOBODY)]
     if "mounts" in without:
-        found += ["--bind", tempfile.gettempdir(), tempfile.gettempdir()]
+        command += ["--bind", tempfile.gettempdir(), tempfile.gettempdir()]
     standard = confine.standard_library()
     seen = [path for path in (python, *confine.places(standard)) if Path(path).exists()]
     for folder in sorted({folder for path in (*seen, "/sandbox/inside") for folder in Path(path).parents})[1:]:
         if not str(folder).startswith(standard):
-            found += ["--perms", "0755", "--dir", str(folder)]  # else it is closed to other users than its owner
+            command += ["--perms", "0755", "--dir", str(folder)]  # else it is closed to other users than its owner
     for path in seen:
         if not path.startswith(f"{standard}/"):
-            found += ["--ro-bind", path, path]
-    found += ["--ro-bind", standard, standard, "--ro-bind", str(INSIDE), "/sandbox/inside"]
+            command += ["--ro-bind", path, path]
+    command += ["--ro-bind", standard, standard, "--ro-bind", str(INSIDE), "/sandbox/inside"]
     for name in ("site-packages", "dist-packages"):
         if (Path(standard) / name).is_dir():
-            found += ["--tmpfs", f"{standard}/{name}"]
+            command += ["--tmpfs", f"{standard}/{name}"]
     for path in confine.DEVICES:
-        found += ["--dev-bind", path, path]
+        command += ["--dev-bind", path, path]
     if wide is not None and wide.files_mb:
-        found += ["--perms", "1777", "--size", str(wide.files_mb << 20), "--tmpfs", "/tmp"]
-    return [*found, "--chdir", "/tmp" if wide is not None and wide.files_mb else "/"]
+        command += ["--perms", "1777", "--size", str(wide.files_mb << 20), "--tmpfs", "/tmp"]
+    return [*command, "--chdir", "/tmp" if wide is not None and wide.files_mb else "/"]
 
 
 def own_user(number: int) -> int:

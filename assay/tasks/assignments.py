@@ -62,27 +62,27 @@ def search(count: int, tables: Sequence[int], names: str, symbols: str) -> tuple
 
     def descend(rows: int, values: tuple[int | None, ...]) -> tuple[int | None, ...] | None:
         while (force := _forced(rows, values, tables, halves)) is not None:
-            place, value = force
-            rows &= halves[place][value]
-            values = (*values[:place], value, *values[place + 1 :])
-            trace.append(f"{names[place]}{symbols[value]}")
+            variable, value = force
+            rows &= halves[variable][value]
+            values = (*values[:variable], value, *values[variable + 1 :])
+            trace.append(f"{names[variable]}{symbols[value]}")
         if not all(rows & t for t in tables):
             trace.append("!")
             return None
         if None not in values:
             return values
-        place = values.index(None)
+        variable = values.index(None)
         for value in (0, 1):
-            trace.append(f"{names[place]}{symbols[value]}")
-            found = descend(rows & halves[place][value], (*values[:place], value, *values[place + 1 :]))
-            if found is not None:
-                return found
+            trace.append(f"{names[variable]}{symbols[value]}")
+            assignment = descend(rows & halves[variable][value], (*values[:variable], value, *values[variable + 1 :]))
+            if assignment is not None:
+                return assignment
         return None
 
-    found = descend(full, (None,) * count)
-    if found is None:
+    assignment = descend(full, (None,) * count)
+    if assignment is None:
         raise DataError("the instance has no solution; expected at least one assignment that satisfies all tables.")
-    return "".join(symbols[value or 0] for value in found), trace
+    return "".join(symbols[value or 0] for value in assignment), trace
 
 
 def _forced(
@@ -95,9 +95,9 @@ def _forced(
         left = rows & t
         if not left:
             return None
-        for place, value in enumerate(values):
-            if value is None and not left & halves[place][0]:
-                return place, 1
-            if value is None and not left & halves[place][1]:
-                return place, 0
+        for variable, value in enumerate(values):
+            if value is None and not left & halves[variable][0]:
+                return variable, 1
+            if value is None and not left & halves[variable][1]:
+                return variable, 0
     return None

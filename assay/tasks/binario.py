@@ -30,23 +30,23 @@ def _instance(generator: np.random.Generator, level: int) -> Spec:
 def fillings(rows: Sequence[Sequence[str]], draws: Sequence[float]) -> Iterator[Rows]:
     """All right squares that keep the given cells; of an empty cell 1 is tried first where its draw is below 1/2."""
     size = len(rows)
-    found: Rows = [[-1] * size for _ in range(size)]
+    square: Rows = [[-1] * size for _ in range(size)]
 
     def fits(r: int, c: int) -> bool:
-        lines = ([found[r][k] for k in range(c + 1)], [found[k][c] for k in range(r + 1)])
+        lines = ([square[r][k] for k in range(c + 1)], [square[k][c] for k in range(r + 1)])
         return all(line[-3:] not in ([0] * 3, [1] * 3) and line.count(line[-1]) <= size // 2 for line in lines)
 
     def fill(cell: int) -> Iterator[Rows]:
         if cell == size * size:
-            yield [list(row) for row in found]
+            yield [list(row) for row in square]
             return
         r, c = divmod(cell, size)
         given, first = rows[r][c], int(draws[cell] < 0.5)
         for value in (first, 1 - first) if given == "." else (int(given),):
-            found[r][c] = value
+            square[r][c] = value
             if fits(r, c):
                 yield from fill(cell + 1)
-        found[r][c] = -1
+        square[r][c] = -1
 
     return fill(0)
 

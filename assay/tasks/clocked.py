@@ -179,7 +179,7 @@ def _feedback(spec: Spec) -> Machine:
 
 def _machine(spec: Spec) -> Machine:
     table, lit = spec["table"], spec["lit"]
-    rows = [f"(a?{one}:{zero})" if zero != one else str(one) for zero, one in table]
+    rows = [f"(a?{high}:{low})" if low != high else str(high) for low, high in table]
     cases = "".join(f"q=={state}?{row}:" for state, row in enumerate(rows[:-1]))
     return Machine(
         inputs=(("a", 1),),
@@ -188,9 +188,9 @@ def _machine(spec: Spec) -> Machine:
         following=f"({cases}{rows[-1]})",
         step=lambda q, x: table[q][x["a"]],
         words="The state q depends on the input a:\n"
-        + "\n".join(f"from {q}: to {zero} if a is 0, to {one} if a is 1" for q, (zero, one) in enumerate(table))
+        + "\n".join(f"from {q}: to {low} if a is 0, to {high} if a is 1" for q, (low, high) in enumerate(table))
         + f"\nThe output y is 1 in states {', '.join(str(q) for q, bit in enumerate(lit) if bit)}, else 0.",
-        short="fsm" + ",".join(f"{zero}{one}{bit}" for (zero, one), bit in zip(table, lit, strict=True)),
+        short="fsm" + ",".join(f"{low}{high}{bit}" for (low, high), bit in zip(table, lit, strict=True)),
         shown="|".join(f"q=={q}" for q, bit in enumerate(lit) if bit),
         seen=lambda q, x: lit[q],
     )
@@ -312,11 +312,11 @@ def wrong_lines(spec: Spec, lines: Sequence[str]) -> int:
     pattern = re.compile("".join(f"(?P<{name}>[01]{{{width}}})" for name, width in names))
     q, before, wrong = made.first, int(not spec["rises"]), 0
     for line in lines:
-        found = pattern.fullmatch(line)
-        if found is None:
+        match = pattern.fullmatch(line)
+        if match is None:
             wrong += 1
             continue
-        shown = {name: int(bits, 2) for name, bits in found.groupdict().items()}
+        shown = {name: int(bits, 2) for name, bits in match.groupdict().items()}
         acts = shown["clk"] != before and shown["clk"] == int(spec["rises"])
         before, resets = shown["clk"], shown[on.name] == int(on.high)
         if resets and (acts or on.asynchronous):

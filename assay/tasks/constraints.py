@@ -21,7 +21,7 @@ _SHORT = {"length": "n", "count": "", "starts": "^", "ends": "$", "without": "~"
 def _instance(generator: np.random.Generator, level: int) -> Spec:
     size = int(generator.integers(4, 9))
     text = "".join(LETTERS[int(i)] for i in generator.integers(0, len(LETTERS) - 1, size))
-    place = int(generator.integers(size - 1))
+    start = int(generator.integers(size - 1))
     counted = text[int(generator.integers(size))]
     absent = next(letter for letter in LETTERS if letter not in text)
     rules = [
@@ -29,7 +29,7 @@ def _instance(generator: np.random.Generator, level: int) -> Spec:
         ["count", counted, text.count(counted)],
         ["starts", text[0]],
         ["ends", text[-1]],
-        ["with", text[place : place + 2]],
+        ["with", text[start : start + 2]],
         ["without", absent],
     ]
     chosen = sorted(generator.permutation(len(rules))[:level].tolist())

@@ -110,8 +110,8 @@ def _proved(given: Given, goal: Formula, steps: int, named: int) -> list[str] | 
             formula = formula[2]
             if formula == goal:
                 ways.append((f"apply {name}.", list(premises)))
-    found = (_after(tactic, goals, steps, named) for tactic, goals in ways)
-    return min((proof for proof in found if proof is not None), key=len, default=None)
+    proofs = (_after(tactic, goals, steps, named) for tactic, goals in ways)
+    return min((proof for proof in proofs if proof is not None), key=len, default=None)
 
 
 def _taken_apart(

@@ -83,8 +83,8 @@ def harder(of: Task, hardening: Hardening) -> Task:
         return {"seed": seed, "example": hardening.vary(generator, seed)}
 
     def check(spec: Spec, text: str) -> Verdict:
-        found = hardening.read(text) if len(text) <= _MAX_CHARACTERS else None
-        if found is None or of.canonical(found) == of.canonical(spec["seed"]):
+        problem = hardening.read(text) if len(text) <= _MAX_CHARACTERS else None
+        if problem is None or of.canonical(problem) == of.canonical(spec["seed"]):
             return Verdict.fail("format", f"no other problem of '{of.name}'")
         return Verdict.ok(text)
 

@@ -242,17 +242,17 @@ def judging(of: Task, kind: str) -> Task:
 def _described(of: Task, kind: str, spec: Spec, level: int, pair: Sequence[Mapping[Wording, str]]) -> Spec:
     """The instance for one answer, which is the first of the pair, or for both."""
     wordings: tuple[Wording, ...] = ("compact", "natural")
-    said: dict[Wording, list[Judgement]] = {}
+    judgements: dict[Wording, list[Judgement]] = {}
     for wording in wordings:
         problem = of.pose(spec, level=level, wording=wording)
-        judged = [(one[wording], of.verify(problem, one[wording]).status == "ok") for one in pair]
-        said[wording] = [exact(of, problem, text, right=right) for text, right in judged]
+        judged = [(answer[wording], of.verify(problem, answer[wording]).status == "ok") for answer in pair]
+        judgements[wording] = [exact(of, problem, text, right=right) for text, right in judged]
     alone = kind == JUDGE
     return {
         "spec": dict(spec),
-        "answers": {w: [pair[0][w]] if alone else [one[w] for one in pair] for w in wordings},
-        "marks": {w: said[w][0].marks if alone else _both(said[w]) for w in wordings},
-        "score": said["compact"][0].score if alone else _better(said["compact"]),
+        "answers": {w: [pair[0][w]] if alone else [answer[w] for answer in pair] for w in wordings},
+        "marks": {w: judgements[w][0].marks if alone else _both(judgements[w]) for w in wordings},
+        "score": judgements["compact"][0].score if alone else _better(judgements["compact"]),
         "most": _most(of, spec) if alone else 2,
     }
 
@@ -272,13 +272,13 @@ def _spoilt(
         other = Solution(changed, solution.steps, solution.natural_steps)
         return {"compact": compact_text(other), "natural": natural_text(other)}
     signs = "".join(compact_text(other) for other in others)
-    found: dict[Wording, str] = {}
+    spoilt: dict[Wording, str] = {}
     for wording, text in texts.items():
         changed = _wrong(of, spec, level, wording, text, signs, generator)
         if changed is None:
             return None
-        found[wording] = changed
-    return found
+        spoilt[wording] = changed
+    return spoilt
 
 
 def _several(known: frozenset[str], seen: str) -> list[str]:
@@ -295,14 +295,14 @@ def _wrong(
     fourth change doubles it.
     """
     problem = of.pose(spec, level=level, wording=wording)
-    letters, classes = list(text), [_several(known, text + signs) for known in _CLASSES]
-    anywhere = [i for i, sign in enumerate(text) if any(sign in known for known in classes)]
+    letters, classes = list(text), [_several(kind, text + signs) for kind in _CLASSES]
+    anywhere = [i for i, sign in enumerate(text) if any(sign in kind for kind in classes)]
     begin, end = answer_place(text, wording) or (0, len(text))
     places = anywhere
     for attempt in range(_TRIES if places else 0):
-        place = places[int(generator.integers(len(places)))]
-        known = [sign for sign in next(one for one in classes if text[place] in one) if sign != text[place]]
-        letters[place] = text[place] * 2 if attempt % 4 == 3 else known[int(generator.integers(len(known)))]
+        index = places[int(generator.integers(len(places)))]
+        choices = [sign for sign in next(kind for kind in classes if text[index] in kind) if sign != text[index]]
+        letters[index] = text[index] * 2 if attempt % 4 == 3 else choices[int(generator.integers(len(choices)))]
         if of.verify(problem, "".join(letters)).status == "fail":
             return "".join(letters)
         places = [i for i in anywhere if begin <= i < end] or anywhere

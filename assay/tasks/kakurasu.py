@@ -37,7 +37,7 @@ def _lines(total: int, size: int) -> list[list[int]]:
 def _solve(spec: Spec) -> Solution:
     """Row by row; a row is taken back when a column has become too large or can no longer reach its sum."""
     size = len(spec["rows"])
-    found: list[list[int]] = []
+    lines: list[list[int]] = []
     left = list(spec["columns"])
 
     def fill(r: int) -> bool:
@@ -45,18 +45,18 @@ def _solve(spec: Spec) -> Solution:
             return not any(left)
         rest = sum(range(r + 2, size + 1))
         for line in _lines(spec["rows"][r], size):
-            after = [one - (r + 1) * cell for one, cell in zip(left, line, strict=True)]
-            if all(0 <= one <= rest for one in after):
+            after = [missing - (r + 1) * cell for missing, cell in zip(left, line, strict=True)]
+            if all(0 <= missing <= rest for missing in after):
                 before, left[:] = left[:], after
-                found.append(line)
+                lines.append(line)
                 if fill(r + 1):
                     return True
-                found.pop()
+                lines.pop()
                 left[:] = before
         return False
 
     assert fill(0)
-    return Solution(written(found))
+    return Solution(written(lines))
 
 
 def _natural(spec: Spec) -> str:

@@ -48,8 +48,8 @@ def pose(posed: Task) -> Task:
         return {"shown": shown, "example": posing.example(generator, level, shown)}
 
     def check(spec: Spec, text: str) -> Verdict:
-        found = posing.read(text, spec["shown"]) if len(text) <= _MAX_CHARACTERS else None
-        return Verdict.fail("format", f"no problem of '{posed.name}'") if found is None else Verdict.ok(text)
+        problem = posing.read(text, spec["shown"]) if len(text) <= _MAX_CHARACTERS else None
+        return Verdict.fail("format", f"no problem of '{posed.name}'") if problem is None else Verdict.ok(text)
 
     return Task(
         name=PREFIX + posed.name,

@@ -179,14 +179,14 @@ def _verified(
     """Verdicts on programs that were read; all of them run beside each other."""
     asked = [(spec, read) for spec, read in items if not isinstance(read, Verdict)]
     specs = {str(spec): spec for spec, _ in asked}
-    known = {text: calls(spec) for text, spec in specs.items()}  # once for all answers to a problem
-    found = iter(verify([(program, known[str(spec)]) for spec, (program, _) in asked], opened()) if asked else ())
+    tests = {text: calls(spec) for text, spec in specs.items()}  # once for all answers to a problem
+    verified = iter(verify([(program, tests[str(spec)]) for spec, (program, _) in asked], opened()) if asked else ())
     verdicts = []
     for _, read in items:
         if isinstance(read, Verdict):
             verdicts.append(read)
             continue
-        verdict = next(found)
+        verdict = next(verified)
         verdicts.append(Verdict.ok(read[1]) if verdict.status == "ok" else verdict)
     return verdicts
 

@@ -199,7 +199,7 @@ def _written(spec: Spec, strategy: str) -> Solution:
     natural = [_line(*step, told, values) for step in steps]
     if strategy == "corrected":
         generator = Key("mistake", "quantities", _canonical(spec)).generator()
-        computed = [place for place, (_, value) in enumerate(steps) if value]
+        computed = [index for index, (_, value) in enumerate(steps) if value]
         at = computed[int(generator.integers(len(computed)))]
         name, value = steps[at]
         wrong = str((int(value) + int(generator.integers(1, PRIME))) % PRIME)
@@ -219,35 +219,35 @@ def _check(spec: Spec, text: str) -> Verdict:
 
 
 def _read(spec: Spec, steps: Sequence[str], answer: str | None) -> tuple[list[StepVerdict], Ending]:
-    """A step says of a quantity what is told, or its value, for which the values that it needs must be known. It is
-    true if each of its sides is what is told of the quantity, with quantities, their values or both.
+    """A step repeats what is told of a quantity, or gives its value; then the values that it needs must be known. It is
+    true if each of its sides is what is told of the quantity, written with quantities, their values or both.
     """
     told = _told(spec)
     values, needed = _values(told), set(_needed(told, spec["asked"]))
-    known = {name for name, fact in told.items() if fact.isdigit()}
-    seen: set[tuple[str, bool]] = set()  # of which quantities the rule, and of which the value, was said
-    said: dict[str, str] = {}  # the values in the steps, without those of steps that are taken back
-    undo: dict[str, str] | None = None  # `said` before the last step, if that step is wrong
+    known_names = {name for name, fact in told.items() if fact.isdigit()}
+    seen: set[tuple[str, bool]] = set()  # (a quantity, whether its value was said) for each true step
+    stated: dict[str, str] = {}  # the values in the steps, without those of steps that are taken back
+    undo: dict[str, str] | None = None  # `stated` before the last step, if that step is wrong
     verdicts: list[StepVerdict] = []
     for text in steps:
         name, *sides = _sides(text)
         if name == TAKE_BACK and not sides:
             verdicts.append("wrong" if undo is None else "valid")
-            said, undo = said if undo is None else undo, None
+            stated, undo = stated if undo is None else undo, None
             continue
         gives = bool(sides) and sides[-1].isdigit()
         true = name in told and _is_true(told[name], sides, values)
-        derived = true and (not gives or known.issuperset(_needs(told[name])))
+        derived = true and (not gives or known_names.issuperset(_needs(told[name])))
         new = name in needed and (name, gives) not in seen
         verdicts.append("wrong" if not derived else "valid" if new else "useless")
-        undo = None if derived else said
+        undo = None if derived else stated
         if derived:
             seen.add((name, gives))
         if derived and gives:
-            known.add(name)
+            known_names.add(name)
         if gives:
-            said = {**said, name: sides[-1]}
-    return verdicts, ending_of_two(spec["asked"], said, answer)
+            stated = {**stated, name: sides[-1]}
+    return verdicts, ending_of_two(spec["asked"], stated, answer)
 
 
 def _sides(text: str) -> list[str]:

@@ -127,7 +127,7 @@ def _search(spec: Spec, rank: Rank, excursions: int) -> tuple[list[str], list[Op
         while len(states[-1]) > 2:
             path.append(min(_tries(states[-1]), key=rank))
             states.append(_after(states[-1], path[-1]))
-        steps += [_text(one, state[1:]) for one, state in zip(path, states[1:], strict=True)]
+        steps += [_text(operation, state[1:]) for operation, state in zip(path, states[1:], strict=True)]
         for leaf in sorted(_tries(states[-1]), key=rank)[:_LEAVES]:
             if leaf[3] == target:
                 return [*steps, _text(leaf)], [*path, leaf]
@@ -199,23 +199,23 @@ class _Search:
 
 
 def _read(spec: Spec, steps: Sequence[str], answer: str | None) -> tuple[list[StepVerdict], Ending]:
-    """Steps that reach the target, if this is the path on which the last hit lies, are valid; other true ones are
-    useless. What follows from a wrong step is wrong, until it is taken back or left.
+    """The steps on the path to the last hit of the target are valid if all are true; other true steps are useless.
+    What follows from a wrong step is wrong, until it is taken back or left.
     """
     target = spec["target"]
     now = _Search((_State(tuple(spec["numbers"])),))
     undo: _Search | None = None  # the search before the last step, if that step is wrong
     verdicts: list[StepVerdict] = []
-    for place, text in enumerate(steps):
+    for index, text in enumerate(steps):
         if text == TAKE_BACK:
             verdicts.append("wrong" if undo is None else "valid")
             now, undo = undo or now, None
             continue
-        after, true = _returned(now, text) if text.startswith(RETURN) else _tried(now, text, place, target)
+        after, true = _returned(now, text) if text.startswith(RETURN) else _tried(now, text, index, target)
         verdicts.append("useless" if true else "wrong")
         now, undo = after, None if true else now
-    for place in now.hit.steps if now.hit is not None and now.hit.sound else ():
-        verdicts[place] = "valid"
+    for index in now.hit.steps if now.hit is not None and now.hit.sound else ():
+        verdicts[index] = "valid"
     return verdicts, _ending(spec, now.hit, answer)
 
 

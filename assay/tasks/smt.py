@@ -126,15 +126,15 @@ def _weakest(draw: _Draws) -> Spec:
     """The weakest condition before two assignments; on whole numbers or on bit-vectors, where sums wrap round."""
     bits = draw.to(0, 1)
     variables = NIBBLES if bits else INTEGERS
-    one, other = ("x", "y") if bits else ("a", "b")
+    first, second = ("x", "y") if bits else ("a", "b")
     if draw.to(0, 1):
-        one, other = other, one
+        first, second = second, first
     add, less = ("bvadd", "bvult") if bits else ("+", "<")
     written = _nibble if bits else _whole
-    steps = [[one, _apply(add, one, other)], [other, _apply(add, other, written(draw.to(1, 9)))]]
+    steps = [[first, _apply(add, first, second)], [second, _apply(add, second, written(draw.to(1, 9)))]]
     if draw.to(0, 1):
         steps.reverse()
-    goal = _apply(less, one, draw.of([other, written(draw.to(3, 12))]))
+    goal = _apply(less, first, draw.of([second, written(draw.to(3, 12))]))
     return {
         "ask": "equal",
         "variables": variables,

@@ -93,37 +93,37 @@ class Execution:
 
 
 def execute(spec: Spec) -> Execution:
-    """Runs a program. A line depends on the condition before it, and a variable also on the conditions that held back
-    the lines which would have changed it.
+    """Runs a program. A line depends on the condition before it. A variable also depends on each condition that did
+    not hold and so skipped a line that changes it.
     """
     lines = spec["lines"]
     values = {name: int(digit) for name, digit in zip(VARIABLES, spec["start"], strict=True)}
     sources: dict[str, frozenset[int]] = dict.fromkeys(VARIABLES, frozenset())
     events: list[Event] = []
-    place, repeats = 0, True
+    position, repeats = 0, True
     guard: frozenset[int] = frozenset()  # the condition of the present line
-    while place < len(lines):
-        line, place = lines[place], place + 1
+    while position < len(lines):
+        line, position = lines[position], position + 1
         if back := _BACK.fullmatch(line):
-            place, repeats = (int(back[1]) - 1 if repeats else place), False
+            position, repeats = (int(back[1]) - 1 if repeats else position), False
         elif condition := _CONDITION.fullmatch(line):
             name, bound = condition[1], int(condition[2])
             holds = values[name] > bound
             events.append(
-                Event(place, "", (name, ">", condition[2]), values[name], bound, int(holds), sources[name] | guard)
+                Event(position, "", (name, ">", condition[2]), values[name], bound, int(holds), sources[name] | guard)
             )
             guard = frozenset({len(events) - 1})
             if not holds:
-                skipped = _parsed(lines[place])[0]
+                skipped = _parsed(lines[position])[0]
                 sources[skipped] |= guard
-                place, guard = place + 1, frozenset()
+                position, guard = position + 1, frozenset()
         else:
             name, rule = _parsed(line)
             left, operator, right = rule
             a, b = values[left], values[right] if right in values else int(right)
             values[name] = (a + b if operator == "+" else a - b if operator == "-" else a * b) % PRIME
             needs = sources[left] | sources.get(right, frozenset()) | guard
-            events.append(Event(place, name, rule, a, b, values[name], needs))
+            events.append(Event(position, name, rule, a, b, values[name], needs))
             sources[name], guard = frozenset({len(events) - 1}), frozenset()
     return Execution(tuple(events), values, sources)
 
@@ -134,8 +134,8 @@ def _parsed(line: str) -> tuple[str, tuple[str, str, str]]:
 
 
 def _instance(generator: np.random.Generator, level: int) -> Spec:
-    """A random program that executes as many lines as the level says, and a question of which half of them or more
-    bear on the answer, but not all.
+    """A random program that executes as many lines as the level says, and a question. Half of the executed lines or
+    more bear on its answer, but not all.
     """
     pairs = list(itertools.permutations(VARIABLES, 2))
     while True:
@@ -150,13 +150,13 @@ def _instance(generator: np.random.Generator, level: int) -> Spec:
         if len(lines) > 9:
             continue
         start = "".join(map(str, generator.integers(PRIME, size=4).tolist()))
-        found = execute({"start": start, "lines": lines})
-        if len(found.events) != level:
+        execution = execute({"start": start, "lines": lines})
+        if len(execution.events) != level:
             continue
         for pair in generator.permutation(len(pairs)).tolist():
             asked = "".join(pairs[pair])
-            changed = all(any(found.events[at].writes == name for at in found.sources[name]) for name in asked)
-            if changed and level / 2 <= len(found.needed(asked)) <= 3 * level / 4:
+            changed = all(any(execution.events[at].writes == name for at in execution.sources[name]) for name in asked)
+            if changed and level / 2 <= len(execution.needed(asked)) <= 3 * level / 4:
                 return {"start": start, "lines": lines, "asked": asked}
 
 
@@ -235,30 +235,30 @@ def _check(spec: Spec, text: str) -> Verdict:
 
 
 def _read(spec: Spec, steps: Sequence[str], answer: str | None) -> tuple[list[StepVerdict], Ending]:
-    """A step is true if it tells an execution of its line, later than what the steps before it tell, and if all on
-    which this depends was traced. In a loop two executions of a line may be alike: then either may be meant, and the
-    verdicts are those of the reading with the most valid steps.
+    """A step is true if it tells an execution of its line, later than those that earlier steps tell, and if earlier
+    steps traced all that this execution depends on. In a loop two executions of a line may be alike: then either may be
+    meant, and the verdicts are those of the reading with the most valid steps.
     """
-    found = execute(spec)
-    needed = set(found.needed(spec["asked"]))
+    execution = execute(spec)
+    needed = set(execution.needed(spec["asked"]))
     readings: list[tuple[int, ...]] = [()]  # which events the true steps tell
-    said: dict[str, str] = {}  # the values that steps give to variables, without those of steps that are taken back
-    undo: dict[str, str] | None = None  # `said` before the last step, if that step is wrong
+    stated: dict[str, str] = {}  # the values that steps give to variables, without those of steps that are taken back
+    undo: dict[str, str] | None = None  # `stated` before the last step, if that step is wrong
     verdicts: list[StepVerdict] = []
     for text in steps:
         if text == TAKE_BACK:
             verdicts.append("wrong" if undo is None else "valid")
-            said, undo = said if undo is None else undo, None
+            stated, undo = stated if undo is None else undo, None
             continue
         match = _STEP.fullmatch(_WORDING.sub("", text)) if len(text) <= _MOST_CHARACTERS else None
-        longer = [] if match is None else [(*told, at) for told in readings for at in _places(found, match, told)]
+        longer = [] if match is None else [(*told, at) for told in readings for at in _places(execution, match, told)]
         verdicts.append("useless" if longer else "wrong")
-        readings, undo = longer or readings, None if longer else said
+        readings, undo = longer or readings, None if longer else stated
         if match is not None and (name := match[2] or match[4]):
-            said = {**said, name: match[5]}
+            stated = {**stated, name: match[5]}
     best = iter(max(readings, key=lambda told: len(needed.intersection(told))))
     verdicts = ["valid" if verdict == "useless" and next(best) in needed else verdict for verdict in verdicts]
-    return verdicts, ending_of_two(spec["asked"], said, answer)
+    return verdicts, ending_of_two(spec["asked"], stated, answer)
 
 
 def _places(found: Execution, match: re.Match[str], told: Sequence[int]) -> Iterator[int]:

@@ -35,12 +35,12 @@ def verify(
         finished = [i for i in rows if episodes[i].finish in read] if many else []
         pairs = [_pair(episodes[i]) for i in finished]
         verdicts |= zip(finished, _at_once(many, pairs), strict=True) if many and pairs else ()
-        known: dict[tuple[int, str, bool], Verdict] = {}
+        by_answer: dict[tuple[int, str, bool], Verdict] = {}
         for i in [i for i in rows if i not in verdicts]:
             (problem, text), stopped = _pair(episodes[i]), episodes[i].finish in read
-            if (answer := (id(problem), text, stopped)) not in known:
-                known[answer] = verdict_of(problem, text, finished=stopped)
-            verdicts[i] = known[answer]
+            if (answer := (id(problem), text, stopped)) not in by_answer:
+                by_answer[answer] = verdict_of(problem, text, finished=stopped)
+            verdicts[i] = by_answer[answer]
         if spent is not None:
             spent[name] = spent.get(name, 0.0) + time.monotonic() - began
     return [verdicts[i] for i in range(len(episodes))]

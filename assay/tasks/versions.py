@@ -68,8 +68,8 @@ def _modules(value: Any, seen: set[int]) -> Iterator[str]:
         inner = [getattr(value, field.name) for field in dataclasses.fields(value)]
     else:
         inner = [getattr(value, "__wrapped__", None)] if hasattr(value, "__wrapped__") else []
-    for one in inner:
-        yield from _modules(one, seen)
+    for part in inner:
+        yield from _modules(part, seen)
 
 
 def _gather(path: Path, files: set[Path]) -> None:

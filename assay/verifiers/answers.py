@@ -30,10 +30,10 @@ def answer_place(text: str, wording: Wording) -> tuple[int, int] | None:
     if start < 0:
         return None
     depth, begin = 1, start + len("\\boxed{")
-    for place in range(begin, len(text)):
-        depth += {"{": 1, "}": -1}.get(text[place], 0)
+    for position in range(begin, len(text)):
+        depth += {"{": 1, "}": -1}.get(text[position], 0)
         if depth == 0:
-            return begin, place
+            return begin, position
     return None
 
 

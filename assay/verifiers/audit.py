@@ -78,8 +78,8 @@ def audit(rows: Sequence[Labelled], by: str = "mathematics") -> dict[str, Any]:
 
     An invalid verdict counts as not "ok"; `invalid` says how many there are.
     """
-    found = verifier(by).explain([(row.gold, row.answer) for row in rows])
-    verdicts = [one.verdict for one in found]
+    explanations = verifier(by).explain([(row.gold, row.answer) for row in rows])
+    verdicts = [explanation.verdict for explanation in explanations]
     return {
         "verifier": by,
         "confidence": SURE,
@@ -92,13 +92,13 @@ def audit(rows: Sequence[Labelled], by: str = "mathematics") -> dict[str, Any]:
                 "gold": row.gold,
                 "answer": row.answer[:_SHOWN],
                 "label": row.label,
-                "verdict": one.verdict.status,
-                "kind": one.verdict.kind or None,
-                "layer": one.layer,
-                "why": one.why,
+                "verdict": explanation.verdict.status,
+                "kind": explanation.verdict.kind or None,
+                "layer": explanation.layer,
+                "why": explanation.why,
             }
-            for row, one in zip(rows, found, strict=True)
-            if (one.verdict.status == "ok") != row.label
+            for row, explanation in zip(rows, explanations, strict=True)
+            if (explanation.verdict.status == "ok") != row.label
         ],
     }
 

@@ -187,9 +187,9 @@ def matched(gold: Sequence[Call], found: Sequence[Call] | None) -> float:
     for call in gold:
         rated = [(_likeness(call, found[i]), -i) for i in unused if found[i].name == call.name]
         if rated:
-            best, place = max(rated)
+            best, negative_index = max(rated)
             score += best
-            unused.remove(-place)
+            unused.remove(-negative_index)
     return 6.0 * score / (1 + sum(1 + len(call.arguments) for call in gold)) - 3.0
 
 

@@ -62,14 +62,14 @@ def pessimistic(answers: Sequence[str | None], verdicts: Sequence[Sequence[float
     `verdicts` are those on each answer, 0 to 1; v_a is the mean of the V_a verdicts on all answers equal to a, and V
     the number of all verdicts (Heimdall 2504.10337). alpha = 0 takes the best mean; a large alpha the majority.
     """
-    found: dict[str, list[float]] = {}
+    by_answer: dict[str, list[float]] = {}
     for answer, some in zip(answers, verdicts, strict=True):
         if answer is not None:
-            found.setdefault(answer, []).extend(some)
+            by_answer.setdefault(answer, []).extend(some)
     total = max(1, sum(map(len, verdicts)))
 
     def worth(answer: str) -> float:
-        mine = found[answer]
+        mine = by_answer[answer]
         return (math.fsum(mine) / len(mine) if mine else 0.0) - alpha * math.log(total) / (len(mine) + 1)
 
-    return max(found, key=worth) if found else None
+    return max(by_answer, key=worth) if by_answer else None

@@ -50,12 +50,12 @@ def explain_blocks(
     texts = [(reference, fenced(response) or response) for reference, response in pairs]
     return [
         Explained(
-            one.verdict,
+            verified.verdict,
             reference,
             text.strip(),
             "fence" if text != response else "",
-            one.layer,
-            one.verdict.detail or success,
+            verified.layer,
+            verified.verdict.detail or success,
         )
-        for (reference, text), (_, response), one in zip(texts, pairs, verify(texts), strict=True)
+        for (reference, text), (_, response), verified in zip(texts, pairs, verify(texts), strict=True)
     ]

@@ -139,7 +139,7 @@ def _explained(reference: str, response: str) -> Explained:
     except (ValueError, RecursionError):
         rules = None
     fault = "the reference is no JSON list of rules" if not isinstance(rules, list) or not rules else None
-    fault = fault or next((found for rule in rules or () if (found := fault_of(rule))), None)
+    fault = fault or next((rule_fault for rule in rules or () if (rule_fault := fault_of(rule))), None)
     if fault:
         return bad_gold(fault)
     broken = [rule for rule in rules or () if not meets(rule, response)]

@@ -23,18 +23,18 @@ def schemas_of(tools: Any) -> dict[str, Schema]:
     """
     if not isinstance(tools, list):
         raise BadTools("'tools' is no list")
-    found: dict[str, Schema] = {}
+    schemas: dict[str, Schema] = {}
     for tool in tools:
         described = tool.get("function", tool) if isinstance(tool, dict) else None
         name = described.get("name") if isinstance(described, dict) else None
-        if not isinstance(described, dict) or not isinstance(name, str) or name in found:
+        if not isinstance(described, dict) or not isinstance(name, str) or name in schemas:
             raise BadTools(
                 f'a tool is {str(tool)[:60]}: expected {{"name": ..., "parameters": {{...}}}}, each name once'
             )
         schema = described.get("parameters") or {}
         _require_schema(schema, name)
-        found[name] = schema
-    return found
+        schemas[name] = schema
+    return schemas
 
 
 def _require_schema(schema: Any, place: str) -> None:

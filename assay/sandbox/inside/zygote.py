@@ -141,10 +141,10 @@ def _become(given: Sequence[int], control: socket.socket, rules: int, steps: byt
         os.setsid()
         job, source = _read(given[0])
         *streams, mark = given[1:]
-        ends = [os.dup2(number, 100 + place) for place, number in enumerate((*streams, rules, mark))]
+        ends = [os.dup2(number, 100 + target) for target, number in enumerate((*streams, rules, mark))]
         control.close()
-        for place, number in enumerate(ends):
-            os.dup2(number, place)
+        for target, number in enumerate(ends):
+            os.dup2(number, target)
         os.closerange(len(ends), 1 << 16)
         confine.apply(
             job["layers"],

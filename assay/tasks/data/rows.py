@@ -99,20 +99,20 @@ def read_table(
     if not rows:
         raise _refusal(place, faults, len(items)) if faults else DataError(f"{place} holds no rows.")
     columns = _columns(place, rows, prompt, answer, split)
-    found: list[Problem] = []
+    problems: list[Problem] = []
     for row in rows:
         try:
-            found.append(_problem(row, columns, task, system))
+            problems.append(_problem(row, columns, task, system))
         except _Bad as error:
             faults.append(Fault(row.line, str(error)))
-    usable = {problem.spec["row"] for problem in found}
+    usable = {problem.spec["row"] for problem in problems}
     faults += _mixed([row for row in rows if row.line in usable], columns.prompt)
     faults.sort(key=lambda fault: fault.line)
     if faults and not skip_bad_rows:
         raise _refusal(place, faults, len(items))
     bad = {fault.line for fault in faults}
     unique: dict[str, Problem] = {}
-    for problem in found:
+    for problem in problems:
         if problem.spec["row"] not in bad:
             unique.setdefault(problem.id, problem)
     if not unique:
@@ -141,10 +141,12 @@ def _refusal(place: str, faults: Sequence[Fault], count: int) -> DataError:
 def _columns(place: str, rows: Iterable[Row], prompt: str, answer: str, split: bool) -> Columns:
     names = tuple(dict.fromkeys(name for row in rows for name in row.columns))
     nested = [f"{n}.{inner}" for row in rows for n, v in row.columns.items() if isinstance(v, Mapping) for inner in v]
-    known = tuple(dict.fromkeys([*names, *nested]))
+    all_names = tuple(dict.fromkeys([*names, *nested]))
     for flag, name in (("--prompt-column", prompt), ("--answer-column", answer)):
-        if name and name not in known:
-            raise DataError(f"{place}: no column '{name}' ({flag}).{_nearest([name], known)} There are: {_few(names)}.")
+        if name and name not in all_names:
+            raise DataError(
+                f"{place}: no column '{name}' ({flag}).{_nearest([name], all_names)} There are: {_few(names)}."
+            )
     usual = ("messages", *PROMPTS) if split else PROMPTS
     question = prompt or next((name for name in usual if name in names), "")
     if not question:
@@ -154,7 +156,7 @@ def _columns(place: str, rows: Iterable[Row], prompt: str, answer: str, split: b
         )
     if split:
         return Columns(question, question, question, tuple(name for name in names if name != question), split)
-    held = [name for name in ANSWERS if name in known and name != question]
+    held = [name for name in ANSWERS if name in all_names and name != question]
     gold = answer or next((name for name in held if name not in PUBLISHED or is_published(name, names)), None)
     worked = next((name for name in SOLUTIONS if name in names and name not in (gold, question)), None)
     tests = gold == TESTS or is_published(gold or "", names)

@@ -20,9 +20,9 @@ def read_set(places: Sequence[str], **settings: Any) -> Table:
     """
     tables: list[Table] = []
     refused: list[str] = []
-    for place in places:
+    for file in places:
         try:
-            tables.append(read_table(place, **settings))
+            tables.append(read_table(file, **settings))
         except DataError as error:
             refused.append(str(error))
     if refused:
@@ -47,7 +47,7 @@ def _require_one_way(tables: Sequence[Table]) -> None:
 
 
 def _joined(tables: Sequence[Table]) -> Table:
-    places = tuple(place for table in tables for place in table.places)
+    places = tuple(file for table in tables for file in table.places)
     unique: dict[str, Problem] = {}
     again: list[str] = []
     repeats: list[str] = []

@@ -186,20 +186,20 @@ def _judge_programs(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
     from assay.sandbox import opened
     from assay.verifiers.programs import program_in, verify
 
-    found: dict[int, Verdict] = {}
+    verdicts: dict[int, Verdict] = {}
     items = []
     for i, (problem, text) in enumerate(pairs):
         program = program_in(text)
         if program is None:
-            found[i] = Verdict.fail("format", "no closed block of code that begins with ```python")
+            verdicts[i] = Verdict.fail("format", "no closed block of code that begins with ```python")
             continue
         try:
             items.append((i, program, _tests_of(problem.spec["gold"])))
         except (DataError, ValueError, TypeError, RecursionError) as error:
-            found[i] = Verdict.invalid("bad_gold", str(error)[:200])
+            verdicts[i] = Verdict.invalid("bad_gold", str(error)[:200])
     verified = verify([(program, tests) for _, program, tests in items], opened()) if items else []
-    found |= zip([i for i, _, _ in items], verified, strict=True)
-    return [found[i] for i in range(len(pairs))]
+    verdicts |= zip([i for i, _, _ in items], verified, strict=True)
+    return [verdicts[i] for i in range(len(pairs))]
 
 
 @functools.lru_cache(maxsize=256)

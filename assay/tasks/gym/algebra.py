@@ -31,15 +31,15 @@ class Unreadable(ValueError):
 def parse(text: str) -> Tree:
     """The tree of a formula, with Python's precedence. Raises `Unreadable` if the text is no formula."""
     tokens: list[tuple[str, str]] = []
-    place = 0
+    position = 0
     text = text.rstrip()
-    while place < len(text):
-        match = _TOKEN.match(text, place)
+    while position < len(text):
+        match = _TOKEN.match(text, position)
         if match is None:
-            raise Unreadable(f"'{text[place]}' belongs to no formula")
+            raise Unreadable(f"'{text[position]}' belongs to no formula")
         number, name, operator = match.groups()
         tokens.append(("number", number) if number else ("name", name) if name else ("operator", operator))
-        place = match.end()
+        position = match.end()
     tree, used = _sum(tokens, 0, 0)
     if used != len(tokens):
         raise Unreadable("text after the formula")

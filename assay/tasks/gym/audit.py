@@ -87,10 +87,10 @@ def audit(name: str, items: int = 200) -> Audit:
     tried: Counter[str] = Counter()
     rejected: Counter[str] = Counter()
     accepted: list[tuple[str, str, str]] = []
-    for place, spec in enumerate(specs):
-        others = (other["answer"] for other in specs[place + 1 :] + specs[:place])
+    for index, spec in enumerate(specs):
+        others = (other["answer"] for other in specs[index + 1 :] + specs[:index])
         other = next((answer for answer in others if answer.strip() != spec["answer"].strip()), None)
-        for kind, answer in wrong_answers(spec, other, unique=RULES[name].unique, place=place):
+        for kind, answer in wrong_answers(spec, other, unique=RULES[name].unique, place=index):
             tried[kind] += 1
             if task.check(spec, answer).status == "fail":
                 rejected[kind] += 1
@@ -98,9 +98,9 @@ def audit(name: str, items: int = 200) -> Audit:
                 accepted.append((kind, spec["answer"], answer))
     own = sum(_own_answer_counts(task, spec) for spec in specs)
     seconds = time.process_time() - started
-    found: defaultdict[str, set[str]] = defaultdict(set)  # content as the reader sees it -> its splits
+    by_question: defaultdict[str, set[str]] = defaultdict(set)  # content as the reader sees it -> its splits
     for spec in specs:
-        found[spec["question"]].add(task.split_of(spec))
+        by_question[spec["question"]].add(task.split_of(spec))
     contents = {task.canonical(spec): task.split_of(spec) for spec in specs}
     return Audit(
         name=name,
@@ -110,7 +110,7 @@ def audit(name: str, items: int = 200) -> Audit:
         tried=tried,
         rejected=rejected,
         splits=Counter(contents.values()),
-        shared=sum(len(splits) > 1 for splits in found.values()),
+        shared=sum(len(splits) > 1 for splits in by_question.values()),
         seconds=seconds,
         accepted=tuple(accepted),
     )

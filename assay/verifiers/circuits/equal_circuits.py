@@ -45,41 +45,41 @@ class Reference:
 def verify(pairs: Sequence[tuple[str, str]], ask: Ask = _ask) -> list[Verified]:
     """Verdicts on pairs of a reference and an answer, each the text of modules with a module `top`."""
     refused = {i: refusal(answer) for i, (_, answer) in enumerate(pairs)}
-    found = {i: Verified(Verdict.fail(*why)) for i, why in refused.items() if why}
-    golds = _read(list(dict.fromkeys(pairs[i][0] for i in range(len(pairs)) if i not in found)), ask)
-    run = [i for i in range(len(pairs)) if i not in found and golds[pairs[i][0]].wrong is None]
+    verified = {i: Verified(Verdict.fail(*why)) for i, why in refused.items() if why}
+    golds = _read(list(dict.fromkeys(pairs[i][0] for i in range(len(pairs)) if i not in verified)), ask)
+    run = [i for i in range(len(pairs)) if i not in verified and golds[pairs[i][0]].wrong is None]
     golds, outcomes = _simulated([pairs[i] for i in run], golds, ask)
     for i in range(len(pairs)):
-        if i not in found and (wrong := golds[pairs[i][0]].wrong) is not None:
-            found[i] = Verified(wrong)
+        if i not in verified and (wrong := golds[pairs[i][0]].wrong) is not None:
+            verified[i] = Verified(wrong)
     for i, (outcome, end) in zip(run, outcomes, strict=True):
-        if i not in found and (verdict := _compared(outcome, golds[pairs[i][0]].outputs or (), end)) is not None:
-            found[i] = Verified(verdict, "simulation")
-    rest = [i for i in run if i not in found]
+        if i not in verified and (verdict := _compared(outcome, golds[pairs[i][0]].outputs or (), end)) is not None:
+            verified[i] = Verified(verdict, "simulation")
+    rest = [i for i in run if i not in verified]
     if rest:
-        found |= zip(rest, _proved([(*pairs[i], golds[pairs[i][0]]) for i in rest], ask), strict=True)
-    return [found[i] for i in range(len(pairs))]
+        verified |= zip(rest, _proved([(*pairs[i], golds[pairs[i][0]]) for i in rest], ask), strict=True)
+    return [verified[i] for i in range(len(pairs))]
 
 
 _references: dict[str, Reference] = {}
 
 
 def _read(golds: Sequence[str], ask: Ask) -> dict[str, Reference]:
-    """What Yosys finds of each reference; what was found out once is kept."""
-    known = _references if ask is _ask else {}
-    new = [gold for gold in golds if gold not in known]
-    if len(known) + len(new) > _KEPT:
-        known.clear()
+    """What Yosys finds out about each reference, which is kept for later calls."""
+    kept = _references if ask is _ask else {}
+    new = [gold for gold in golds if gold not in kept]
+    if len(kept) + len(new) > _KEPT:
+        kept.clear()
         new = golds
     fresh = dict(zip(new, map(_ports, ask("yosys", [{"gold": gold} for gold in new])), strict=True)) if new else {}
-    clocked = [gold for gold, one in fresh.items() if one.clock and one.wrong is None]
+    clocked = [gold for gold, reference in fresh.items() if reference.clock and reference.wrong is None]
     if clocked:
         for gold, outcome in zip(
             clocked, ask("yosys", [_pair(gold, gold, fresh[gold]) for gold in clocked]), strict=True
         ):
             fresh[gold] = replace(fresh[gold], wrong=_undetermined(outcome))
-    _keep(known, fresh)
-    return {gold: fresh.get(gold) or known[gold] for gold in golds}
+    _keep(kept, fresh)
+    return {gold: fresh.get(gold) or kept[gold] for gold in golds}
 
 
 def _keep(known: dict[str, Reference], fresh: dict[str, Reference]) -> None:
@@ -138,10 +138,11 @@ def _simulated(
     """
     new = [gold for gold in dict.fromkeys(gold for gold, _ in pairs) if golds[gold].outputs is None]
     circuits = [(gold, golds[gold]) for gold in new] + [(answer, golds[gold]) for gold, answer in pairs]
-    benches = [bench_for(one.ports, circuit, one.clock) for circuit, one in circuits]
+    benches = [bench_for(reference.ports, circuit, reference.clock) for circuit, reference in circuits]
     jobs = [_job(circuit, bench) for (circuit, _), bench in zip(circuits, benches, strict=True)]
-    outcomes = [(one, bench.end) for one, bench in zip(ask("iverilog", jobs) if jobs else [], benches, strict=True)]
-    fresh = {gold: _outputs(golds[gold], *outcome) for gold, outcome in zip(new, outcomes, strict=False)}
+    ran = ask("iverilog", jobs) if jobs else []
+    outcomes = [(outcome, bench.end) for outcome, bench in zip(ran, benches, strict=True)]
+    fresh = {gold: _outputs(golds[gold], outcome, end) for gold, (outcome, end) in zip(new, outcomes, strict=False)}
     if ask is _ask:
         _keep(_references, fresh)
     return golds | fresh, outcomes[len(new) :]
@@ -214,7 +215,7 @@ def _proved(items: Sequence[tuple[str, str, Reference]], ask: Ask) -> list[Verif
 def _decided(outcome: Outcome, answer: str) -> Verified:
     if (verdict := unfinished(outcome, "yosys")) is not None:
         return Verified(verdict, "proof")
-    status, said = outcome.result["status"], outcome.result["said"]
+    status, detail = outcome.result["status"], outcome.result["said"]
     layer = outcome.result.get("by", "proof")
     match status:
         case "equal":
@@ -222,17 +223,17 @@ def _decided(outcome: Outcome, answer: str) -> Verified:
         case "refuted" if layer == "proof":
             verdict = Verdict.fail("wrong", "an input that no vector tried gives another output")
         case "refuted":
-            verdict = Verdict.fail("wrong", f"inputs that no simulation tried give {said}")
+            verdict = Verdict.fail("wrong", f"inputs that no simulation tried give {detail}")
         case "gold":
-            verdict = Verdict.invalid("bad_gold", said)
+            verdict = Verdict.invalid("bad_gold", detail)
         case "starved":
             verdict = starved("yosys")
         case "time" | "output":
             verdict = Verdict.fail(*_SLOW[status])
         case "ports":
-            verdict = Verdict.fail("compile", f"the ports differ from those that were asked for: {said}")
+            verdict = Verdict.fail("compile", f"the ports differ from those that were asked for: {detail}")
         case _:
-            verdict = Verdict.fail("compile", f"it is no circuit that can be compared with the reference: {said}")
+            verdict = Verdict.fail("compile", f"it is no circuit that can be compared with the reference: {detail}")
     return Verified(verdict, layer)
 
 

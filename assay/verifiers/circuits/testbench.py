@@ -122,28 +122,28 @@ def _value(vector: str, number: str, bits: int) -> str:
 def _clocked(ports: Sequence[Port], clock: Clock, nonce: str) -> str:
     """Phases that begin with resets; then inputs change in each cycle while the clock rests, or are held.
 
-    All resets are held before anything is shown, because what registers hold before is not determined. Outputs are
-    shown, behind the inputs that the testbench drives, when inputs have changed, behind the edge that acts, and behind
-    the other, at which nothing may change.
+    All resets are held before anything is shown, because until then registers hold anything. Each line shows the
+    inputs that the testbench drives, then the outputs. Lines are shown after inputs have changed, after the edge that
+    acts, and after the other edge, at which nothing may change.
     """
     resets = clock.resets
     data = [port for port in ports if port.direction == "input" and port.name not in _driven(clock)]
     bits = sum(port.width for port in data)
     clk, act, rest = f"x{nonce}_{clock.name}", int(clock.rises), int(not clock.rises)
-    idle = " ".join(f"x{nonce}_{one.name} = {int(not one.high)};" for one in resets)
-    every = " ".join(f"x{nonce}_{one.name} = {int(one.high)};" for one in resets)
+    idle = " ".join(f"x{nonce}_{reset.name} = {int(not reset.high)};" for reset in resets)
+    every = " ".join(f"x{nonce}_{reset.name} = {int(reset.high)};" for reset in resets)
     chosen = " ".join(
-        f"x{nonce}_{one.name} = (i{nonce} % {2 ** len(resets) - 1} + 1) >> {place} & 1 ? {int(one.high)} :"
-        f" {int(not one.high)};"
-        for place, one in enumerate(resets)
+        f"x{nonce}_{reset.name} = (i{nonce} % {2 ** len(resets) - 1} + 1) >> {index} & 1 ? {int(reset.high)} :"
+        f" {int(not reset.high)};"
+        for index, reset in enumerate(resets)
     )
     rarely = " ".join(
-        f"x{nonce}_{one.name} = (r{nonce} >> {5 * place % 27}) % 16 == 3 ? {int(one.high)} : {int(not one.high)};"
-        for place, one in enumerate(resets)
+        f"x{nonce}_{reset.name} = (r{nonce} >> {5 * index % 27}) % 16 == 3 ? {int(reset.high)} : {int(not reset.high)};"
+        for index, reset in enumerate(resets)
     )
     drive = f"{_joined(data, nonce, 'input')} = v{nonce};" if data else ""
     inputs, outputs = _joined(ports, nonce, "input"), _joined(ports, nonce, "output")
-    pulse = any(one.asynchronous for one in resets)
+    pulse = any(reset.asynchronous for reset in resets)
     return "\n".join(
         [
             *_declared(ports, nonce),

@@ -168,9 +168,9 @@ class Desk:
                     return
             yield from self._together(waiting, count)
         finally:
-            for one in waiting.values():
-                if inspect.iscoroutine(one.result):
-                    one.result.close()
+            for pending in waiting.values():
+                if inspect.iscoroutine(pending.result):
+                    pending.result.close()
 
     def close(self) -> None:
         if self.loop is not None:

@@ -68,14 +68,14 @@ def load(
             call = ready(call, name)
             here[name] = Function(name, call, wish.weight, _spelled(wish), source_digest(wish, call))
     with contextlib.ExitStack() as opened:
-        for place, theirs in apart.items():
+        for source, theirs in apart.items():
             process = FunctionProcess(
-                place, {name: wish.function for name, wish in theirs.items()}, seconds=seconds, still=still
+                source, {name: wish.function for name, wish in theirs.items()}, seconds=seconds, still=still
             )
             opened.callback(process.close)
-            for name, known in process.load().items():
+            for name, loaded in process.load().items():
                 wish = theirs[name]
-                here[name] = Function(name, process, wish.weight, _spelled(wish), known.digest, known.asks)
+                here[name] = Function(name, process, wish.weight, _spelled(wish), loaded.digest, loaded.asks)
         opened.pop_all()
     return tuple(here[name] for name in names(wishes))
 

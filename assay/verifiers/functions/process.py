@@ -94,7 +94,7 @@ class FunctionProcess:
                 gone = child.gone  # asked before listening, so that the child's last words are still heard
                 for _, frame in listen([child], TURN):
                     loaded = _loaded(json.loads(frame))
-                    self.files = {name: one.file for name, one in loaded.items()}
+                    self.files = {name: function.file for name, function in loaded.items()}
                     return loaded
                 if gone:
                     self._hurt = signal.SIGKILL.name in child.ending()
@@ -262,17 +262,17 @@ def serve(channel: int, words: int, parent: int) -> None:
     def say(**message: Any) -> None:
         speaker.say(json.dumps(message).encode())
 
-    place, functions = json.loads(speaker.read() or b"[]")
+    source, functions = json.loads(speaker.read() or b"[]")
     try:
-        calls = {name: find(RewardName(place, function)) for name, function in functions.items()}
+        calls = {name: find(RewardName(source, function)) for name, function in functions.items()}
     except AssayError as error:
         say(refused=type(error).__name__, message=str(error))
         sys.exit(1)
     files = {name: file_of(call) for name, call in calls.items()}
     asks = {name: asks_of(call) for name, call in calls.items()}
-    wishes = {name: RewardName(place, function) for name, function in functions.items()}
-    known = {name: Loaded(asks[name], source_digest(wishes[name], call), files[name]) for name, call in calls.items()}
-    say(loaded={name: dataclasses.asdict(one) for name, one in known.items()})
+    wishes = {name: RewardName(source, function) for name, function in functions.items()}
+    loaded = {name: Loaded(asks[name], source_digest(wishes[name], call), files[name]) for name, call in calls.items()}
+    say(loaded={name: dataclasses.asdict(facts) for name, facts in loaded.items()})
 
     @contextlib.contextmanager
     def watch(names: Sequence[str]) -> Iterator[None]:
@@ -282,9 +282,9 @@ def serve(channel: int, words: int, parent: int) -> None:
     desk = Desk(calls, files, watch)
     while (frame := speaker.read()) is not None:
         question, ids = _halves(frame)
-        known, whole = json.loads(question), True
+        request, whole = json.loads(question), True
         for name, reply in desk.ask(
-            known["names"], lambda name, q=question, i=ids: asks[name].of(_columns(q, i)), known["count"]
+            request["names"], lambda name, q=question, i=ids: asks[name].of(_columns(q, i)), request["count"]
         ):
             say(name=name, reply=dataclasses.asdict(reply))
             whole &= reply.fault is None

@@ -109,20 +109,20 @@ class Scorer:
     # --- asking ---------------------------------------------------------------------------------------------
 
     def _scores(self, episodes: Sequence[Episode]) -> list[dict[str, float | None]]:
-        """The scores of each answer. Whoever has no reply of a process that ended asks once more: the system may have
-        killed it, for memory say. If that happens again, the function is at fault.
+        """The scores of each answer. If a process ends, the functions without a reply are asked once more: the
+        system may have killed it, for memory say. If that happens again, the function is at fault.
         """
         offered = self._offered(episodes)
-        columns, found = self._columns(self.functions, offered, episodes)
-        if found is not None and found[1].kind == "ended":
-            function, fault = found
+        columns, failure = self._columns(self.functions, offered, episodes)
+        if failure is not None and failure[1].kind == "ended":
+            function, fault = failure
             rest = [function for function in self.functions if function.name not in columns]
-            more, found = self._columns(rest, offered, episodes)
+            more, failure = self._columns(rest, offered, episodes)
             columns |= more
-            if found is None:
+            if failure is None:
                 self.warn(f"warning: {function} {fault.what}; started again, it gave rewards for the same answers.")
-        if found is not None:  # raised here, when no function is at work any more
-            raise self._error(*found, offered, episodes)
+        if failure is not None:  # raised here, when no function is at work any more
+            raise self._error(*failure, offered, episodes)
         return [{f.name: columns[f.name][i] for f in self.functions} for i in range(len(episodes))]
 
     def _columns(

@@ -119,14 +119,14 @@ class Judge:
             if self.breaker.open(self.clock.now()):
                 return PAUSED
             left = self.endpoint.budget - (self.clock.now() - begun)
-            said = self.post(self.endpoint, messages, min(self.endpoint.read, max(left, 0.001)))
-            found = said if isinstance(said, Fault) else read_reply(question, said.text)
-            if isinstance(said, Said):
-                SERVED.note(self.name, said.model)
-            self.breaker.note(ok=isinstance(found, Grade), now=self.clock.now())
-            if isinstance(found, Grade):
-                return found
-            fault = found
+            reply = self.post(self.endpoint, messages, min(self.endpoint.read, max(left, 0.001)))
+            outcome = reply if isinstance(reply, Fault) else read_reply(question, reply.text)
+            if isinstance(reply, Said):
+                SERVED.note(self.name, reply.model)
+            self.breaker.note(ok=isinstance(outcome, Grade), now=self.clock.now())
+            if isinstance(outcome, Grade):
+                return outcome
+            fault = outcome
             if not fault.again:
                 return fault
         return fault
@@ -169,13 +169,13 @@ def examine(endpoint: Endpoint) -> dict[str, str]:
     """
     endpoint.resolved()
     cases = [Question("reference", "What is 2 + 2?", (answer,), reference="4") for answer in ("four", "5")]
-    said = judge_of(endpoint).grades(cases, Key("examine"))
-    if faults := [one for one in said if isinstance(one, Fault)]:
+    grades = judge_of(endpoint).grades(cases, Key("examine"))
+    if faults := [grade for grade in grades if isinstance(grade, Fault)]:
         raise EndpointError(
             f"the judge at {endpoint.resolved()[0]} does not grade: {faults[0].kind}, {faults[0].detail}. Start it, or "
             "set ASSAY_JUDGE_URL and ASSAY_JUDGE_MODEL to one that does."
         )
-    if said != [Grade((1.0,)), Grade((0.0,))]:
+    if grades != [Grade((1.0,)), Grade((0.0,))]:
         raise ConfigError(
             f"the judge {endpoint.resolved()[1]} fails its self-test: it must accept 'four' for 4 and refuse '5'. Take "
             "a stronger model (ASSAY_JUDGE_MODEL)."

@@ -79,21 +79,21 @@ def _exactly(gold: str | None, response: str) -> Explained:
             "text",
             "the gold itself",
         )
-    found = find(response)
-    if found.text is None:
+    extracted = find(response)
+    if extracted.text is None:
         kind = "empty" if not response.strip() else "format"
         why = {"unclosed": "a box that does not close", "unfinished-thought": "the reasoning does not end"}
-        reason = why.get(found.mark, "no marked answer")
-        return Explained(Verdict.fail(kind, reason), wanted, None, found.mark, "extraction", reason)
-    if not found.text.strip():
-        return Explained(Verdict.fail("empty", "an empty answer"), wanted, "", found.mark, "extraction", "empty")
-    decision, answer = _decided(wanted, found)
-    if not decision.equal and found.mark in ("anchor", "whole", "conclusion") and (letter := chosen(response)):
+        reason = why.get(extracted.mark, "no marked answer")
+        return Explained(Verdict.fail(kind, reason), wanted, None, extracted.mark, "extraction", reason)
+    if not extracted.text.strip():
+        return Explained(Verdict.fail("empty", "an empty answer"), wanted, "", extracted.mark, "extraction", "empty")
+    decision, answer = _decided(wanted, extracted)
+    if not decision.equal and extracted.mark in ("anchor", "whole", "conclusion") and (letter := chosen(response)):
         choice = compare(wanted, letter) if words.choice(clean(wanted)) else decision
         decision, answer = (choice, letter) if choice.equal else (decision, answer)
-    more = f"; the last of {found.different} different ones" if found.different > 1 else ""
+    more = f"; the last of {extracted.different} different ones" if extracted.different > 1 else ""
     verdict = _verdict(decision, answer, more)
-    return Explained(verdict, wanted, answer, found.mark, decision.layer, decision.why + more)
+    return Explained(verdict, wanted, answer, extracted.mark, decision.layer, decision.why + more)
 
 
 def _decided(wanted: str, found: Found) -> tuple[Decision, str]:
@@ -106,7 +106,7 @@ def _decided(wanted: str, found: Found) -> tuple[Decision, str]:
     decisions = [compare(wanted, value) for value in found.values]
     if len(decisions) == 1:
         return decisions[0], found.values[0]
-    against = next((one for one in decisions if not one.equal), None)
+    against = next((decision for decision in decisions if not decision.equal), None)
     if against is None:
         return decisions[-1], found.values[-1]
     if against.equal is None:

@@ -106,8 +106,8 @@ class _Comparison:
             return Decision(False, "form", "no mathematics that could be read")
         if _alone(wanted) != _alone(given):  # {5} is 5
             texts = [
-                one.parts[0] if isinstance(one, Several) and _alone(one) else text
-                for one, text in ((wanted, gold), (given, answer))
+                reading.parts[0] if isinstance(reading, Several) and _alone(reading) else text
+                for reading, text in ((wanted, gold), (given, answer))
             ]
             return self.of(texts[0], texts[1], depth + 1)
         if isinstance(wanted, Several) or isinstance(given, Several):
@@ -137,8 +137,8 @@ class _Comparison:
                 return self.of(wanted.said, answer, depth + 1)
             return Decision(squeezed(answer) == wanted.letter, "words", f"'{answer[:40]}', where the gold is a letter")
         assert isinstance(wanted, Words)
-        found = given.text if isinstance(given, Words) else None
-        return Decision(found == wanted.text, "words", f"'{wanted.text[:80]}' against '{found or answer[:40]}'")
+        text = given.text if isinstance(given, Words) else None
+        return Decision(text == wanted.text, "words", f"'{wanted.text[:80]}' against '{text or answer[:40]}'")
 
     # --- what our grammar does not have ---------------------------------------------------------------------
 
@@ -195,8 +195,8 @@ class _Comparison:
 
     def _groups(self, wanted: Reading, given: Reading, texts: tuple[str, str], depth: int) -> Decision:
         """Compares groups: lists and sets without order, tuples and intervals in order, unions part by part."""
-        if found := self._regions(wanted, given, texts, depth):
-            return found
+        if decision := self._regions(wanted, given, texts, depth):
+            return decision
         wanted, given = relations.assigned(wanted, given)
         if not isinstance(wanted, Several) or not isinstance(given, Several):
             return self._ratio(wanted, given, texts, depth)
@@ -264,8 +264,8 @@ class _Comparison:
             return Decision(False, "number", "too big to be worked out, and not written alike")
         if gold.number and answer.number:
             return _numbers(gold, answer, self.rounded)
-        if (found := _decimal(gold, answer, self.rounded, self.budget)) is not None:
-            return found
+        if (decision := _decimal(gold, answer, self.rounded, self.budget)) is not None:
+            return decision
         return _expressions(gold.tree, answer.tree, self.budget)
 
 

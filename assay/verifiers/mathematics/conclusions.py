@@ -102,11 +102,11 @@ def concluded(text: str) -> tuple[str, ...]:
         return ()  # no sentence, or a formula that does not close
     for statement in reversed(_STATEMENT.split(plain)):
         try:
-            found = _values(statement, formulas)
+            values = _values(statement, formulas)
         except Unclear:
             return ()
-        if found is not None:
-            return found
+        if values is not None:
+            return values
         if _DENIED.search(statement):
             return ()
     return ()
@@ -127,18 +127,18 @@ def _values(statement: str, formulas: list[str]) -> tuple[str, ...] | None:
         return None
     if len(given) > MOST_VALUES:
         raise Unclear
-    kept = [one for one in given if not _REFUSED_BEFORE.search(statement[: one.start])]
+    kept = [value for value in given if not _REFUSED_BEFORE.search(statement[: value.start])]
     if not kept:
         raise Unclear
     bold = [match.span() for match in _BOLD.finditer(statement)]
-    marked = [one for one in kept if any(start <= one.start and one.end <= end for start, end in bold)]
+    marked = [value for value in kept if any(start <= value.start and value.end <= end for start, end in bold)]
     kept = _joined(statement, marked or kept)
-    if not marked and len(kept) > 1 and kept[-1].stated and not any(one.stated for one in kept[:-1]):
+    if not marked and len(kept) > 1 and kept[-1].stated and not any(value.stated for value in kept[:-1]):
         kept = kept[-1:]
-    rest = _without(statement, [one for one in given if one not in kept and one not in marked], kept)
-    if _DENIED.search(rest) or any(_weakened(statement, one) for one in kept):
+    rest = _without(statement, [value for value in given if value not in kept and value not in marked], kept)
+    if _DENIED.search(rest) or any(_weakened(statement, value) for value in kept):
         raise Unclear
-    return tuple(dict.fromkeys(one.text for one in kept))
+    return tuple(dict.fromkeys(value.text for value in kept))
 
 
 def _given(statement: str, formulas: list[str]) -> Iterator[_Given]:
@@ -179,10 +179,10 @@ def _number(statement: str, match: re.Match[str]) -> _Given:
     words = name.split()
     for count in range(min(4, len(words)), 0, -1):
         some = " ".join(words[:count])
-        known = unit(some.replace("²", "^2").replace("³", "^3"))
+        known_unit = unit(some.replace("²", "^2").replace("³", "^3"))
         if some.casefold() == "in" and count < len(words):
             continue  # "5 in all" are no inches
-        if known is not None or (count == 1 and words[0].casefold() in {*MULTIPLES, "percent", "°"}):
+        if known_unit is not None or (count == 1 and words[0].casefold() in {*MULTIPLES, "percent", "°"}):
             return _Given(f"{text} {some}", start, end + behind[0].index(some) + len(some), stated)
     if close or (len(words[0]) == 1 and words[0] not in "aAI"):
         raise Unclear  # 5x

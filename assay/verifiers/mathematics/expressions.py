@@ -110,8 +110,8 @@ def plain_number(text: str) -> Number | None:
         return None
     value = sign * Fraction(digits if not digits.endswith(".") else digits[:-1]) * Fraction(10) ** power
     places = len(digits.partition(".")[2])
-    place = power - places if places or match["power"] else None
-    return Number(value / 100 if percent else value, place, percent, cut is not None)
+    last_power = power - places if places or match["power"] else None
+    return Number(value / 100 if percent else value, last_power, percent, cut is not None)
 
 
 def parse(text: str) -> Tree:
@@ -120,14 +120,14 @@ def parse(text: str) -> Tree:
     parse("2x")  # ("*", ("number", Fraction(2)), ("symbol", "x"))
     """
     tokens: list[tuple[str, str]] = []
-    place = 0
+    position = 0
     text = text.strip()
-    while place < len(text):
-        match = _TOKEN.match(text, place)
+    while position < len(text):
+        match = _TOKEN.match(text, position)
         if match is None or len(tokens) > MOST_NODES:
             raise Unreadable
         tokens.append((match.lastgroup or "", match[match.lastgroup or 0]))
-        place = match.end()
+        position = match.end()
     reader = _Reader(tokens)
     tree = reader.sum(0)
     if reader.place != len(tokens) or height(tree) > HIGHEST:

@@ -64,11 +64,11 @@ def careless(gold: str) -> dict[str, str]:
         "the unit": _unitless(gold),
         "all of these": _unitless(without_commas(tight)),
     }
-    found: dict[str, str] = {}
+    variants: dict[str, str] = {}
     for what, text in written.items():
-        if text.strip() and text != gold and text not in found.values():
-            found[what] = text.strip()
-    return found
+        if text.strip() and text != gold and text not in variants.values():
+            variants[what] = text.strip()
+    return variants
 
 
 def _unitless(text: str) -> str:

@@ -62,7 +62,7 @@ def _product(term: str, matrices: list[Rows]) -> Rows | None:
     """The product of a term's matrices, times the expression before them."""
     factors = _PLACEHOLDER.findall(term)
     scalar, *between = _PLACEHOLDER.split(_TIMES.sub(" ", term))
-    if not factors or any(one.strip() for one in between):
+    if not factors or any(gap.strip() for gap in between):
         return None
     total = matrices[ord(factors[0]) - 0xE000]
     for factor in factors[1:]:

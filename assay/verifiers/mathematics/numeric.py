@@ -127,7 +127,7 @@ def _usable(work: _Work, names: list[str], trees: list[Tree]) -> list[Mapping[st
             except Undefined:
                 return []
         return [{}]
-    found: list[Mapping[str, Value]] = []
+    points: list[Mapping[str, Value]] = []
     faint = False
     work.real = not any(speaks(tree, ("constant", "i")) for tree in trees)
     key = Key("points", *map(spelled, trees))
@@ -143,12 +143,12 @@ def _usable(work: _Work, names: list[str], trees: list[Tree]) -> list[Mapping[st
                 raise
             faint = True
             continue
-        found.append(point)
-        if len(found) == POINTS:
+        points.append(point)
+        if len(points) == POINTS:
             break
-    if faint and len(found) < POINTS:
+    if faint and len(points) < POINTS:
         raise Faint
-    return found
+    return points
 
 
 def _coordinate(noise: int, attempt: int) -> Fraction:
@@ -197,9 +197,9 @@ class _Work:
         operands = [self.value(part, point) for part in tree[1:]]
         exact = [operand for operand in operands if isinstance(operand, Fraction)]
         try:
-            found = applied(operation, exact, len(operands))
-            if found is not None:
-                return found
+            result = applied(operation, exact, len(operands))
+            if result is not None:
+                return result
             return self._settled(getattr(self, f"_{_METHODS[operation]}")(operation, *map(self.number, operands)))
         except (ZeroDivisionError, ValueError, OverflowError, self.mp.NoConvergence):
             raise Undefined from None

@@ -136,11 +136,11 @@ def unit(name: str, *, trusted: bool = False) -> Unit | None:
     for below, chunk in enumerate(text.split("/")):
         for written in re.split(r"(?:[\s.*]|\\cdot|\\ |(?<=[a-z])-(?=[a-z]))+", chunk.strip(" .")):
             piece = _PIECE.fullmatch(written)
-            if piece is None or (known := _known(piece[1])) is None:
+            if piece is None or (base := _known(piece[1])) is None:
                 return _any(name) if trusted else None
             power = int(piece[2] or 1) * (-1 if below else 1)
-            powers[known[0]] = powers.get(known[0], 0) + power
-            factor *= known[1] ** power
+            powers[base[0]] = powers.get(base[0], 0) + power
+            factor *= base[1] ** power
     powers.pop("", None)
     if not all(powers.values()):  # hours per second: a number, but not the one that stands before it
         return _any(name) if trusted else None
@@ -190,8 +190,8 @@ def quantity(text: str, *, trusted: bool = False) -> Quantity | None:
     if counted is None or money:
         text, many, named = _counted(text, trusted, (money[2] or money[3]).strip("\\") if money else "")
         counted = named or counted
-    found = _value(text)
-    return None if found is None else Quantity(found.tree, found.number, counted, found.percent).scaled(many)
+    value = _value(text)
+    return None if value is None else Quantity(value.tree, value.number, counted, value.percent).scaled(many)
 
 
 def _counted(text: str, trusted: bool, money: str) -> tuple[str, Fraction, Unit | None]:
@@ -207,12 +207,12 @@ def _counted(text: str, trusted: bool, money: str) -> tuple[str, Fraction, Unit 
     if re.fullmatch(r"(?:percent(?:age)?|pct|per\s?cent)\.?", words.casefold()):
         return match["value"].strip() + "%", many, None
     words = f"{money} {words}" if money and words else words
-    found = unit(words, trusted=trusted and "\\text" in match["unit"] + " " * (" " in words)) if words else Unit()
-    if found is None and trusted and re.fullmatch(r"(?:\s*[a-zA-Z]{3,}\.?)+", words):
-        found = _any(words)
-    if found is None or (words.casefold() in MULTIPLES and many == 1):
+    counted = unit(words, trusted=trusted and "\\text" in match["unit"] + " " * (" " in words)) if words else Unit()
+    if counted is None and trusted and re.fullmatch(r"(?:\s*[a-zA-Z]{3,}\.?)+", words):
+        counted = _any(words)
+    if counted is None or (words.casefold() in MULTIPLES and many == 1):
         return text, Fraction(1), None
-    return match["value"].strip(), many, found if found.powers else None
+    return match["value"].strip(), many, counted if counted.powers else None
 
 
 def _value(text: str) -> Quantity | None:

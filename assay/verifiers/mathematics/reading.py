@@ -115,10 +115,10 @@ def read(text: str, *, trusted: bool = False) -> Reading:
     if re.fullmatch(r"\].*[\[\]]|[\[(].*\[", text):  # ]1, 2] is another way to write (1, 2]
         text = {"]": "("}.get(text[0], text[0]) + text[1:-1] + {"[": ")"}.get(text[-1], text[-1])
     number = plain_number(text) is not None or in_words(text) is not None
-    if not number and (said := words.plain(text)) is not None:
-        return _REALS if said in ("all real numbers", "all reals", "real numbers") else Words(said)
-    if not number and (found := _structure(text)) is not None:
-        return found
+    if not number and (phrase := words.plain(text)) is not None:
+        return _REALS if phrase in ("all real numbers", "all reals", "real numbers") else Words(phrase)
+    if not number and (structure := _structure(text)) is not None:
+        return structure
     if based := re.fullmatch(
         r"\(?\s*([0-9A-F]{1,400})\s*\)?\s*_\s*(?:\{\s*(?:\\text\s*\{\s*)?([a-z]+|\d+)[\s}]*|(\d))", text
     ):
@@ -250,16 +250,16 @@ def _sets(text: str) -> Reading | None:
     for kind, mark in (("union", _UNION), ("difference", _MINUS)):
         if len(parts := split(text, mark)[0]) > 1 and all(parts):
             sets = [read(part) for part in parts]
-            if kind == "union" and all(isinstance(one, Several) and one.kind == "set" for one in sets):
+            if kind == "union" and all(isinstance(group, Several) and group.kind == "set" for group in sets):
                 return Several(
-                    "set", tuple(part for one in sets if isinstance(one, Several) for part in one.parts), "{}"
+                    "set", tuple(part for group in sets if isinstance(group, Several) for part in group.parts), "{}"
                 )
             return Several(kind, tuple(parts))
     if text.startswith(r"\{") and text.endswith(r"\}") and encloses(text):
         inner = text[2:-2].strip()
         such, _ = split(inner, _SUCH)
-        if len(such) == 2 and (found := family(such[1] if is_name(such[0]) else f"{such[0]}, {such[1]}")) is not None:
-            return found
+        if len(such) == 2 and (members := family(such[1] if is_name(such[0]) else f"{such[0]}, {such[1]}")) is not None:
+            return members
         if len(such) == 2 and is_name(split(such[0], re.compile(r"\\in(?![a-zA-Z])"))[0][0]):
             return read(such[1])
         return Several("set", tuple(_parts(inner)), "{}")

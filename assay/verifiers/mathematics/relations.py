@@ -114,7 +114,7 @@ def assigned(wanted: Several | Reading, given: Several | Reading) -> tuple[Readi
     Beside a tuple or a list without names, the values are taken in their written order. Beside another list of
     assignments, they are ordered by name. Names that differ only in a number, as those of roots do, are ignored.
     """
-    names = [_names(one) for one in (wanted, given)]
+    names = [_names(group) for group in (wanted, given)]
     if names[0] and names[1]:
         if set(names[0]) == set(names[1]):
             return _tuple([names[0][name] for name in sorted(names[0])]), _tuple(

@@ -38,17 +38,17 @@ def split(text: str, mark: re.Pattern[str]) -> tuple[list[str], list[str]]:
     """(the parts of a text between marks that are outside all brackets, those marks)."""
     parts: list[str] = []
     marks: list[str] = []
-    depth = start = place = 0
-    while place < len(text):
-        if depth <= 0 and (found := mark.match(text, place)):
-            parts.append(text[start:place].strip())
-            marks.append(found[0].strip())
-            place = start = found.end()
+    depth = start = position = 0
+    while position < len(text):
+        if depth <= 0 and (match := mark.match(text, position)):
+            parts.append(text[start:position].strip())
+            marks.append(match[0].strip())
+            position = start = match.end()
             continue
-        step = _STEP.match(text, place)
+        step = _STEP.match(text, position)
         assert step is not None
         depth += (step[0] in _OPEN) - (step[0] in _CLOSE)
-        place = step.end()
+        position = step.end()
     parts.append(text[start:].strip())
     return parts, marks
 

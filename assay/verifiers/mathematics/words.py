@@ -95,7 +95,7 @@ def in_words(text: str) -> int | None:
     negative = words[0] in ("minus", "negative")
     total = group = 0
     last = 0  # the kind of word before: 20 for tens, which a unit may follow; 1 for a unit, which no number may follow
-    for place, word in enumerate(words[1:] if negative else words):
+    for index, word in enumerate(words[1:] if negative else words):
         if word in _SMALL and last in (0, 20) and not (last == 20 and not 1 <= _SMALL[word] <= 9):
             group, last = group + _SMALL[word], 1
         elif word in _TENS and last == 0:
@@ -104,6 +104,6 @@ def in_words(text: str) -> int | None:
             group, last = group * 100, 0
         elif word in ("thousand", "million", "billion") and group:
             total, group, last = total + group * MULTIPLES[word], 0, 0
-        elif word != "and" or not (place and group + total):
+        elif word != "and" or not (index and group + total):
             return None
     return -(total + group) if negative else total + group if words[-1] != "and" else None

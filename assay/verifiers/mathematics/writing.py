@@ -145,8 +145,8 @@ def _boxes(text: str) -> tuple[list[_Box], bool]:
                 closed.append(_Braced(start, inner, match.start(), within))
         elif mark == "{" or "box" in mark:
             stack.append((mark != "{", match.start(), match.end()))
-    found = [_Box(_unboxed(text, box), box.start, box.last + 1) for box in closed]
-    return found or _loose(text), any(box for box, _, _ in stack)
+    boxes = [_Box(_unboxed(text, box), box.start, box.last + 1) for box in closed]
+    return boxes or _loose(text), any(box for box, _, _ in stack)
 
 
 def _loose(text: str) -> list[_Box]:

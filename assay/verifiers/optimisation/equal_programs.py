@@ -58,14 +58,16 @@ def explain(pairs: Sequence[tuple[str, str | None]]) -> list[Explained]:
     candidates = [_read(answer) for _, answer in pairs]
     ready = [
         i
-        for i, ((gold, _), one) in enumerate(zip(pairs, candidates, strict=True))
-        if isinstance(one, Program) and golds[gold].points and one.variables == golds[gold].program.variables
+        for i, ((gold, _), candidate) in enumerate(zip(pairs, candidates, strict=True))
+        if isinstance(candidate, Program)
+        and golds[gold].points
+        and candidate.variables == golds[gold].program.variables
     ]
     asked: list[Asked] = []
     for i in ready:
-        gold, one = golds[pairs[i][0]].program, candidates[i]
-        assert isinstance(one, Program)
-        asked += [(one, edges(gold, one)), (gold, [*edges(one, gold), *difference(gold, one)])]
+        gold, candidate = golds[pairs[i][0]].program, candidates[i]
+        assert isinstance(candidate, Program)
+        asked += [(candidate, edges(gold, candidate)), (gold, [*edges(candidate, gold), *difference(gold, candidate)])]
     solved = iter(_solve(asked))
     both = {i: (next(solved), next(solved)) for i in ready}
     return [_explained(golds[gold], gold, answer, both.get(i, candidates[i])) for i, (gold, answer) in enumerate(pairs)]

@@ -264,12 +264,12 @@ def _rows(statement: str) -> list[Row]:
 def _linear(text: str) -> tuple[Linear, Fraction]:
     """The coefficient of each variable, and the constant."""
     terms: dict[str, Fraction] = {}
-    constant, place, text = Fraction(0), 0, text.rstrip()
-    while place < len(text):
-        term = _TERM.match(text, place)
+    constant, position, text = Fraction(0), 0, text.rstrip()
+    while position < len(text):
+        term = _TERM.match(text, position)
         assert term is not None  # it matches the empty text
         number, name = term["number"], term["name"]
-        joined = place > 0 and term["sign"] is None
+        joined = position > 0 and term["sign"] is None
         if (number is None and name is None) or joined or (term["times"] and not (number and name)):
             raise Unreadable(f"no linear expression: {text[:40]}")
         value = Fraction(number or 1) * (-1 if term["sign"] == "-" else 1)
@@ -277,7 +277,7 @@ def _linear(text: str) -> tuple[Linear, Fraction]:
             constant += value
         else:
             terms[name] = terms.get(name, Fraction(0)) + value
-        place = term.end()
+        position = term.end()
     if not text:
         raise Unreadable("an empty expression")
     return terms, constant

@@ -30,12 +30,12 @@ def agreed(outputs: Sequence[Sequence[str | None]], *, share: float = MOST) -> A
     equally many solutions, neither is believed: the problem has several right outputs, or none.
     """
     sets: dict[tuple[tuple[str, ...], ...], list[int]] = {}
-    for place, given in enumerate(outputs):
-        whole = tuple(tuple(one.split()) for one in given if one is not None)
+    for number, given in enumerate(outputs):
+        whole = tuple(tuple(output.split()) for output in given if output is not None)
         if given and len(whole) == len(given):
-            sets.setdefault(whole, []).append(place)
+            sets.setdefault(whole, []).append(number)
     ranked = sorted(sets.values(), key=len, reverse=True)
     if not ranked or len(ranked[0]) < share * len(outputs) or (len(ranked) > 1 and len(ranked[1]) == len(ranked[0])):
         return None
     first = outputs[ranked[0][0]]
-    return Agreement(tuple(one or "" for one in first), tuple(ranked[0]))
+    return Agreement(tuple(output or "" for output in first), tuple(ranked[0]))

@@ -270,23 +270,23 @@ class _Walk:
             return
         if isinstance(node, ast.Tuple):
             raise Unread("an assert that no program can fail, because a tuple always holds", node)
-        found = self._decided(node)
-        if found.given is None:
-            if not isinstance(found.tree, Constant) or not found.tree.value:
+        assertion = self._decided(node)
+        if assertion.given is None:
+            if not isinstance(assertion.tree, Constant) or not assertion.tree.value:
                 raise Unread("an assert that no program can meet", node)
             self.vacuous = ast.unparse(node)
             return
-        expected, name, reading = _asked(found.tree)
-        given = found.given
+        expected, name, reading = _asked(assertion.tree)
+        given = assertion.given
         self.found.append(Call(given.entry, given.arguments, expected, name, given.named, reading))
 
     def _decided(self, node: ast.expr) -> Read:
         """An assert, read. One that Python's own functions do not meet may call the program by the name of one."""
         named, first = self._shadowing(node), None
         try:
-            found = read(node, self.scope)
-            if not named or found.given is not None or _holding(found.tree):
-                return found
+            assertion = read(node, self.scope)
+            if not named or assertion.given is not None or _holding(assertion.tree):
+                return assertion
         except Unread as error:
             first = error
         try:

@@ -41,12 +41,12 @@ def near(found: float, expected: float) -> bool:
     if found == expected:
         return True
     try:
-        one, other = float(found), float(expected)
+        left, right = float(found), float(expected)
     except OverflowError:  # of an integer beyond all floats, which no float is near
         return False
     if type(expected) is int:
-        return abs(expected) < 2**53 and math.isclose(one, other, rel_tol=0, abs_tol=ABSOLUTE)
-    return (one != one and other != other) or math.isclose(one, other, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
+        return abs(expected) < 2**53 and math.isclose(left, right, rel_tol=0, abs_tol=ABSOLUTE)
+    return (left != left and right != right) or math.isclose(left, right, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
 
 
 def _near_tokens(found: str, expected: str) -> bool:
@@ -127,8 +127,8 @@ CLOSE = Rules(sequences=True, close=True)
 def form(value: Any, rules: Rules) -> tuple[Any, ...]:
     """Equal for values that are alike by the rules, rounding aside; forms of any two plain values can be ordered.
 
-    Each form begins with a number for its kind, so that only what is of one kind is compared further: numbers by size,
-    which makes close ones neighbours, texts by their characters, what holds others by length and by its members.
+    Each form begins with a number for its kind, so that only values of one kind are compared further: numbers by size,
+    so that close ones are neighbours, texts by their characters, containers by length and then by their members.
     """
     kind = type(value)
     if value is None:
@@ -142,28 +142,30 @@ def form(value: Any, rules: Rules) -> tuple[Any, ...]:
     if kind is bytes:
         return (5, value)
     if kind in _SEQUENCES:
-        return (7 if kind is tuple and not rules.sequences else 6, len(value), *(form(one, rules) for one in value))
+        return (7 if kind is tuple and not rules.sequences else 6, len(value), *(form(item, rules) for item in value))
     if kind in _SETS:
-        return (8, len(value), *sorted(form(one, rules) for one in value))
-    pairs = sorted((form(key, rules), form(one, rules)) for key, one in value.items())
+        return (8, len(value), *sorted(form(item, rules) for item in value))
+    pairs = sorted((form(key, rules), form(item, rules)) for key, item in value.items())
     return (9, len(value), *pairs)
 
 
 def alike(found: Any, expected: Any, rules: Rules) -> bool:
     """Whether two plain values are the same by the rules: `alike([2.0], [2], Rules())`."""
-    one, other = type(found), type(expected)
-    if one in _NUMBERS and other in _NUMBERS:
+    found_type, expected_type = type(found), type(expected)
+    if found_type in _NUMBERS and expected_type in _NUMBERS:
         if rules.close:
             return near(found, expected)
-        return (one is other or not rules.types) and (found == expected or (found != found and expected != expected))
-    if one in _SEQUENCES and other in _SEQUENCES:
-        fits = (rules.sequences or one is other) and len(found) == len(expected)
+        return (found_type is expected_type or not rules.types) and (
+            found == expected or (found != found and expected != expected)
+        )
+    if found_type in _SEQUENCES and expected_type in _SEQUENCES:
+        fits = (rules.sequences or found_type is expected_type) and len(found) == len(expected)
         return fits and all(alike(a, b, rules) for a, b in zip(found, expected, strict=True))
-    if one in _SETS and other in _SETS:
+    if found_type in _SETS and expected_type in _SETS:
         return same_members(list(found), list(expected), rules)
-    if one is not other:
+    if found_type is not expected_type:
         return False
-    if one is dict:
+    if found_type is dict:
         return len(found) == len(expected) and all(
             a == b and alike(c, d, rules)
             for (a, c), (b, d) in zip(_by_key(found, rules), _by_key(expected, rules), strict=True)

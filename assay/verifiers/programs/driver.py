@@ -73,11 +73,11 @@ def drive():
     for arguments in job["calls"]:
         try:
             given, named = unpack(arguments)
-            found = pack(function(*given, **named))
+            packed = pack(function(*given, **named))
         except NotPlain as error:
             tell(odd=str(error))
             break
         except BaseException as error:
             tell(stage="call", error=told(error), memory=type(error) is MemoryError)
             break
-        tell(value=found)
+        tell(value=packed)

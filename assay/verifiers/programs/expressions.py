@@ -283,11 +283,11 @@ class _Reader:
             case ast.Name(name) if name in self.bound or name in scope.values or name in scope.helpers:
                 raise Unread("a function of the test itself", name)
             case ast.Name(name):
-                known = scope.imported.get(name, name)
-                if known in FUNCTIONS:
+                original = scope.imported.get(name, name)
+                if original in FUNCTIONS:
                     return None
                 if name in scope.imported or name in TYPES:
-                    raise Unread("a function that tests are not read with", known)
+                    raise Unread("a function that tests are not read with", original)
                 return name
             case ast.Attribute(ast.Name(name), method) if name in scope.objects:
                 return f"{scope.objects[name]}.{method}"

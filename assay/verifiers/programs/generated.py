@@ -66,22 +66,22 @@ def make(
         return Dropped("inputs", f"{len(inputs)} valid and different, of at least {least}")
     share = HARD if origin.hard else MOST
     ran = _run(origin.solutions, inputs, sandbox, limits)
-    if any(one.status == "lost" for row in ran for one in row):
+    if any(run.status == "lost" for row in ran for run in row):
         return Dropped("sandbox", "it was lost, which says nothing of the solutions: try again")
-    outputs = [[_output(one) for one in row] for row in ran]
+    outputs = [[_output(run) for run in row] for row in ran]
     first = agreed(outputs, share=share)
     if first is None:
         finished = sum(None not in row for row in outputs)
         return Dropped("agreement", f"of {len(outputs)} solutions {finished} have all outputs; {share:.0%} must agree")
-    again = _run([origin.solutions[place] for place in first.solutions], inputs, sandbox, limits)
-    for place, row in zip(first.solutions, again, strict=True):
-        if [_tokens(_output(one)) for one in row] != [_tokens(one) for one in outputs[place]]:
-            outputs[place] = [None] * len(inputs)
+    again = _run([origin.solutions[number] for number in first.solutions], inputs, sandbox, limits)
+    for number, row in zip(first.solutions, again, strict=True):
+        if [_tokens(_output(run)) for run in row] != [_tokens(output) for output in outputs[number]]:
+            outputs[number] = [None] * len(inputs)
     second = agreed(outputs, share=share)
     if second is None or second.outputs != first.outputs:
         return Dropped("repeat", "solutions print something else when they run again")
-    spent = {place: sum(one.processor for one in ran[place]) for place in second.solutions}
-    fastest = min(spent, key=lambda place: (spent[place], place))
+    spent = {number: sum(run.processor for run in ran[number]) for number in second.solutions}
+    fastest = min(spent, key=lambda number: (spent[number], number))
     return Made(tuple(zip(inputs, second.outputs, strict=True)), fastest, second.solutions)
 
 

@@ -25,11 +25,11 @@ def pack(value, depth=0):
     if kind is bytes:
         return ["bytes", value.hex()]
     if kind in (list, tuple):
-        return [kind.__name__, [pack(one, depth + 1) for one in value]]
+        return [kind.__name__, [pack(item, depth + 1) for item in value]]
     if kind in (set, frozenset):
-        return ["set", [pack(one, depth + 1) for one in value]]
+        return ["set", [pack(item, depth + 1) for item in value]]
     if kind is dict or kind in known_dicts():
-        return ["dict", [[pack(key, depth + 1), pack(one, depth + 1)] for key, one in dict.items(value)]]
+        return ["dict", [[pack(key, depth + 1), pack(item, depth + 1)] for key, item in dict.items(value)]]
     raise NotPlain(kind.__name__)
 
 
@@ -61,12 +61,12 @@ def unpack(data, depth=0, hashed=False):
             return bytes.fromhex(inner)
         if type(inner) is list:
             if kind in ("list", "tuple"):
-                return (list if kind == "list" else tuple)([unpack(one, depth + 1, hashed) for one in inner])
+                return (list if kind == "list" else tuple)([unpack(item, depth + 1, hashed) for item in inner])
             if kind == "set":
-                members = table([unpack(one, depth + 1, True) for one in inner])
+                members = table([unpack(item, depth + 1, True) for item in inner])
                 return frozenset(members) if hashed else set(members)
             if kind == "dict":
-                pairs = [(unpack(key, depth + 1, True), unpack(one, depth + 1)) for key, one in inner]
+                pairs = [(unpack(key, depth + 1, True), unpack(item, depth + 1)) for key, item in inner]
                 table([key for key, _ in pairs])
                 return dict(pairs)
     except (TypeError, ValueError, OverflowError) as error:

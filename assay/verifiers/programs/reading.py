@@ -11,16 +11,16 @@ def program_in(response: str) -> str | None:
 
     program_in("So:\\n```python\\nprint(1)\\n```")  # "print(1)\\n"
     """
-    found, begin, wanted = None, -1, False
-    place = 0
+    program, begin, wanted = None, -1, False
+    position = 0
     for line in response.splitlines(keepends=True):
         mark = line.strip()
         if begin < 0 and mark.startswith(_FENCE) and _FENCE not in mark[3:]:
             named = mark[3:].strip().lower() in _NAMES
-            begin, wanted = place + len(line), named
+            begin, wanted = position + len(line), named
         elif begin >= 0 and mark == _FENCE:
             if wanted:
-                found = response[begin:place]
+                program = response[begin:position]
             begin = -1
-        place += len(line)
-    return found
+        position += len(line)
+    return program

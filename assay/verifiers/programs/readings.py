@@ -123,12 +123,14 @@ class _Evaluation:
             case Function():
                 return lambda *given: self.value(node.body, {**names, **dict(zip(node.names, given, strict=True))})
             case Each():
-                found = [one for inner in self._over(node.clauses, names) for one in self._parts(node.parts, inner)]
-                return applied(node.kind, found, {})
+                items = [item for inner in self._over(node.clauses, names) for item in self._parts(node.parts, inner)]
+                return applied(node.kind, items, {})
             case Apply():
                 parts = self._parts(node.parts, names)
                 self._spend(sum(map(weight, parts)))
-                return applied(node.operation, parts, {key: self.value(one, names) for key, one in node.named})
+                return applied(
+                    node.operation, parts, {key: self.value(argument, names) for key, argument in node.named}
+                )
 
     def _spend(self, steps: int) -> None:
         self.left -= steps
@@ -182,12 +184,12 @@ def free(node: Reading) -> frozenset[str]:
         case Choice(_, parts):
             return _free_of(parts)
         case Apply(_, parts, named):
-            return _free_of((*parts, *(one for _, one in named)))
+            return _free_of((*parts, *(argument for _, argument in named)))
         case Each(_, parts, clauses):
-            found = _free_of(parts)
+            outside = _free_of(parts)
             for clause in reversed(clauses):
-                found = ((found | _free_of(clause.conditions)) - set(clause.names)) | free(clause.source)
-            return found
+                outside = ((outside | _free_of(clause.conditions)) - set(clause.names)) | free(clause.source)
+            return outside
 
 
 def _free_of(parts: tuple[Reading, ...]) -> frozenset[str]:

@@ -53,22 +53,22 @@ def outcomes_of(items: Sequence[tuple[str, Tests]], sandbox: Sandbox) -> list[li
 
 
 def _tested(items: Sequence[tuple[str, Tests]], sandbox: Sandbox, *, every: bool) -> list[list[Outcome]]:
-    """What came of the tests of each program: of every test, or of those up to the first that it does not pass."""
-    found: dict[int, list[Outcome]] = {}
+    """The outcomes of each program's tests: of every test, or of those up to the first that it does not pass."""
+    by_program: dict[int, list[Outcome]] = {}
     asked: dict[int, _Asked] = {}
     for i, (program, tests) in enumerate(items):
         if _too_long(program):
-            said = f"the program has more than {LONGEST_PROGRAM} bytes"
-            found[i] = [Outcome(False, "format", said) for _ in tests.tests]
+            why = f"the program has more than {LONGEST_PROGRAM} bytes"
+            by_program[i] = [Outcome(False, "format", why) for _ in tests.tests]
         else:
             asked[i] = _streams(program, tests) if isinstance(tests, Streams) else _calls(program, tests)
-    chains = [_chain(one, items[i][1].budget, every=every) for i, one in asked.items()]
-    for (i, one), came in zip(asked.items(), sandbox.follow(chains), strict=True):
-        read = [one.read(number, ran) for number, ran in enumerate(came)]
-        found[i] = [outcome for outcomes in read for outcome in outcomes]
+    chains = [_chain(plan, items[i][1].budget, every=every) for i, plan in asked.items()]
+    for (i, plan), came in zip(asked.items(), sandbox.follow(chains), strict=True):
+        read = [plan.read(number, ran) for number, ran in enumerate(came)]
+        by_program[i] = [outcome for outcomes in read for outcome in outcomes]
         if every:
-            found[i] += [Outcome(False, "time", _SPENT)] * (len(items[i][1].tests) - len(found[i]))
-    return [found[i] for i in range(len(items))]
+            by_program[i] += [Outcome(False, "time", _SPENT)] * (len(items[i][1].tests) - len(by_program[i]))
+    return [by_program[i] for i in range(len(items))]
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ def _by_entry(tests: Calls) -> list[tuple[str, list[Call]]]:
 
 
 def _calls(program: str, tests: Calls) -> _Asked:
-    """One run for all calls of a function, one after another: they could learn inputs from each other, and no value."""
+    """One run makes all calls of a function, one after another. A call could learn other inputs, but no right value."""
     by_entry = _by_entry(tests)
     runs = []
     for entry, calls in by_entry:
@@ -152,11 +152,13 @@ def _calls(program: str, tests: Calls) -> _Asked:
 
     def read(number: int, ran: Ran) -> list[Outcome]:
         frames = ran.reply.split(b"\n")[:-1]  # an unfinished line is no answer
-        found = []
-        for place, call in enumerate(by_entry[number][1]):
-            frame = _frame(frames[place]) if place < len(frames) and ran.status != "lost" else None
-            found.append(_answered(frame, call, call.compare or tests.compare) if frame is not None else _silent(ran))
-        return found
+        outcomes = []
+        for index, call in enumerate(by_entry[number][1]):
+            frame = _frame(frames[index]) if index < len(frames) and ran.status != "lost" else None
+            outcomes.append(
+                _answered(frame, call, call.compare or tests.compare) if frame is not None else _silent(ran)
+            )
+        return outcomes
 
     return _Asked(tuple(runs), cache(read))
 
@@ -187,11 +189,11 @@ def _answered(frame: dict[str, Any], call: Call, name: str) -> Outcome:
         return Outcome(True) if right else Outcome(False, "wrong", f"returned {_shown(value)}")
     if "odd" in frame:
         return Outcome(False, "wrong", f"returned no plain data: {str(frame['odd'])[:80]}")
-    said = str(frame.get("error"))[:_SHOWN]
+    message = str(frame.get("error"))[:_SHOWN]
     if frame.get("memory") is True:
-        return Outcome(False, "memory", said)
+        return Outcome(False, "memory", message)
     kinds = {"compile": "compile", "load": "runtime", "call": "runtime"}
-    return Outcome(False, kinds.get(str(frame.get("stage")), "runtime"), said)
+    return Outcome(False, kinds.get(str(frame.get("stage")), "runtime"), message)
 
 
 def _shown(value: Any) -> str:

@@ -91,66 +91,66 @@ def sentences(text: str) -> list[str]:
 
 
 def _cut(text: str) -> list[str]:
-    found: list[str] = []
-    place = 0
-    while text[place:].strip():
-        if bullet := _BULLET.match(text, place):
-            found.append(bullet[1] or bullet[2])
-            place = bullet.end()
+    tactics: list[str] = []
+    position = 0
+    while text[position:].strip():
+        if bullet := _BULLET.match(text, position):
+            tactics.append(bullet[1] or bullet[2])
+            position = bullet.end()
             continue
-        sentence = _SENTENCE.match(text, place)
+        sentence = _SENTENCE.match(text, position)
         if sentence is None:
             raise Unreadable("format", "the last sentence does not end with '.'")
         first = _WORD.search(sentence[0])
         if first is None or first[0] not in TACTICS:
             raise Unreadable("forbidden", f"'{sentence[0].strip()[:40]}' begins with no tactic that is allowed")
-        found.append(sentence[0].strip())
-        place = sentence.end()
-        if len(found) > MOST_TACTICS:
+        tactics.append(sentence[0].strip())
+        position = sentence.end()
+        if len(tactics) > MOST_TACTICS:
             raise Unreadable("long", f"more than {MOST_TACTICS} tactics")
-    return found
+    return tactics
 
 
 def verify(claims: Sequence[Claim], ask: Ask | None = None) -> list[Verified]:
     """Verdicts on claims. `ask` sends jobs to Coq; by default to the worker processes of the external."""
-    found: dict[int, Verified] = {}
+    verified: dict[int, Verified] = {}
     tactics: dict[int, list[str]] = {}
     for i, claim in enumerate(claims):
         try:
             tactics[i] = sentences(claim.tactics)
         except Unreadable as trouble:
-            found[i] = Verified(Verdict.fail(trouble.kind, str(trouble)))
-    jobs = [{"statement": claims[i].statement, "tactics": said} for i, said in tactics.items()]
+            verified[i] = Verified(Verdict.fail(trouble.kind, str(trouble)))
+    jobs = [{"statement": claims[i].statement, "tactics": proof} for i, proof in tactics.items()]
     outcomes = (ask or workers_of("coq").map)(jobs) if jobs else []
     for i, outcome in zip(tactics, outcomes, strict=True):
-        found[i] = Verified(_decided(outcome, tactics[i]), "session")
-    strict = [i for i in tactics if claims[i].strict and found[i].verdict.status == "ok"]
+        verified[i] = Verified(_decided(outcome, tactics[i]), "session")
+    strict = [i for i in tactics if claims[i].strict and verified[i].verdict.status == "ok"]
     if strict:
         theorems = [(claims[i].statement, tactics[i]) for i in strict]
         for i, outcome in zip(strict, _checked(theorems, ask or workers_of("coq").map), strict=True):
-            found[i] = _confirmed(found[i], outcome)
-    return [found[i] for i in range(len(claims))]
+            verified[i] = _confirmed(verified[i], outcome)
+    return [verified[i] for i in range(len(claims))]
 
 
 def _decided(outcome: Outcome, tactics: Sequence[str]) -> Verdict:
     if (verdict := unfinished(outcome, "coq")) is not None:
         return verdict
-    status, said = outcome.result["status"], " ".join(outcome.result["said"].split())[-300:]
+    status, message = outcome.result["status"], " ".join(outcome.result["said"].split())[-300:]
     match status:
         case "proved":
             return Verdict.ok(" ".join(tactics))
         case "tactic":
-            return Verdict.fail("wrong", f"tactic {outcome.result['place']} fails: {said}")
+            return Verdict.fail("wrong", f"tactic {outcome.result['place']} fails: {message}")
         case "open":
-            return Verdict.fail("wrong", f"the proof is not complete: {said}")
+            return Verdict.fail("wrong", f"the proof is not complete: {message}")
         case "assumptions":
-            return Verdict.fail("forbidden", f"the proof assumes what is not proved: {said}")
+            return Verdict.fail("forbidden", f"the proof assumes what is not proved: {message}")
         case "time" | "output":
             return Verdict.fail(status, f"the proof exceeds the limit of {status}")
         case "crash":
             return Verdict.fail("undecided", "Coq crashes on the proof")
         case "statement":
-            return Verdict.invalid("bad_gold", f"the statement: {said}")
+            return Verdict.invalid("bad_gold", f"the statement: {message}")
         case _:
             return Verdict.invalid("worker_lost", f"coq: {status}")
 

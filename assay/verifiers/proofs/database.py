@@ -165,8 +165,8 @@ class _Reader:
                 raise Malformed(f"$d {' '.join(symbols)} names no two different variables in scope.")
             self.scopes[-1].disjoint |= pairs_of(symbols)
             return
-        for place, symbol in enumerate(symbols):
-            taken = symbol in self.found.constants | active | self.labels | set(symbols[:place])
+        for index, symbol in enumerate(symbols):
+            taken = symbol in self.found.constants | active | self.labels | set(symbols[:index])
             if _SYMBOL.fullmatch(symbol) is None or taken or (kind == "$c" and symbol in self.found.variables):
                 raise Malformed(f"{kind} {symbol}: this is no new symbol.")
         if kind == "$v":

@@ -90,8 +90,8 @@ def read(text: str, variables: Variables, sort: Sort = "Bool", *, computed: bool
         (term,) = _as_reals((term,))
     if term.sort != sort:
         raise Unreadable(f"a term of sort {named(term.sort)}, not {named(sort)}")
-    for one in () if computed else term:
-        _require_linear(one)
+    for subterm in () if computed else term:
+        _require_linear(subterm)
     return term
 
 

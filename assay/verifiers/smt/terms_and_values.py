@@ -104,19 +104,19 @@ def _golds_of(texts: Sequence[str]) -> dict[str, Gold]:
     """The problems of these texts, each looked at once, unless Z3 could not say."""
     new = {text: gold_of(text) for text in dict.fromkeys(texts) if text not in _golds}
     asked = [(text, why, term) for text, gold in new.items() if not gold.trouble for why, term in gold.demands()]
-    for (text, why, _), (said,) in zip(asked, _ask([[term] for _, _, term in asked]), strict=True):
-        if said is None:
+    for (text, why, _), (reply,) in zip(asked, _ask([[term] for _, _, term in asked]), strict=True):
+        if reply is None:
             new[text] = replace(new[text], trouble=new[text].trouble or why)
-        elif said[0]:
-            kind = "worker_lost" if said[0] == "worker_lost" else "bad_gold"
-            new[text] = replace(new[text], trouble=f"Z3 did not answer about the problem ({said[1]})", kind=kind)
+        elif reply[0]:
+            kind = "worker_lost" if reply[0] == "worker_lost" else "bad_gold"
+            new[text] = replace(new[text], trouble=f"Z3 did not answer about the problem ({reply[1]})", kind=kind)
     lost = {text for text, gold in new.items() if gold.kind == "worker_lost"}
-    found = new | {text: _golds[text] for text in texts if text in _golds}
+    golds = new | {text: _golds[text] for text in texts if text in _golds}
     for text in new.keys() - lost:
         if len(_golds) >= _MOST_GOLDS:
             _golds.pop(next(iter(_golds)))
         _golds[text] = new[text]
-    return found
+    return golds
 
 
 def _read(gold: Gold, answer: str | None) -> Candidate | str:
@@ -138,20 +138,20 @@ def _read(gold: Gold, answer: str | None) -> Candidate | str:
 
 def _values(text: str, variables: Variables) -> dict[str, Number]:
     """The value of each variable once: `a=3 b=-2 p=true x=#b0101 r=1/3`."""
-    found: dict[str, Number] = {}
-    place = 0
-    while place < len(text):
-        match = _VALUE.match(text, place)
+    values: dict[str, Number] = {}
+    position = 0
+    while position < len(text):
+        match = _VALUE.match(text, position)
         if match is None or (match.end() < len(text) and text[match.end() - 1] not in " ,;\n\t"):
-            raise Unreadable(f"expected values such as 'a=3 b=-2', or '{NONE}', at: {text[place : place + 20]}")
+            raise Unreadable(f"expected values such as 'a=3 b=-2', or '{NONE}', at: {text[position : position + 20]}")
         name, written = match[1], match[2]
-        if name not in variables or name in found:
+        if name not in variables or name in values:
             raise Unreadable(f"the variables are {', '.join(variables)}, each once, not '{name}'")
-        found[name] = _written(name, written, variables)
-        place = match.end()
-    if len(found) < len(variables):
-        raise Unreadable(f"no value of {', '.join(name for name in variables if name not in found)}")
-    return found
+        values[name] = _written(name, written, variables)
+        position = match.end()
+    if len(values) < len(variables):
+        raise Unreadable(f"no value of {', '.join(name for name in variables if name not in values)}")
+    return values
 
 
 def _written(name: str, written: str, variables: Variables) -> Number:
@@ -241,11 +241,11 @@ def _decided(gold: Gold, found: Candidate, said: Sequence[Said]) -> tuple[Verdic
         return (Verdict.ok(text) if holds else Verdict.fail("wrong", "not all terms hold", text)), "values"
     text = NONE if found.none else write(_term(found))
     meanings = ["there are values"] if found.none else [why for why, _ in gold.claims(_term(found))]
-    refusals = [(why, one) for why, one in zip(meanings, said, strict=True) if one is not None]
-    for why, (kind, place) in refusals:
+    refusals = [(why, reply) for why, reply in zip(meanings, said, strict=True) if reply is not None]
+    for why, (kind, counterexample) in refusals:
         if not kind:
-            return Verdict.fail("wrong", f"{why}, {place}", text), "z3"
-    for _, (kind, why) in sorted(refusals, key=lambda one: one[1][0] in FAILED):  # a fault of ours comes first
+            return Verdict.fail("wrong", f"{why}, {counterexample}", text), "z3"
+    for _, (kind, why) in sorted(refusals, key=lambda refusal: refusal[1][0] in FAILED):  # a fault of ours comes first
         return Verdict.fail(kind, why, text) if kind in FAILED else Verdict.invalid(kind, why), "z3"
     return Verdict.ok(text), "z3"
 

@@ -35,15 +35,15 @@ def value(term: Term, values: Values) -> Number:
     if term.operator == "ite":
         return value(term.arguments[1 if value(term.arguments[0], values) else 2], values)
     if term.operator in ("and", "or"):
-        return int((all if term.operator == "and" else any)(value(one, values) for one in term.arguments))
+        return int((all if term.operator == "and" else any)(value(argument, values) for argument in term.arguments))
     if term.operator == "=>":
         *premises, last = term.arguments
-        return int(not all(value(one, values) for one in premises) or bool(value(last, values)))
-    found = [value(one, values) for one in term.arguments]
+        return int(not all(value(premise, values) for premise in premises) or bool(value(last, values)))
+    numbers = [value(argument, values) for argument in term.arguments]
     first = term.arguments[0].sort
     if isinstance(first, int) and term.operator not in ("=", "distinct"):
-        return _of_bits(term, [int(one) for one in found])
-    return _plain(term.operator, found)
+        return _of_bits(term, [int(number) for number in numbers])
+    return _plain(term.operator, numbers)
 
 
 def _plain(operator: str, found: Sequence[Number]) -> Number:

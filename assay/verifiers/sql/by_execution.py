@@ -138,13 +138,13 @@ def _filling(described: Any) -> Fill:
 
 
 def _examined(query: str, fill_one: Fill, numbers: range) -> Gold:
-    """The gold with its databases, after all that a gold must be."""
+    """The gold with its databases, or with the trouble that makes it no gold."""
     databases = [fill_one(query, number) for number in numbers]
     for tables in zip(*databases, strict=True):
         if not any(table["rows"] for table in tables):
             return Gold(query, trouble=f"no row of the table {tables[0]['name']} was found that keeps its constraints")
     outcomes = workers_of(NAME).map(
-        [{"databases": one, "query": query} for one in (databases, list(map(turned, databases)))],
+        [{"databases": arrangement, "query": query} for arrangement in (databases, list(map(turned, databases)))],
         seconds=GOLD_SECONDS,
     )
     for outcome in outcomes:
@@ -154,7 +154,7 @@ def _examined(query: str, fill_one: Fill, numbers: range) -> Gold:
             return Gold(query, trouble=f"the gold query ends with {outcome.status}")
         if (last := outcome.result["results"][-1])["status"] != "done":
             return Gold(query, trouble=f"the gold query ends with {last['status']} ({last.get('detail', '')})")
-    mine, theirs = ([one["rows"] for one in outcome.result["results"]] for outcome in outcomes)
+    mine, theirs = ([result["rows"] for result in outcome.result["results"]] for outcome in outcomes)
     asked = orders(query)
     kept = [i for i in range(DATABASES) if same(mine[i], theirs[i], ordered=False)]
     if trouble := _of_order(query, databases, kept):
@@ -168,7 +168,7 @@ def _examined(query: str, fill_one: Fill, numbers: range) -> Gold:
         return Gold(query, trouble=f"the gold query gives no rows on {DATABASES - len(full)} of {DATABASES} databases")
     if all(same(mine[full[0]], mine[i], ordered=ordered[i]) for i in full):
         return Gold(query, trouble="the gold query gives the same rows on all databases")
-    counts = frozenset(place for place, i in enumerate(kept) if ordered[i])
+    counts = frozenset(index for index, i in enumerate(kept) if ordered[i])
     return Gold(query, tuple(databases[i] for i in kept), tuple(mine[i] for i in kept), counts)
 
 

@@ -96,18 +96,20 @@ class _Filling:
     def _drawn(self, table: KeyedTable, cells: dict[str, Cells]) -> Row | None:
         """A row; None if a reference that may not be NULL has nothing to refer to."""
         row: Row = {}
-        own = [one for one in table.references if one.table == table.name]
-        for one in table.references:
-            if (table.name, one) in self.schema.late:
-                row |= {name: None for name in one.columns if name not in row}
-            elif one not in own and not self._refer(table, one, row):
+        own = [reference for reference in table.references if reference.table == table.name]
+        for reference in table.references:
+            if (table.name, reference) in self.schema.late:
+                row |= {name: None for name in reference.columns if name not in row}
+            elif reference not in own and not self._refer(table, reference, row):
                 return None
-        later = {name for one in own for name in one.columns} - {name for one in own for name in one.of}
+        later = {name for reference in own for name in reference.columns} - {
+            name for reference in own for name in reference.of
+        }
         for name, drawn in cells.items():
             if name not in row and name not in later:
                 row[name] = self._one(table, name, drawn)
-        for one in own:
-            if not self._refer(table, one, row) and not _refer_to_itself(one, row):
+        for reference in own:
+            if not self._refer(table, reference, row) and not _refer_to_itself(reference, row):
                 return None
         return row | {name: self._one(table, name, drawn) for name, drawn in cells.items() if name not in row}
 

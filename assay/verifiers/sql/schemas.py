@@ -192,7 +192,7 @@ def _unique(base: sqlite3.Connection, table: str) -> tuple[tuple[tuple[str, ...]
 
 
 def _references(base: sqlite3.Connection, table: str, names: dict[str, str]) -> Iterator[Reference]:
-    """The foreign keys to tables of the text. One to a table that is not stated says nothing of what can be asked."""
+    """The foreign keys to tables of the text. A key to a table that the text does not state is left out."""
     rows = base.execute(
         'select id, "table", "from", "to" from pragma_foreign_key_list(?) order by id desc, seq', (table,)
     ).fetchall()
@@ -201,20 +201,20 @@ def _references(base: sqlite3.Connection, table: str, names: dict[str, str]) -> 
         parent = names.get(parts[0][1].lower())
         if parent is None:
             continue
-        known = base.execute("select name, pk from pragma_table_xinfo(?) where not hidden", (parent,)).fetchall()
-        primary = [name for name, place in sorted(known, key=lambda row: row[1]) if place]
-        said = [row[3] for row in parts] if parts[0][3] is not None else primary
-        spelt = {name.lower(): name for name, _ in known}
+        columns = base.execute("select name, pk from pragma_table_xinfo(?) where not hidden", (parent,)).fetchall()
+        primary = [name for name, rank in sorted(columns, key=lambda row: row[1]) if rank]
+        targets = [row[3] for row in parts] if parts[0][3] is not None else primary
+        spelt = {name.lower(): name for name, _ in columns}
         own = {
             name.lower(): name
             for (name,) in base.execute("select name from pragma_table_xinfo(?) where not hidden", (table,))
         }
-        if len(said) != len(parts) or any(name.lower() not in spelt for name in said):
+        if len(targets) != len(parts) or any(name.lower() not in spelt for name in targets):
             raise BadSchema(f"a foreign key of {table} names columns that {parent} lacks, or that are computed")
         if any(row[2].lower() not in own for row in parts):
             raise BadSchema(f"a foreign key of {table} has columns that are computed")
         yield Reference(
-            tuple(own[row[2].lower()] for row in parts), parent, tuple(spelt[name.lower()] for name in said)
+            tuple(own[row[2].lower()] for row in parts), parent, tuple(spelt[name.lower()] for name in targets)
         )
 
 
