@@ -74,10 +74,10 @@ def _require(into: Path, rules: Rules) -> None:
 
 
 def contaminated(rows: Sequence[Problem], rules: Rules, *, embed: Embed | None = None) -> dict[int, str]:
-    """The rows that a held-out problem states too, by their places, and what speaks against each.
+    """The rows that repeat a held-out problem: the index of each, and the reason.
 
-    A row is compared with its nearest held-out problems by the cosine of their vectors. About each of these pairs the
-    judge is asked, and one yes drops the row. A judge that does not answer cannot say that a row is clean.
+    A row is compared with its nearest held-out problems by the cosine of their vectors. The judge is asked about each
+    of these pairs, and one yes drops the row. A pair that the judge does not decide counts as a yes.
     """
     if not rules.held_out:
         return {}

@@ -97,8 +97,8 @@ def search(
     judge: Verify = verify_twice,
     trust_addresses: bool = False,
 ) -> dict[str, Any]:
-    """How often the answers of the split `test` are right that a policy gives at once, that a search finds, and that
-    are the best by `guide`, or the most frequent, among plain answers for the tokens of the search.
+    """How often answers to the split `test` are right: those that a policy gives at once, those that a search finds,
+    and the best by `guide` and the most frequent of as many plain answers as the tokens of the search pay for.
     """
     check_sampling(max_new=max_new, temperature=temperature)
     part = StepSearch(explore, rollouts, rollouts, depth, errors=0, model=guide, judge="model")
