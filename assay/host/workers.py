@@ -250,7 +250,7 @@ class Workers:
         return _Worker(process, errors, began=time.monotonic())
 
     def _listen(self, patience: float) -> list[tuple[_Worker, Outcome]]:
-        """Outcomes of workers that have answered or ended; waits so many seconds at most if there are none."""
+        """Outcomes of workers that have answered or ended; waits `patience` seconds at most if there are none."""
         outcomes: list[tuple[_Worker, Outcome]] = []
         with selectors.DefaultSelector() as selector:
             for worker in self._workers:
