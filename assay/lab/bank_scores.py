@@ -71,8 +71,8 @@ def score(bank: SampleBank, model: Reader, into: Path, *, against: Reader | None
     if into.suffix != ".parquet":
         raise UsageError(f"--into {into}: the scores of a bank are a parquet file; name it {into}.parquet.")
     rows = bank.table.select(["problem", "sample", "ids", "text", "correct"]).to_pylist()
-    for reader in (model, *([against] if against else [])):
-        _require_words(bank, reader, rows)
+    for scorer in (model, *([against] if against else [])):
+        _require_words(bank, scorer, rows)
     contexts = _contexts(bank, model)
     spans = [Span(contexts[row["problem"]], np.asarray(row["ids"], np.int32)) for row in rows]
     statistics = token_statistics(model.engine, spans, against=None if against is None else against.engine)

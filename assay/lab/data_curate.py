@@ -135,8 +135,10 @@ def not_unanimous(rows: Sequence[Problem], rules: Rules) -> dict[int, str]:
     """
     stated = [answers_of(row) for row in rows]
     short = [sum(answer is not None for answer in solved) < rules.solutions or None in solved for _, solved in stated]
-    answers = [list(dict.fromkeys(text for text in (gold, *solved) if text is not None)) for gold, solved in stated]
-    pairs = [[(text, other) for text in texts for other in texts] for texts in answers]
+    answers = [
+        list(dict.fromkeys(answer for answer in (gold, *solved) if answer is not None)) for gold, solved in stated
+    ]
+    pairs = [[(answer, other) for answer in texts for other in texts] for texts in answers]
     asked = list(dict.fromkeys(pair for few, some in zip(short, pairs, strict=True) if not few for pair in some))
     judged = explain([(gold, f"\\boxed{{{answer}}}") for gold, answer in asked])
     verdicts = {pair: explanation.verdict for pair, explanation in zip(asked, judged, strict=True)}

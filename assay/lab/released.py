@@ -100,7 +100,7 @@ def value_at(recipe: Recipe, name: str) -> Any:
     for at, step in enumerate(name.split(".")):
         inner: Mapping[str, Any] = {}
         if dataclasses.is_dataclass(value):
-            inner = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+            inner = {setting.name: getattr(value, setting.name) for setting in dataclasses.fields(value)}
         elif isinstance(value, Mapping):
             inner = value
         elif isinstance(value, tuple) and step.isdecimal():
