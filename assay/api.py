@@ -132,9 +132,9 @@ def train(
         right_from=right_from,
         reward_timeout=SECONDS if reward_timeout is None else reward_timeout,
     )
-    place = Path(run) if run is not None else Numbered(Path("runs"), _name_of(method, pool))
+    folder = Path(run) if run is not None else Numbered(Path("runs"), _name_of(method, pool))
     command = f"assay.train({method.name!r}, ...)"
-    return Run(session.start(experiment, place, command=command, quiet=quiet, functions=functions))
+    return Run(session.start(experiment, folder, command=command, quiet=quiet, functions=functions))
 
 
 def _name_of(method: Recipe, pool: Pool) -> str:

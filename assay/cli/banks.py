@@ -247,8 +247,8 @@ def _parity(arguments: argparse.Namespace) -> tuple[Any, str]:
     wish = asked_alike(child, pool, _wish(arguments))
     if arguments.into:
         arguments.into.mkdir(parents=True, exist_ok=True)
-    place = nullcontext(str(arguments.into)) if arguments.into else tempfile.TemporaryDirectory(prefix="assay-parity-")
-    with place as folder, judge_of(arguments, child) as judge:
+    into = nullcontext(str(arguments.into)) if arguments.into else tempfile.TemporaryDirectory(prefix="assay-parity-")
+    with into as folder, judge_of(arguments, child) as judge:
 
         def sampled(model: str, heat: float, split: Split) -> SampleBank:
             side = "base" if model == base else "child"
@@ -258,8 +258,8 @@ def _parity(arguments: argparse.Namespace) -> tuple[Any, str]:
             this = dataclasses.replace(wish, split=split, temperature=heat)
             return sample_bank(model, pool, file, this, judge=judge, quiet=True)
 
-        found = parity(base, child, sampled, ks)
-    return found, parity_table(found)
+        comparison = parity(base, child, sampled, ks)
+    return comparison, parity_table(comparison)
 
 
 def _pool_of(arguments: argparse.Namespace, model: str) -> Pool:

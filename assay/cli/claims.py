@@ -57,7 +57,7 @@ def _shown(name: str, *, as_json: bool) -> Any:
     from assay.lab.claims import CARDS
 
     card = CARDS[name]
-    found = {
+    document = {
         "id": card.id,
         "claim": card.claim,
         "metric": card.metric,
@@ -69,7 +69,7 @@ def _shown(name: str, *, as_json: bool) -> Any:
         lines = [f"{card.id}  {card.claim}", f"metric  {card.metric}", f"rule    {card.rule}"]
         width = max((len(check.name) for check in card.checks), default=0)
         terminal.show("\n".join([*lines, *(f"  {check.name:{width}}  {check.expected}" for check in card.checks)]))
-    return found
+    return document
 
 
 def _run(arguments: argparse.Namespace) -> Any:

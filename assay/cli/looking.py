@@ -17,7 +17,7 @@ from assay.host import terminal
 def run_sample(arguments: argparse.Namespace) -> Any:
     from assay.lab.sample import sample
 
-    found = sample(
+    sampled = sample(
         arguments.model,
         arguments.prompt,
         count=arguments.n,
@@ -28,9 +28,9 @@ def run_sample(arguments: argparse.Namespace) -> Any:
         system=arguments.system,
     )
     if not arguments.json:
-        for answer in found["answers"]:
+        for answer in sampled["answers"]:
             terminal.hand_over(answer["text"] if arguments.n == 1 else f"{answer['logp']:9.3f}  {answer['text']}")
-    return found
+    return sampled
 
 
 def run_chat(arguments: argparse.Namespace) -> Any:
@@ -45,7 +45,7 @@ def _examined(arguments: argparse.Namespace, ask: Callable[..., dict[str, Any]],
     from assay.cli.verify import judge_of
 
     with judge_of(arguments, arguments.model) as judge:
-        found = ask(
+        report = ask(
             pool=exam_of(arguments),
             problems=arguments.problems,
             temperature=arguments.temperature,
@@ -54,8 +54,8 @@ def _examined(arguments: argparse.Namespace, ask: Callable[..., dict[str, Any]],
             judge=judge.exam,
         )
     if not arguments.json:
-        terminal.show(table(found))
-    return found
+        terminal.show(table(report))
+    return report
 
 
 def run_eval(arguments: argparse.Namespace) -> Any:

@@ -27,9 +27,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         terminal.guard()
         out = sys.stdout
         with contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext():
-            known = parse(arguments)
+            parsed = parse(arguments)
             tell_broken()
-            result = known.run_verb(known)
+            result = parsed.run_verb(parsed)
             for document in result if isinstance(result, Iterator) else [result]:
                 if as_json:
                     terminal.write(out, json.dumps(document, allow_nan=False) + "\n")

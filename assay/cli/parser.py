@@ -14,25 +14,25 @@ from assay.errors import UsageError, unknown
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
     """The arguments of the verb, with the settings in `overrides` and the whole command line in `command`."""
-    rest, found = overrides(arguments)
+    rest, settings = overrides(arguments)
     verb = next((item for item in rest if not item.startswith("-")), None)
     if verb is not None and verb not in VERBS:
         raise unknown("verb", verb, VERBS, "assay --help")
     if verb == "train":
         refuse_theirs(rest)
-    known, others = build_parser(verb).parse_known_args(rest)
+    parsed, others = build_parser(verb).parse_known_args(rest)
     if verb is None:
         raise UsageError(f"say what to do, with one of these verbs: {', '.join(VERBS)}. `assay --help` explains them.")
     if others:
         raise strange(others[0], [flag for flags, _ in VERBS[verb][1]() for flag in flags], verb)
-    if found and verb not in ("train", "resume", "compare", "sweep", "plan"):
+    if settings and verb not in ("train", "resume", "compare", "sweep", "plan"):
         raise UsageError(
-            f"`assay {verb}` takes no settings such as --{next(iter(found))}; `assay train`, `assay compare` and "
+            f"`assay {verb}` takes no settings such as --{next(iter(settings))}; `assay train`, `assay compare` and "
             "`assay sweep` do."
         )
-    known.overrides = found
-    known.command = shlex.join(["assay", *arguments])
-    return known
+    parsed.overrides = settings
+    parsed.command = shlex.join(["assay", *arguments])
+    return parsed
 
 
 def build_parser(asked: str | None = None) -> Parser:

@@ -235,16 +235,16 @@ def run_data(arguments: argparse.Namespace) -> Any:
     if arguments.action == "tests":
         from assay.lab.data_tests import make_tests, text
 
-        found = make_tests(arguments.files, arguments.into)
+        counts = make_tests(arguments.files, arguments.into)
     else:
         from assay.lab.data_curate import Rules, curate, text
 
         limits = {n: value for n in ("alike", "difficulty") if (value := getattr(arguments, n)) is not None}
         rules = Rules(tuple(arguments.eval_data or ()), arguments.embedder or "", arguments.judge, **limits)
-        found = curate(arguments.files, arguments.into, rules, **reading(arguments))
+        counts = curate(arguments.files, arguments.into, rules, **reading(arguments))
     if not arguments.json:
-        terminal.show(text(found))
-    return found
+        terminal.show(text(counts))
+    return counts
 
 
 def _refuse_of_other_actions(arguments: argparse.Namespace) -> None:
@@ -265,7 +265,7 @@ def run_check(arguments: argparse.Namespace) -> Any:
     from assay.known import recipe
     from assay.lab.data_check import check_data, require_some_gold, text
 
-    found = check_data(
+    report = check_data(
         arguments.files,
         held_out=arguments.eval_data,
         system=arguments.system or "",
@@ -276,6 +276,6 @@ def run_check(arguments: argparse.Namespace) -> Any:
         **reading(arguments),
     )
     if not arguments.json:
-        terminal.show(text(found))
-    require_some_gold(found)
-    return found
+        terminal.show(text(report))
+    require_some_gold(report)
+    return report

@@ -291,7 +291,7 @@ def of_transfer() -> list[Argument]:
         "untuned": "the small model from which that training started",
     }
     return [
-        *(((name,), {"metavar": name.upper(), "help": said}) for name, said in help_of.items()),
+        *(((name,), {"metavar": name.upper(), "help": text}) for name, text in help_of.items()),
         *TASKS,
         *REWARD,
         TRUST_ADDRESSES,

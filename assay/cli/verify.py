@@ -105,24 +105,26 @@ def _explain(arguments: argparse.Namespace) -> dict[str, Any]:
             "assay verify explain takes a reference answer and an answer, each in quotes: explain '1/2' '0.5'."
         )
     gold, response = arguments.inputs
-    (one,) = judging.explain([(gold, response)])
-    verdict = one.verdict
-    found = {
+    (explanation,) = judging.explain([(gold, response)])
+    verdict = explanation.verdict
+    document = {
         "verdict": verdict.status,
         "kind": verdict.kind or None,
-        "gold": one.gold,
-        "answer": one.answer,
-        "mark": one.mark,
-        "layer": one.layer,
-        "why": one.why,
+        "gold": explanation.gold,
+        "answer": explanation.answer,
+        "mark": explanation.mark,
+        "layer": explanation.layer,
+        "why": explanation.why,
     }
     if not arguments.json:
         kind = f"({verdict.kind})" if verdict.kind else ""
         terminal.show(f"{verdict.status}{kind}")
-        terminal.show(f"gold    {one.gold}")
-        terminal.show(f"answer  {one.answer}" + (f"  (found by: {one.mark})" if one.mark else ""))
-        terminal.show(f"decided by {one.layer}: {one.why}")
-    return found
+        terminal.show(f"gold    {explanation.gold}")
+        terminal.show(
+            f"answer  {explanation.answer}" + (f"  (found by: {explanation.mark})" if explanation.mark else "")
+        )
+        terminal.show(f"decided by {explanation.layer}: {explanation.why}")
+    return document
 
 
 def _audit(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -105,11 +105,12 @@ class _Alike:
 
 
 def stems(arrays: Sequence[Ids], least: int | None = None) -> tuple[np.ndarray, list[Ids]]:
-    """(the index of each array's stem, or -1; the stems), so that most tokens are saved. The arrays are distinct.
+    """Chooses the stems that save most tokens: (the index of each array's stem, or -1; the stems). The arrays are
+    distinct.
 
     A stem is at least `least` tokens long (LEAST_STEM), and ends before the last token of each array: what follows the
-    arrays is predicted from that. Where some of many arrays that begin alike have more in common, either all of them
-    share what is common to all, or these some share more: an array has one stem.
+    arrays is predicted from that. An array has one stem. Where a few of many arrays that begin alike have more in
+    common, either all of them share what is common to all, or only the few share their longer beginning.
     """
     least = LEAST_STEM if least is None else least
     order = sorted(range(len(arrays)), key=lambda i: arrays[i].astype(">i4").tobytes())
@@ -128,11 +129,11 @@ def stems(arrays: Sequence[Ids], least: int | None = None) -> tuple[np.ndarray, 
             alike.first = part.first
         if open_[-1].common < size:
             open_.append(alike)
-    stem_of, found = np.full(len(arrays), -1, np.int64), []
+    stem_of, chosen = np.full(len(arrays), -1, np.int64), []
     for first, last, size in open_[0].stems:
-        stem_of[order[first:last]] = len(found)
-        found.append(sorted_[first][:size])
-    return stem_of, found
+        stem_of[order[first:last]] = len(chosen)
+        chosen.append(sorted_[first][:size])
+    return stem_of, chosen
 
 
 def offsets(lengths: np.ndarray) -> np.ndarray:

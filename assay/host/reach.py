@@ -127,11 +127,11 @@ def reaching(record: Any, path: str = "") -> Iterator[Reaching]:
     if dataclasses.is_dataclass(record) and not isinstance(record, type):
         marks = _marks(type(record))
         for field in dataclasses.fields(record):
-            value, place = getattr(record, field.name), f"{path}.{field.name}" if path else field.name
+            value, setting = getattr(record, field.name), f"{path}.{field.name}" if path else field.name
             if field.name in marks:
-                yield Reaching(place, value, marks[field.name])
+                yield Reaching(setting, value, marks[field.name])
             else:
-                yield from reaching(value, place)
+                yield from reaching(value, setting)
     elif isinstance(record, tuple | list):
         for index, item in enumerate(record):
             yield from reaching(item, f"{path}.{index}")

@@ -250,8 +250,8 @@ class Workers:
         return _Worker(process, errors, began=time.monotonic())
 
     def _listen(self, patience: float) -> list[tuple[_Worker, Outcome]]:
-        """Outcomes of workers that have answered or ended; waits so many seconds at most if there are none."""
-        found: list[tuple[_Worker, Outcome]] = []
+        """Outcomes of workers that have answered or ended; waits `patience` seconds at most if there are none."""
+        outcomes: list[tuple[_Worker, Outcome]] = []
         with selectors.DefaultSelector() as selector:
             for worker in self._workers:
                 if worker.job is not None or not worker.ready:
@@ -262,11 +262,11 @@ class Workers:
             worker = key.data
             data = os.read(key.fd, 1 << 16)
             worker.until = max(worker.until, time.monotonic() + PATIENCE)  # a long answer is heard in several pieces
-            found += self._read(worker, data) if data else [(worker, self._ended(worker))]
-        heard = {id(worker) for worker, _ in found}
+            outcomes += self._read(worker, data) if data else [(worker, self._ended(worker))]
+        heard = {id(worker) for worker, _ in outcomes}
         late = [worker for worker in self._workers if id(worker) not in heard and self._late(worker)]
         starved = "the worker process was given no processor"
-        return found + [(worker, Outcome("lost", reached=worker.reached, detail=starved)) for worker in late]
+        return outcomes + [(worker, Outcome("lost", reached=worker.reached, detail=starved)) for worker in late]
 
     def _patience(self, most: float) -> float:
         now = time.monotonic()

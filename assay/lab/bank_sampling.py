@@ -177,12 +177,12 @@ def _sampled(ask: Ask, asked: Asked, problems: list[Problem], parts: Path, *, qu
         terminal.say(f"{parts} holds {len(strange)} portions of another bank; they are removed when this one is done")
     if (stored := sum(path.exists() for path in paths)) and not quiet:
         terminal.say(f"going on: {stored} of {len(paths)} portions are there already")
-    found, began, sampled, right, valid = [], time.monotonic(), 0, 0, 0
+    banks, began, sampled, right, valid = [], time.monotonic(), 0, 0, 0
     for number, (path, portion) in enumerate(zip(paths, portions, strict=True), start=1):
         if new := not path.exists():
             ask(portion, asked.of(portion)).write(path)
         bank = SampleBank.read(path)
-        found.append(bank)
+        banks.append(bank)
         counts = bank.counts()
         right, valid, sampled = right + int(counts.correct.sum()), valid + int(counts.n.sum()), sampled + new
         if new and not quiet:
@@ -192,4 +192,4 @@ def _sampled(ask: Ask, asked: Asked, problems: list[Problem], parts: Path, *, qu
             more = f", about {duration(left)} left" if left else ""
             done = min(number * PORTION, len(problems))
             terminal.say(f"{done} of {len(problems)} problems  {share}  {duration(spent)}{more}")
-    return SampleBank.joined(asked, found)
+    return SampleBank.joined(asked, banks)

@@ -71,20 +71,20 @@ def score(bank: SampleBank, model: Reader, into: Path, *, against: Reader | None
     if into.suffix != ".parquet":
         raise UsageError(f"--into {into}: the scores of a bank are a parquet file; name it {into}.parquet.")
     rows = bank.table.select(["problem", "sample", "ids", "text", "correct"]).to_pylist()
-    for one in (model, *([against] if against else [])):
-        _require_words(bank, one, rows)
+    for scorer in (model, *([against] if against else [])):
+        _require_words(bank, scorer, rows)
     contexts = _contexts(bank, model)
     spans = [Span(contexts[row["problem"]], np.asarray(row["ids"], np.int32)) for row in rows]
-    found = token_statistics(model.engine, spans, against=None if against is None else against.engine)
-    _write(into, rows, found)
+    statistics = token_statistics(model.engine, spans, against=None if against is None else against.engine)
+    _write(into, rows, statistics)
     return {
         "model": model.name,
         "against": None if against is None else against.name,
         "bank": bank.asked.model,
         "answers": len(rows),
-        "all": _summary(found),
-        "right": _summary([one for row, one in zip(rows, found, strict=True) if row["correct"]]),
-        "wrong": _summary([one for row, one in zip(rows, found, strict=True) if not row["correct"]]),
+        "all": _summary(statistics),
+        "right": _summary([answer for row, answer in zip(rows, statistics, strict=True) if row["correct"]]),
+        "wrong": _summary([answer for row, answer in zip(rows, statistics, strict=True) if not row["correct"]]),
         "file": str(into),
     }
 
@@ -120,12 +120,12 @@ def _write(into: Path, rows: Sequence[Json], found: Sequence[TokenStatistics]) -
     columns: dict[str, pa.Array] = {
         "problem": pa.array([row["problem"] for row in rows]),
         "sample": pa.array([row["sample"] for row in rows], pa.int32()),
-        "nll_sum": pa.array([float(one.nll.sum(dtype=np.float64)) for one in found], pa.float64()),
+        "nll_sum": pa.array([float(answer.nll.sum(dtype=np.float64)) for answer in found], pa.float64()),
     }
     for name in COLUMNS:
-        if all(getattr(one, name) is not None for one in found):
+        if all(getattr(answer, name) is not None for answer in found):
             kind = pa.int32() if name in WIDE else pa.float16()
-            values = [getattr(one, name).astype(np.int32 if name in WIDE else np.float16) for one in found]
+            values = [getattr(answer, name).astype(np.int32 if name in WIDE else np.float16) for answer in found]
             columns[name] = pa.array(values, pa.list_(kind))
     sink = pa.BufferOutputStream()
     pq.write_table(pa.table(columns), sink, compression="zstd", write_page_checksum=True)
@@ -136,19 +136,19 @@ def _summary(found: Sequence[TokenStatistics]) -> Json | None:
     """Means over tokens and over answers. Perplexity is of the mean over answers of what a token costs, since a mean of
     perplexities would be that of its few largest; the median stands beside it.
     """
-    told = [one for one in found if len(one.nll)]
+    told = [answer for answer in found if len(answer.nll)]
     if not told:
         return None
-    costs = np.array([float(one.nll.mean()) for one in told])
-    far = [float(one.kl.sum()) for one in told if one.kl is not None]
+    costs = np.array([float(answer.nll.mean()) for answer in told])
+    far = [float(answer.kl.sum()) for answer in told if answer.kl is not None]
     return {
         "answers": len(found),
-        "tokens": int(sum(len(one.nll) for one in told)),
+        "tokens": int(sum(len(answer.nll) for answer in told)),
         "nll": float(costs.mean()),
         "perplexity": float(np.exp(costs.mean())),
         "median_perplexity": float(np.exp(np.median(costs))),
-        "entropy": float(np.concatenate([one.entropy for one in told]).mean()),
-        "first_rank": float(np.mean(np.concatenate([one.rank for one in told]) == 1)),
-        "nucleus": float(np.concatenate([one.nucleus for one in told]).mean()),
+        "entropy": float(np.concatenate([answer.entropy for answer in told]).mean()),
+        "first_rank": float(np.mean(np.concatenate([answer.rank for answer in told]) == 1)),
+        "nucleus": float(np.concatenate([answer.nucleus for answer in told]).mean()),
         "kl": float(np.mean(far)) if far else None,
     }

@@ -34,11 +34,13 @@ def vote(bank: SampleBank, verifier: Reader, ks: Sequence[int], *, alpha: float,
         raise UsageError(f"the bank has {bank.asked.samples} samples of each problem: --k {wrong[0]} is more.")
     problems = _votes(bank, verifier)
     rules = _rules(alpha)
-    found: dict[str, dict[str, float]] = {name: {} for name in rules}
+    chosen: dict[str, dict[str, float]] = {name: {} for name in rules}
     for k in ks:
         sets = [(name, _drawn(votes, k, Key("bank", "vote", name, k), draws)) for name, votes in problems.items()]
         for name, rule in rules.items():
-            found[name][str(k)] = float(np.mean([np.mean([_right(rule, one) for one in some]) for _, some in sets]))
+            chosen[name][str(k)] = float(
+                np.mean([np.mean([_right(rule, drawn) for drawn in some]) for _, some in sets])
+            )
     pairs = [
         ranked(np.array([chance for *_, chance in votes]), np.array([right for _, right, _ in votes], bool))
         for votes in problems.values()
@@ -50,7 +52,7 @@ def vote(bank: SampleBank, verifier: Reader, ks: Sequence[int], *, alpha: float,
         "problems": len(problems),
         "samples": bank.asked.samples,
         "alpha": alpha,
-        "chosen": found,
+        "chosen": chosen,
         "auroc": sum(won for won, _ in pairs) / count if count else None,
     }
 

@@ -46,7 +46,7 @@ def _recipes() -> list[dict[str, Any]]:
             "paper": r.paper,
             "claim": r.claim,
             "factors": {
-                name: [factor.title for factor in found] for name, found in factors_of(shown_stage(r)[1]).items()
+                name: [factor.title for factor in factors] for name, factors in factors_of(shown_stage(r)[1]).items()
             },
         }
         for r in ordered
@@ -117,12 +117,12 @@ def listing_text(rows: Sequence[Mapping[str, Any]]) -> str:
         return papers.text(rows)
     width = max((len(row["name"]) for row in rows), default=0)
     lines = []
-    for group, found in itertools.groupby(rows, key=lambda row: row.get("group")):
+    for group, members in itertools.groupby(rows, key=lambda row: row.get("group")):
         indent = ""
         if group is not None:
             indent, heading = "  ", HEADINGS[group]
             lines += [""] * bool(lines) + [heading]
-        lines += [f"{indent}{row['name']:<{width}}  {row['summary']}" for row in found]
+        lines += [f"{indent}{row['name']:<{width}}  {row['summary']}" for row in members]
     return "\n".join(lines)
 
 
@@ -138,8 +138,8 @@ def card(name: str) -> dict[str, Any]:
 
     if name.startswith("paper:"):
         return _paper_card(name.removeprefix("paper:"))
-    if (known := spelt(name)) is not None:
-        return _recipe_card(RECIPES[known])
+    if (spelling := spelt(name)) is not None:
+        return _recipe_card(RECIPES[spelling])
     if name in TASKS or name.startswith(MADE_ON_DEMAND):
         return _task_card(name)
     if name in BASES:
@@ -224,20 +224,20 @@ def _task_card(name: str) -> dict[str, Any]:
     from assay.source import Share
     from assay.tasks import task
 
-    found = task(name)
+    shown = task(name)
     (level,) = Share.parse(name).levels
     examples = {}
     for wording in ("natural",) if name.startswith("gym:") else ("compact", "natural"):
-        problem = found.problem(Key("card", name), level=level, wording=wording)
+        problem = shown.problem(Key("card", name), level=level, wording=wording)
         examples[wording] = {"prompt": problem.prompt, "solution": problem.solution}
     return {
         "kind": "task",
-        "name": found.name,
-        "domain": found.domain,
-        "summary": found.summary,
-        "levels": list(found.levels),
+        "name": shown.name,
+        "domain": shown.domain,
+        "summary": shown.summary,
+        "levels": list(shown.levels),
         "first": level,
-        "judging": f"{found.seconds:g} s of the processor for an answer, at most" if found.seconds else "at once",
+        "judging": f"{shown.seconds:g} s of the processor for an answer, at most" if shown.seconds else "at once",
         "bases": {
             base.name: f"made at level {listed(list(map(str, dict.fromkeys(share.levels))))}"
             for base in BASES.values()

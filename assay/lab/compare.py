@@ -120,8 +120,8 @@ def compare_runs(paths: Sequence[Path | str]) -> Comparison:
         _arm(run, label, entries, final, None if position == first else _claim(finals[first], final, family))
         for position, (run, label, entries, final, first) in enumerate(zip(runs, labels, evals, finals, firsts))
     )
-    found = methods(runs, finals)
-    return Comparison(arms, found, found[0].family if found else str(family), verified_otherwise(runs))
+    by_method = methods(runs, finals)
+    return Comparison(arms, by_method, by_method[0].family if by_method else str(family), verified_otherwise(runs))
 
 
 def verified_otherwise(runs: Sequence[RunFolder]) -> tuple[str, ...]:
@@ -350,9 +350,9 @@ def plot(comparison: Comparison, path: Path | str) -> list[Path]:
         for column, measure in enumerate(SPENT):
             names |= {label: _draw_rewards(rewards[column], arm, color, measure)} if label else {}
             _draw_scores(held_out[column], arm, color, measure)
-    for place, row in enumerate(axes):
-        title = "reward" if place % 2 == 0 else "held-out pass@1, 95 % over problems"
-        row[0].set_ylabel(f"{tasks[place // 2]}: {title}" if len(tasks) > 1 else title)
+    for index, row in enumerate(axes):
+        title = "reward" if index % 2 == 0 else "held-out pass@1, 95 % over problems"
+        row[0].set_ylabel(f"{tasks[index // 2]}: {title}" if len(tasks) > 1 else title)
         for axis in row:
             axis.grid(alpha=0.25)
             axis.spines[["top", "right"]].set_visible(False)

@@ -66,7 +66,7 @@ def check_data(
     name = data(place, held_out=held_out, **reading).name
     table, *others = tables(name)
     columns = {"prompt": table.columns.prompt, "answer": table.columns.answer, "solution": table.columns.solution}
-    found: Json = {
+    report: Json = {
         "file": table.place,
         "files": list(table.places),
         "rows": table.num_rows,
@@ -82,7 +82,7 @@ def check_data(
         "marks": sum(_marked(problem, system) for problem in table.problems),
         "reward": None if reward is None else _rewards(table.problems, reward, reward_timeout),
     }
-    return found
+    return report
 
 
 def reader_of(model: str, system: str = "") -> Reader:
@@ -234,20 +234,22 @@ def _answers(problems: Sequence[Problem]) -> Json:
     golds = [problem for problem in problems if problem.spec["gold"] is not None]
     missing = _listed(problem.spec["row"] for problem in problems if problem.spec["gold"] is None)
     try:
-        found = dict(zip([problem.id for problem in golds], troubles_of(golds), strict=True))
-        sound = [problem for problem in golds if found[problem.id] is None and not problem.spec.get("tests")]
+        troubles = dict(zip([problem.id for problem in golds], troubles_of(golds), strict=True))
+        sound = [problem for problem in golds if troubles[problem.id] is None and not problem.spec.get("tests")]
         careless = lost([problem.spec["gold"] for problem in sound])
     except ConfigError as error:
         nothing = {"unreadable": {"count": None, "rows": []}, "careless": {"count": None, "rows": []}, "judges": None}
         return {"given": len(golds), "missing": missing, **nothing, "why": str(error)}
-    bad = [{**_gold_of(problem), "why": one.why} for problem in golds if (one := found[problem.id]) is not None]
+    bad = [
+        {**_gold_of(problem), "why": trouble.why} for problem in golds if (trouble := troubles[problem.id]) is not None
+    ]
     unknown = [{**_gold_of(sound[i]), "without": what, "as": text[:80], "why": why} for i, what, text, why in careless]
     return {
         "given": len(golds),
         "missing": missing,
         "unreadable": {"count": len(bad), "rows": bad[:SHOWN]},
         "careless": {"count": len({row["row"] for row in unknown}), "rows": unknown[:SHOWN]},
-        "judges": judges(problems, [found.get(problem.id, NO_ANSWER) for problem in problems]),
+        "judges": judges(problems, [troubles.get(problem.id, NO_ANSWER) for problem in problems]),
     }
 
 
@@ -289,18 +291,18 @@ def _rewards(problems: Sequence[Problem], reward: str, timeout: float) -> Json:
     if not asked:
         raise DataError(f"{reward} cannot be tried: no row has an answer or a worked solution.")
     with grader([reward], timeout=timeout) as judge:
-        verdicts = [one for one in judge([_answered(problem) for problem in asked]) if one is not None]
+        verdicts = [verdict for verdict in judge([_answered(problem) for problem in asked]) if verdict is not None]
     (name,) = verdicts[0].scores
     scores = [verdict.scores[name] for verdict in verdicts]
-    known = [score for score in scores if score is not None]
-    top = max(known, default=0.0)
+    numbers = [score for score in scores if score is not None]
+    top = max(numbers, default=0.0)
     low = [p.spec["row"] for p, score in zip(asked, scores, strict=True) if score is not None and score < top]
     return {
         "name": name,
         "asked": len(asked),
-        "none": len(scores) - len(known),
-        "values": {f"{value:g}": count for value, count in sorted(Counter(known).items())[:SHOWN]},
-        "mean": float(np.mean(known)) if known else None,
+        "none": len(scores) - len(numbers),
+        "values": {f"{value:g}": count for value, count in sorted(Counter(numbers).items())[:SHOWN]},
+        "mean": float(np.mean(numbers)) if numbers else None,
         "below_best": _listed(low),
     }
 

@@ -59,9 +59,9 @@ def curate(places: Sequence[str], into: Path, rules: Rules, **reading: Any) -> J
     lines = [json.dumps(_written(row, table.columns.prompt), ensure_ascii=False) for row in rows]
     if lines:
         into.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    stages = dict(Counter(one["stage"] for one in listed))
-    found = {"rows": len(table.problems), "written": len(rows), "into": str(into)}
-    return {**found, "stages": stages, "dropped": listed}
+    stages = dict(Counter(entry["stage"] for entry in listed))
+    counts = {"rows": len(table.problems), "written": len(rows), "into": str(into)}
+    return {**counts, "stages": stages, "dropped": listed}
 
 
 def _require(into: Path, rules: Rules) -> None:
@@ -74,10 +74,10 @@ def _require(into: Path, rules: Rules) -> None:
 
 
 def contaminated(rows: Sequence[Problem], rules: Rules, *, embed: Embed | None = None) -> dict[int, str]:
-    """The rows that a held-out problem states too, by their places, and what speaks against each.
+    """The rows that repeat a held-out problem: the index of each, and the reason.
 
-    A row is compared with its nearest held-out problems by the cosine of their vectors. About each of these pairs the
-    judge is asked, and one yes drops the row. A judge that does not answer cannot say that a row is clean.
+    A row is compared with its nearest held-out problems by the cosine of their vectors. The judge is asked about each
+    of these pairs, and one yes drops the row. A pair that the judge does not decide counts as a yes.
     """
     if not rules.held_out:
         return {}
@@ -87,25 +87,31 @@ def contaminated(rows: Sequence[Problem], rules: Rules, *, embed: Embed | None =
             f"{MULTILINGUAL}."
         )
     held = list(tables(data(rules.held_out).name)[0].problems)
-    known = {plain_prompt(problem): problem for problem in held}
-    found = {i: f"row {known[text].spec['row']}" for i, row in enumerate(rows) if (text := plain_prompt(row)) in known}
-    open_rows = [i for i in range(len(rows)) if i not in found]
+    by_prompt = {plain_prompt(problem): problem for problem in held}
+    repeats = {
+        i: f"row {by_prompt[text].spec['row']}"
+        for i, row in enumerate(rows)
+        if (text := plain_prompt(row)) in by_prompt
+    }
+    open_rows = [i for i in range(len(rows)) if i not in repeats]
     embed = embed or Sentences(rules.embedder)
     texts, theirs = [question_of(rows[i]) for i in open_rows], [question_of(problem) for problem in held]
     places, cosines = nearest(embed(texts), embed(theirs), rules.neighbours)
-    pairs = [(at, int(place)) for at in range(len(open_rows)) for place in places[at]]
+    pairs = [(at, int(neighbour)) for at in range(len(open_rows)) for neighbour in places[at]]
     if rules.judge:
-        questions = [Question("same", theirs[place], (texts[at],)) for at, place in pairs]
-        said = grades_of(Endpoint(), questions, Key("curate"))
-        reasons = ["" if isinstance(one, Grade) else f", which the judge did not decide ({one.kind})" for one in said]
-        same = [one.values[0] == 1.0 if isinstance(one, Grade) else True for one in said]
+        questions = [Question("same", theirs[neighbour], (texts[at],)) for at, neighbour in pairs]
+        grades = grades_of(Endpoint(), questions, Key("curate"))
+        reasons = [
+            "" if isinstance(grade, Grade) else f", which the judge did not decide ({grade.kind})" for grade in grades
+        ]
+        same = [grade.values[0] == 1.0 if isinstance(grade, Grade) else True for grade in grades]
     else:
         same = (cosines.ravel() >= rules.alike).tolist()
         reasons = [f", at a cosine of {cosine:.3f}" for cosine in cosines.ravel()]
-    for (at, place), yes, reason in zip(pairs, same, reasons, strict=True):
+    for (at, neighbour), yes, reason in zip(pairs, same, reasons, strict=True):
         if yes:
-            found.setdefault(open_rows[at], f"row {held[place].spec['row']}{reason}")
-    return found
+            repeats.setdefault(open_rows[at], f"row {held[neighbour].spec['row']}{reason}")
+    return repeats
 
 
 def too_easy(rows: Sequence[Problem], rules: Rules) -> dict[int, str]:
@@ -129,19 +135,21 @@ def not_unanimous(rows: Sequence[Problem], rules: Rules) -> dict[int, str]:
     """
     stated = [answers_of(row) for row in rows]
     short = [sum(answer is not None for answer in solved) < rules.solutions or None in solved for _, solved in stated]
-    answers = [list(dict.fromkeys(one for one in (gold, *solved) if one is not None)) for gold, solved in stated]
-    pairs = [[(one, other) for one in texts for other in texts] for texts in answers]
+    answers = [
+        list(dict.fromkeys(answer for answer in (gold, *solved) if answer is not None)) for gold, solved in stated
+    ]
+    pairs = [[(answer, other) for answer in texts for other in texts] for texts in answers]
     asked = list(dict.fromkeys(pair for few, some in zip(short, pairs, strict=True) if not few for pair in some))
     judged = explain([(gold, f"\\boxed{{{answer}}}") for gold, answer in asked])
-    verdicts = {pair: one.verdict for pair, one in zip(asked, judged, strict=True)}
-    found: dict[int, str] = {}
+    verdicts = {pair: explanation.verdict for pair, explanation in zip(asked, judged, strict=True)}
+    reasons: dict[int, str] = {}
     for i, (few, some) in enumerate(zip(short, pairs, strict=True)):
         if few:
-            found[i] = f"fewer than {rules.solutions} solutions, or one without a marked answer"
+            reasons[i] = f"fewer than {rules.solutions} solutions, or one without a marked answer"
         elif bad := [pair for pair in some if verdicts[pair].status != "ok"]:
             kind = "cannot be compared" if verdicts[bad[0]].status == "invalid" else "disagree"
-            found[i] = f"{bad[0][0][:40]!r} and {bad[0][1][:40]!r} {kind}"
-    return found
+            reasons[i] = f"{bad[0][0][:40]!r} and {bad[0][1][:40]!r} {kind}"
+    return reasons
 
 
 def answers_of(row: Problem) -> tuple[str | None, list[str | None]]:

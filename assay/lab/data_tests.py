@@ -25,7 +25,7 @@ def make_tests(places: Sequence[str], into: Path) -> Json:
     """
     if into.exists():
         raise UsageError(f"{into} exists already: name a new file with --into.")
-    rows = [row for place in places for row in _rows(place)]
+    rows = [row for path in places for row in _rows(path)]
     sandbox = opened()
     written, dropped = [], []
     for where, columns in rows:
@@ -36,7 +36,7 @@ def make_tests(places: Sequence[str], into: Path) -> Json:
             dropped.append({"row": where, "stage": made.stage, "detail": made.detail})
     if written:
         into.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in written), encoding="utf-8")
-    stages = Counter(one["stage"] for one in dropped)
+    stages = Counter(row["stage"] for row in dropped)
     return {"rows": len(rows), "written": len(written), "into": str(into), "stages": dict(stages), "dropped": dropped}
 
 

@@ -37,7 +37,7 @@ def examination(model: str | None = None) -> dict[str, Any]:
     }
     if model is not None:
         checks["training"] = lambda: _training(model)
-    found = {}
+    results = {}
     for name, check in checks.items():
         try:
             state, seen, advice = check()
@@ -45,8 +45,8 @@ def examination(model: str | None = None) -> dict[str, Any]:
             raise
         except Exception as error:  # a broken installation may raise anything; the other checks go on
             state, seen, advice = "warning", f"the check failed: {type(error).__name__}: {error}", "reinstall it."
-        found[name] = {"state": state, "found": seen, "advice": advice}
-    return found
+        results[name] = {"state": state, "found": seen, "advice": advice}
+    return results
 
 
 def externals() -> dict[str, Any]:

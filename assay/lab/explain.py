@@ -70,7 +70,7 @@ def explain(name: str) -> dict[str, Any]:
         "paper": method.paper,
         "claim": method.claim,
         "formula": _formula(mechanism.objective),
-        "factors": {name: [_row(factor) for factor in found] for name, found in factors.items()},
+        "factors": {name: [_row(factor) for factor in parts] for name, parts in factors.items()},
         "beside": {slot: [_row(factor) for factor in _parts(slot, getattr(mechanism, slot))] for slot in BESIDE},
         "on_policy": on_policy(mechanism.objective),
         "against_grpo": _against(mechanism, grpo.mechanism) if method is not grpo else [],

@@ -29,18 +29,18 @@ def export(model: str, folder: Path, *, merge: bool = False) -> Path | None:
 
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"{folder} exists already; name a new or empty folder.")
-    place = ready(model)
-    policy = load_policy(place)
+    source = ready(model)
+    policy = load_policy(source)
     if merge and policy.transformer.lora is None:
         raise UsageError(f"{model} has no adapter to merge; leave --merge out.")
     save_policy(policy, folder, merge=merge)
-    if (run := origin(place)) is not None:
-        step = next((int(match[1]) for part in Path(place).parts if (match := STEP.fullmatch(part))), None)
+    if (run := origin(source)) is not None:
+        step = next((int(match[1]) for part in Path(source).parts if (match := STEP.fullmatch(part))), None)
         return write_card(run.path, folder, step=step, merged=merge)
-    if (Path(place) / NAME).is_file():
-        return Path(shutil.copyfile(Path(place) / NAME, folder / NAME))
-    if (known := provenance_in(policy.tokenizer.files, model)) is not None:
-        (folder / NAME).write_text(base_card(known, fingerprint(policy)))
+    if (Path(source) / NAME).is_file():
+        return Path(shutil.copyfile(Path(source) / NAME, folder / NAME))
+    if (provenance := provenance_in(policy.tokenizer.files, model)) is not None:
+        (folder / NAME).write_text(base_card(provenance, fingerprint(policy)))
         return folder / NAME
     return None
 

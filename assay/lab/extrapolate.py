@@ -74,7 +74,7 @@ def extrapolated(
     weights = {name: tensor.clone() for name, tensor in start.items()}
     energy, reach, shortened = [], [], 0
     for name in matrices(start):
-        changes = [(one[name].double() - start[name].double()) for one in later]
+        changes = [(state[name].double() - start[name].double()) for state in later]
         whole = float(changes[-1].norm())
         if whole == 0:
             continue
@@ -114,9 +114,9 @@ def extrapolate(
     states = [policy.transformer.state_dict() for policy in (first, *later)]
     weights, told = extrapolated(states[0], states[1:], scores, to)
     save_policy(first, folder, weights=weights)
-    found = {"start": start, "checkpoints": list(checkpoints), "scores": scores, "to": to, **told}
-    (folder / TOLD).write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
-    return {**found, "folder": str(folder)}
+    record = {"start": start, "checkpoints": list(checkpoints), "scores": scores, "to": to, **told}
+    (folder / TOLD).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+    return {**record, "folder": str(folder)}
 
 
 def _check(checkpoints: Sequence[str], scores: Sequence[float], folder: Path) -> None:

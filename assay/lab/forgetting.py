@@ -34,18 +34,20 @@ def after_stages(evals: Sequence[Mapping[str, Any]], ends: Sequence[int], *, k: 
 
     Of each stage the last evaluation within it counts. A stage without one is refused.
     """
-    found, begin = [], 0
+    scores, begin = [], 0
     for number, end in enumerate(ends, start=1):
-        within = [one for one in evals if one["set"] == "valid" and begin < one["step"] <= end]
+        within = [
+            evaluation for evaluation in evals if evaluation["set"] == "valid" and begin < evaluation["step"] <= end
+        ]
         if not within:
             raise DataError(
                 f"no evaluation fell into stage {number} (steps {begin + 1} to {end}). Set --evaluation.every to the "
                 "length of a stage, or to a number that divides it."
             )
-        last = max(within, key=lambda one: one["step"])
-        found.append({task: told["pass"][k]["mean"] for task, told in last["tasks"].items()})
+        last = max(within, key=lambda evaluation: evaluation["step"])
+        scores.append({task: told["pass"][k]["mean"] for task, told in last["tasks"].items()})
         begin = end
-    return found
+    return scores
 
 
 def measured(run: Path) -> dict[str, Any]:

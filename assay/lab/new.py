@@ -123,15 +123,15 @@ def _method_here(name: str, root: Path, group: str | None, slot: str) -> Made:
         raise unknown("group", group, GROUPS, "assay new --help")
     listing = listing_of(group, root)
     text, line = _with_line(listing.read_text(), module)
-    place, tests = listing.parent / module, root / "tests/methods" / group / module
+    path, tests = listing.parent / module, root / "tests/methods" / group / module
     source = TEMPLATES / "method"
     oracle = source / f"oracle/{slot}.py"
     files = {
-        **_code(place, slot),
+        **_code(path, slot),
         tests / "oracle.py": oracle if oracle.is_file() else source / "oracle/unchanged.py",
         **_tests(tests, module, slot),
     }
-    _refuse_existing((place, place.with_suffix(".py"), tests))
+    _refuse_existing((path, path.with_suffix(".py"), tests))
     _write("method", name, files, f"assay.methods.{group}.{module}", first_party="assay", slot=slot)
     listing.write_text(text)
     return Made(

@@ -200,9 +200,9 @@ def find(words: str) -> list[Paper]:
     """
     every = papers()
     if ids := ARXIV.findall(words):
-        found = [paper for paper in every if {paper.arxiv, *paper.also} & set(ids)]
-        if found:
-            return found
+        by_id = [paper for paper in every if {paper.arxiv, *paper.also} & set(ids)]
+        if by_id:
+            return by_id
         raise UnknownName(f"no paper with the arXiv id {', '.join(ids)} in the records. {_what_else(every)}")
     if not _plain(words):
         raise UnknownName(f"'{words}' has no letter and no digit to look for. {_what_else(every)}")

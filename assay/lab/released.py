@@ -93,28 +93,28 @@ def _sentence(one: Compared) -> str:
 
 
 def value_at(recipe: Recipe, name: str) -> Any:
-    """The value of a setting of the recipe: `scale.group_size`, `mechanism.reward.1.buffer`, `models.critic.output`. A
-    place in a list that ends before it is empty: None.
+    """The value of a setting of the recipe: `scale.group_size`, `mechanism.reward.1.buffer`, `models.critic.output`.
+    None for an index past the end of a list.
     """
-    found: Any = recipe
+    value: Any = recipe
     for at, step in enumerate(name.split(".")):
         inner: Mapping[str, Any] = {}
-        if dataclasses.is_dataclass(found):
-            inner = {one.name: getattr(found, one.name) for one in dataclasses.fields(found)}
-        elif isinstance(found, Mapping):
-            inner = found
-        elif isinstance(found, tuple) and step.isdecimal():
-            if int(step) >= len(found):
+        if dataclasses.is_dataclass(value):
+            inner = {setting.name: getattr(value, setting.name) for setting in dataclasses.fields(value)}
+        elif isinstance(value, Mapping):
+            inner = value
+        elif isinstance(value, tuple) and step.isdecimal():
+            if int(step) >= len(value):
                 return None
-            inner = {str(i): one for i, one in enumerate(found)}
+            inner = {str(i): item for i, item in enumerate(value)}
         if step not in inner:
-            place = ".".join(name.split(".")[:at]) or recipe.name
+            parent = ".".join(name.split(".")[:at]) or recipe.name
             raise ConfigError(
-                f"{recipe.name} has no setting {name}: {place} has {', '.join(inner) or 'nothing'}, not '{step}'. "
+                f"{recipe.name} has no setting {name}: {parent} has {', '.join(inner) or 'nothing'}, not '{step}'. "
                 f"`assay show {recipe.name}` prints them."
             )
-        found = inner[step]
-    return found
+        value = inner[step]
+    return value
 
 
 def _plain(value: Any) -> Any:
@@ -130,17 +130,17 @@ def idle(recipe: Recipe) -> list[str]:
     """Sentences about the gates that cannot act at the recipe's scale: they look at ratios, and every ratio is 1."""
     if recipe.scale.num_updates > 1:
         return []
-    found = dict.fromkeys(
-        f"{place} {name_of(gate)}"
+    names = dict.fromkeys(
+        f"{path} {name_of(gate)}"
         for at, mechanism in _mechanisms(recipe).items()
         for inner, goal in _goals(at, mechanism).items()
-        for place, gate in _gates(inner, goal).items()
+        for path, gate in _gates(inner, goal).items()
         if gate.off_policy and goal.anchor == "old"
     )
     return [
         f"{name} cannot act on fresh answers: with one update a step every ratio is 1. It acts if "
         "`scale.num_minibatches` or `scale.num_epochs` is above 1, with `machine.lag`, and on answers of earlier steps"
-        for name in found
+        for name in names
     ]
 
 

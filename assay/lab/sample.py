@@ -92,10 +92,10 @@ def sample(
     requests = [dataclasses.replace(question, sample=i) for i in range(count)]
     made = engine.generate(requests, Key(seed)("sample"))
     answers = []
-    for one in made:
-        logp = float(one.segment.old.sum()) if one.segment.old is not None else None
-        text = policy.tokenizer.decode(one.segment.ids)
-        answers.append({"text": text, "finish": one.finish, "tokens": len(one.segment), "logp": logp})
+    for answer in made:
+        logp = float(answer.segment.old.sum()) if answer.segment.old is not None else None
+        text = policy.tokenizer.decode(answer.segment.ids)
+        answers.append({"text": text, "finish": answer.finish, "tokens": len(answer.segment), "logp": logp})
     return {"prompt": prompt, "model": model, "answers": answers}
 
 

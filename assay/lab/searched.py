@@ -96,8 +96,8 @@ def search(
     judge: Verify = verify_twice,
     trust_addresses: bool = False,
 ) -> dict[str, Any]:
-    """How often the answers of the split `test` are right that a policy gives at once, that a search finds, and that
-    are the best by `guide`, or the most frequent, among plain answers for the tokens of the search.
+    """How often answers to the split `test` are right: those that a policy gives at once, those that a search finds,
+    and the best by `guide` and the most frequent of as many plain answers as the tokens of the search pay for.
     """
     check_sampling(max_new=max_new, temperature=temperature)
     part = StepSearch(explore, rollouts, rollouts, depth, errors=0, model=guide, judge="model")
@@ -120,25 +120,25 @@ def search(
 
     def score(answers: Sequence[Episode]) -> list[float]:
         spans = [read(answer, "response", codec) for answer in answers]
-        return [float(one[-1]) for one in scores_after(models[guide], spans, tokens=MICRO_TOKENS)]
+        return [float(values[-1]) for values in scores_after(models[guide], spans, tokens=MICRO_TOKENS)]
 
     first = changed(bank.questions(asked, samples=1, sampling=sampling, codec=codec))
     first = first_steps(first, Memory(seed), width=width, depth=1, least=1, marks=marks)
     walk = bind(part, codec=codec, micro_tokens=MICRO_TOKENS, max_new=max_new)
     collector = Collector(AtEnd(judge), lambda role: Judge(True, ()), (walk,), lambda *_: [], codec, continues=True)
     trees, _ = collector(models, first, Memory(seed))
-    one = plain(1)
-    number = max(1, round(written(trees) / max(1, written(one))))
+    single = plain(1)
+    number = max(1, round(written(trees) / max(1, written(single))))
     several = plain(number)
     arms = [
-        arm("one answer", one, lambda members: members[:1]),
+        arm("one answer", single, lambda members: members[:1]),
         arm("search", trees, lambda members: best(members, score)),
         arm(f"best of {number}", several, lambda members: best(members, score)),
         arm(f"most frequent of {number}", several, most_frequent),
     ]
     about = {"model": model, "guide": guide, "width": width, "rollouts": rollouts, "max_new": max_new}
-    found = np.mean([any(group.right) for group in by_group(trees).values()])
-    return {**about, "problems": len(asked), "arms": arms, "found": float(found)}
+    solved = np.mean([any(group.right) for group in by_group(trees).values()])
+    return {**about, "problems": len(asked), "arms": arms, "found": float(solved)}
 
 
 def written(episodes: Sequence[Episode]) -> int:

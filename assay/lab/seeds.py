@@ -93,20 +93,20 @@ def methods(runs: Sequence[RunFolder], finals: Sequence[Json | None]) -> tuple[M
     groups = _groups(runs)
     if all(len(places) == 1 for places in groups):
         return ()
-    examined = [_examined([(_seed(runs[place]), finals[place]) for place in places]) for places in groups]
+    examined = [_examined([(_seed(runs[index]), finals[index]) for index in places]) for places in groups]
     tasks = [task_of(runs[places[0]]) for places in groups]
     firsts = [tasks.index(task) for task in tasks]
     family = Family("differences from the first method of a task", len(groups) - len(set(firsts)))
     claims = [
-        FIRST if first == place else claim_of(examined[first], examined[place]).concluded(family)
-        for place, first in enumerate(firsts)
+        FIRST if first == index else claim_of(examined[first], examined[index]).concluded(family)
+        for index, first in enumerate(firsts)
     ]
     return tuple(
         Method(
             label=name,
             task=task,
-            runs=tuple(str(runs[place].path) for place in places),
-            seeds=tuple(_seed(runs[place]) for place in places),
+            runs=tuple(str(runs[index].path) for index in places),
+            seeds=tuple(_seed(runs[index]) for index in places),
             final=as_dict(mean_of(own)),
             difference=claim.difference,
             p=claim.p,

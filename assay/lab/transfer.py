@@ -51,12 +51,12 @@ def opened(model: str) -> tuple[Policy, TorchEngine]:
 def require_one_vocabulary(models: Sequence[tuple[str, Policy]]) -> None:
     """Refuses models whose tokens, end tokens or chat templates differ: their logits cannot be added."""
     (first, large), *others = models
-    known = large.tokenizer.backend.get_vocab()
+    vocabulary = large.tokenizer.backend.get_vocab()
     for name, policy in others:
         own = policy.tokenizer.backend.get_vocab()
-        unlike = sorted(token for token in known.keys() | own.keys() if known.get(token) != own.get(token))
+        unlike = sorted(token for token in vocabulary.keys() | own.keys() if vocabulary.get(token) != own.get(token))
         if unlike:
-            token, ids = unlike[0], (known.get(unlike[0], "missing"), own.get(unlike[0], "missing"))
+            token, ids = unlike[0], (vocabulary.get(unlike[0], "missing"), own.get(unlike[0], "missing"))
             told = f"the token {token!r} is {ids[0]} in the one and {ids[1]} in the other"
         elif large.end_ids != policy.end_ids:
             told = f"their end tokens are {sorted(large.end_ids)} and {sorted(policy.end_ids)}"
@@ -87,13 +87,13 @@ def transfer(
     """
     from assay.engine.torch.shifted import ShiftedSampler
 
-    if bad := [one for one in times if not math.isfinite(one)]:
+    if bad := [factor for factor in times if not math.isfinite(factor)]:
         raise UsageError(f"--by takes finite numbers, not {bad[0]}.")
     check_sampling(max_new=max_new, temperature=temperature)
     count, names = how_many(pool, problems, samples), [large, tuned, untuned, *([oracle] if oracle else [])]
-    found = {name: opened(name) for name in dict.fromkeys(names)}
-    require_one_vocabulary([(name, found[name][0]) for name in names])
-    policy, engines = found[large][0], [found[name][1] for name in names[:3]]
+    models = {name: opened(name) for name in dict.fromkeys(names)}
+    require_one_vocabulary([(name, models[name][0]) for name in names])
+    policy, engines = models[large][0], [models[name][1] for name in names[:3]]
     asked, max_new = exam(tuned, pool, policy, count=count, split="test", max_new=max_new)
     ks = bank.powers(samples)
 
@@ -111,7 +111,7 @@ def transfer(
         return bank.examined(answered, ks)
 
     arms = [{"times": by, **scores(ShiftedSampler(*engines, times=by))} for by in dict.fromkeys((0.0, *times))]
-    best = scores(found[oracle][1]) if oracle else None
+    best = scores(models[oracle][1]) if oracle else None
     if best is not None:
         plain, goal = mean(arms[0]), mean(best)
         arms = [{**arm, "recovered": recovered(mean(arm), plain, goal)} for arm in arms]

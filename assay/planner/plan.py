@@ -319,15 +319,15 @@ def estimates(s: Situation) -> list[Estimate]:
         )
     loops = {placement: made[0] for placement in placements(s) if (made := loop_of(s, placement)) is not None}
     least = {placement: least_seconds(loop) for placement, loop in loops.items()}
-    found: list[Estimate] = []
-    for placement in sorted(loops, key=lambda one: least[one]):
-        if found and least[placement] > HOPELESS * min(one.step for one in found):
+    fitting: list[Estimate] = []
+    for placement in sorted(loops, key=lambda option: least[option]):
+        if fitting and least[placement] > HOPELESS * min(earlier.step for earlier in fitting):
             break
         if (made := estimate(s, placement)) is not None:
-            found.append(made)
-    if not found:
+            fitting.append(made)
+    if not fitting:
         raise ConfigError(_nothing_fits(s))
-    return sorted(found, key=lambda made: (worth(made), made.placement.lag))
+    return sorted(fitting, key=lambda made: (worth(made), made.placement.lag))
 
 
 def worth(made: Estimate) -> float:
@@ -351,12 +351,12 @@ def _nothing_fits(s: Situation) -> str:
 
 
 def as_data(s: Situation, made: Estimate) -> dict[str, Any]:
-    place = made.placement
+    placement = made.placement
     return {
-        "learners": place.learners,
-        "servers": place.servers,
-        "gpus_of_a_server": place.tensor,
-        "lag": place.lag,
+        "learners": placement.learners,
+        "servers": placement.servers,
+        "gpus_of_a_server": placement.tensor,
+        "lag": placement.lag,
         "learner_bytes": made.learner,
         "server_bytes": made.server,
         "answers_at_a_time": made.rows,

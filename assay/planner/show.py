@@ -41,11 +41,11 @@ def run_plan(arguments: argparse.Namespace) -> dict[str, Any]:
     work = work_of(recipe, machine, prompt=arguments.prompt_tokens, answer=arguments.answer_tokens)
     situation = Situation(model, work, kind, arguments.gpus)
     cautions = cautions_of(model, work, kind)
-    found = estimates(situation)
-    best = found[0]
-    following = next((one for one in found[1:] if _where(one) != _where(best)), None)
-    lags = [one for one in found if _where(one) == _where(best)]
-    plain = next((one for one in lags if one.placement.lag == 0), None)
+    options = estimates(situation)
+    best = options[0]
+    following = next((option for option in options[1:] if _where(option) != _where(best)), None)
+    lags = [option for option in options if _where(option) == _where(best)]
+    plain = next((option for option in lags if option.placement.lag == 0), None)
     unsure = [] if following is None else doubts(situation, best, following)
     document = {
         "recipe": recipe.name,
@@ -60,12 +60,12 @@ def run_plan(arguments: argparse.Namespace) -> dict[str, Any]:
         "publish_by": {way: publish_seconds(situation, best.placement.servers, way) for way in WAYS},
         "without_lag": None if plain is None else as_data(situation, plain),
         "lags": [
-            {"lag": one.placement.lag, "step": one.step, "age": one.loop.age}
-            for one in sorted(lags, key=lambda one: one.placement.lag)
+            {"lag": option.placement.lag, "step": option.step, "age": option.loop.age}
+            for option in sorted(lags, key=lambda option: option.placement.lag)
         ],
         "constants": {
-            name: {"value": one.value, "source": one.source, "says": one.says, "known": one.known}
-            for name, one in situation.constants.items()
+            name: {"value": constant.value, "source": constant.source, "says": constant.says, "known": constant.known}
+            for name, constant in situation.constants.items()
         },
         "cautions": cautions,
     }
@@ -165,7 +165,7 @@ def text(
         "",
         "constants beside shapes and what the GPU's maker publishes; x: the factor within which one is known",
     ]
-    return "\n".join([*lines, *(_constant(name, one) for name, one in s.constants.items())])
+    return "\n".join([*lines, *(_constant(name, constant) for name, constant in s.constants.items())])
 
 
 def _constant(name: str, one: Constant) -> str:

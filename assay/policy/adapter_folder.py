@@ -35,26 +35,26 @@ def load_adapted(folder: Path, **how: Any) -> Policy:
         raise ConfigError(
             f"{folder} holds a whole model (config.json) and an adapter ({CONFIG}). Move one of them to another folder."
         )
-    lora, place = read_config(read_json(folder / CONFIG))
+    lora, base = read_config(read_json(folder / CONFIG))
     try:
-        below = located(place)
+        below = located(base)
         policy = None if (below / CONFIG).is_file() else load_whole(below, **how)
     except AssayError as error:
         raise type(error)(f"the base model that {folder / CONFIG} names cannot be loaded: {error}") from error
     if policy is None:
-        raise ConfigError(f"the base of the adapter {folder} is {place}, an adapter itself; merge that one first.")
+        raise ConfigError(f"the base of the adapter {folder} is {base}, an adapter itself; merge that one first.")
     if (folder / "tokenizer.json").is_file():
         policy = dataclasses.replace(policy, tokenizer=load_tokenizer(folder).ending(policy.end_ids))
     _require_rank(folder, lora)
-    policy = put_on(policy, lora, place=place, key=Key("adapter"))
+    policy = put_on(policy, lora, place=base, key=Key("adapter"))
     assert policy.base is not None
     if (folder / ORIGIN).is_file():
-        known = read_json(folder / ORIGIN).get("fingerprint")
-        if known != policy.base.fingerprint:
+        fingerprint = read_json(folder / ORIGIN).get("fingerprint")
+        if fingerprint != policy.base.fingerprint:
             raise ConfigError(
-                f"the base {place} is not the one that the adapter {folder} was trained on: its fingerprint is "
-                f"{policy.base.fingerprint}, {ORIGIN} says {known}. Put the old base back; or remove {ORIGIN} if the "
-                "new one is what you want."
+                f"the base {base} is not the one that the adapter {folder} was trained on: its fingerprint is "
+                f"{policy.base.fingerprint}, {ORIGIN} says {fingerprint}. Put the old base back; or remove {ORIGIN} if "
+                "the new one is what you want."
             )
     take(policy.transformer, _tensors(folder), place=str(folder))
     return policy

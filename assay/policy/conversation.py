@@ -79,10 +79,12 @@ def resolved(chat: Chat) -> Chat:
     tools, examples = _listed("tools", chat.tools), _listed("examples", chat.examples)
     if not all(isinstance(tool, Mapping) for tool in tools or ()):
         raise ConfigError("chat.tools must be a list of tool schemas, each a JSON object.")
-    for one in examples or ():
-        if not (isinstance(one, list) and len(one) == 2 and all(isinstance(text, str) for text in one)):
-            raise ConfigError(f"chat.examples must be a list of [question, answer], both texts, not {one!r:.80}.")
-    lists = {name: json.dumps(found) for name, found in (("tools", tools), ("examples", examples)) if found is not None}
+    for example in examples or ():
+        if not (isinstance(example, list) and len(example) == 2 and all(isinstance(text, str) for text in example)):
+            raise ConfigError(f"chat.examples must be a list of [question, answer], both texts, not {example!r:.80}.")
+    lists = {
+        name: json.dumps(values) for name, values in (("tools", tools), ("examples", examples)) if values is not None
+    }
     return dataclasses.replace(chat, stop=stop, **lists)
 
 
@@ -112,12 +114,12 @@ def _listed(name: str, given: str) -> list[Any] | None:
         except (OSError, ValueError, StorageError) as error:
             raise ConfigError(f"chat.{name}: {given} is neither a JSON list nor a file of one: {error}") from error
     try:
-        found = parse_json(text)
+        items = parse_json(text)
     except ValueError as error:
         raise ConfigError(f"chat.{name} is not JSON: {error}") from error
-    if not isinstance(found, list):
-        raise ConfigError(f"chat.{name} must be a JSON list, not {type(found).__name__}.")
-    return found
+    if not isinstance(items, list):
+        raise ConfigError(f"chat.{name} must be a JSON list, not {type(items).__name__}.")
+    return items
 
 
 def stored(document: Mapping[str, Any]) -> Chat:

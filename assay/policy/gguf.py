@@ -77,10 +77,10 @@ def convert(path: Path, folder: Path, *, about: Provenance | None = None) -> Pro
     `about` is what is known of the file beside what it says itself; its texts win over those of the file.
     """
     file, config, tokenizer = described(path)
-    known = _provenance(file, about)
+    provenance = _provenance(file, about)
     ids = tokenizer.ids()
     files = tokenizer.files(context=config.context)
-    files |= {"config.json": _json(config_to_hf(config, extra=ids)), FILE: known.document()}
+    files |= {"config.json": _json(config_to_hf(config, extra=ids)), FILE: provenance.document()}
     files["generation_config.json"] = _json({name: value for name, value in ids.items() if value is not None})
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise StorageError(f"{folder} exists already; name a new or empty folder.")
@@ -100,7 +100,7 @@ def convert(path: Path, folder: Path, *, about: Provenance | None = None) -> Pro
         ) from error
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    return known
+    return provenance
 
 
 def described(path: Path) -> tuple[GGUF, PolicyConfig, GgufTokenizer]:
@@ -125,23 +125,25 @@ def require_disk(folder: Path, size: int) -> None:
 
 def shape_of(file: GGUF) -> PolicyConfig:
     """The shape that the metadata and the tensors describe, which must fit each other."""
-    place, metadata = str(file.path), file.metadata
-    family = _family(metadata, place)
+    path, metadata = str(file.path), file.metadata
+    family = _family(metadata, path)
     own = {k.removeprefix(f"{family}."): v for k, v in metadata.items() if k.startswith(f"{family}.")}
     for name, value in own.items():
-        if name not in _USED and not any(value is one or value == one for one in _NEUTRAL.get(name, ())):
-            expected = " or ".join(json.dumps(one) for one in _NEUTRAL.get(name, ())) or "a file without this field"
-            raise ConfigError(f"{place}: {family}.{name} = {value!r:.80} is not supported; supported: {expected}.")
-    sizes = {ours: _size(own, theirs, place) for ours, theirs in _SIZES.items()}
+        if name not in _USED and not any(value is neutral or value == neutral for neutral in _NEUTRAL.get(name, ())):
+            expected = (
+                " or ".join(json.dumps(neutral) for neutral in _NEUTRAL.get(name, ())) or "a file without this field"
+            )
+            raise ConfigError(f"{path}: {family}.{name} = {value!r:.80} is not supported; supported: {expected}.")
+    sizes = {ours: _size(own, theirs, path) for ours, theirs in _SIZES.items()}
     if sizes["layers"] > len(file.tensors):
-        raise DataError(f"{place} would have {sizes['layers']:,} layers, and holds {len(file.tensors):,} tensors.")
+        raise DataError(f"{path} would have {sizes['layers']:,} layers, and holds {len(file.tensors):,} tensors.")
     heads = sizes["heads"]
     if sizes["hidden"] < heads:
-        raise DataError(f"{place}: {heads:,} heads share embeddings of {sizes['hidden']:,} numbers; each needs one.")
-    head_dim = _size(own, "attention.key_length", place, sizes["hidden"] // heads)
+        raise DataError(f"{path}: {heads:,} heads share embeddings of {sizes['hidden']:,} numbers; each needs one.")
+    head_dim = _size(own, "attention.key_length", path, sizes["hidden"] // heads)
     for name in ("attention.value_length", "rope.dimension_count"):
-        if (other := _size(own, name, place, head_dim)) != head_dim:
-            raise ConfigError(f"{place}: {name} is {other:,} and a head has {head_dim:,} numbers; they must be equal.")
+        if (other := _size(own, name, path, head_dim)) != head_dim:
+            raise ConfigError(f"{path}: {name} is {other:,} and a head has {head_dim:,} numbers; they must be equal.")
     embedding = file.tensors.get("token_embd.weight")
     try:
         config = PolicyConfig(
@@ -152,16 +154,16 @@ def shape_of(file: GGUF) -> PolicyConfig:
             ffn=sizes["ffn"],
             context=sizes["context"],
             vocab=1 if embedding is None else embedding.shape[0],
-            kv_heads=_size(own, "attention.head_count_kv", place, heads),
+            kv_heads=_size(own, "attention.head_count_kv", path, heads),
             head_dim=head_dim,
-            rope=Rope(theta=_number(own, "rope.freq_base", place, 10000.0)),
-            norm_eps=_number(own, "attention.layer_norm_rms_epsilon", place),
+            rope=Rope(theta=_number(own, "rope.freq_base", path, 10000.0)),
+            norm_eps=_number(own, "attention.layer_norm_rms_epsilon", path),
             tied=HEAD not in file.tensors,
             attention_bias=family == "qwen2",
         )
     except ConfigError as error:
-        raise ConfigError(f"{place} describes a model that there cannot be: {error}") from None
-    _check_tensors(file.tensors, config, place)
+        raise ConfigError(f"{path} describes a model that there cannot be: {error}") from None
+    _check_tensors(file.tensors, config, path)
     return config
 
 
@@ -215,18 +217,18 @@ def _tensors(c: PolicyConfig) -> dict[str, tuple[str, tuple[int, ...]]]:
     q, k = c.heads * c.head_dim, c.kv_heads * c.head_dim
     shapes: dict[str, tuple[int, ...]] = {"norm": (c.hidden,), "q": (q, c.hidden), "k": (k, c.hidden)}
     shapes |= {"v": (k, c.hidden), "o": (c.hidden, q), "up": (c.ffn, c.hidden), "down": (c.hidden, c.ffn)}
-    found: dict[str, tuple[str, tuple[int, ...]]] = {
+    tensors: dict[str, tuple[str, tuple[int, ...]]] = {
         "token_embd.weight": ("model.embed_tokens.weight", (c.vocab, c.hidden)),
         "output_norm.weight": ("model.norm.weight", (c.hidden,)),
     }
     if not c.tied:
-        found[HEAD] = ("lm_head.weight", (c.vocab, c.hidden))
+        tensors[HEAD] = ("lm_head.weight", (c.vocab, c.hidden))
     for layer in range(c.layers):
         for name, (theirs, shape) in _LAYER.items():
-            found[f"blk.{layer}.{name}.weight"] = (f"model.layers.{layer}.{theirs}.weight", shapes[shape])
+            tensors[f"blk.{layer}.{name}.weight"] = (f"model.layers.{layer}.{theirs}.weight", shapes[shape])
             if c.attention_bias and shape in ("q", "k", "v"):
-                found[f"blk.{layer}.{name}.bias"] = (f"model.layers.{layer}.{theirs}.bias", shapes[shape][:1])
-    return found
+                tensors[f"blk.{layer}.{name}.bias"] = (f"model.layers.{layer}.{theirs}.bias", shapes[shape][:1])
+    return tensors
 
 
 def _check_tensors(stored: Mapping[str, Stored], config: PolicyConfig, place: str) -> None:

@@ -306,8 +306,8 @@ def _tensor_list(header: _Header, count: int) -> Iterator[tuple[str, tuple[int, 
             raise header.torn(f"{what} has {axes:,} axes, and tensors have one to four")
         lengths = tuple(header.whole(8, f"the shape of {what}") for _ in range(axes))
         kind = header.whole(4, f"the type of {what}")
-        place = header.whole(8, f"the place of {what}")
-        yield name, lengths[::-1], _kind(header, kind, what), place
+        offset = header.whole(8, f"the place of {what}")
+        yield name, lengths[::-1], _kind(header, kind, what), offset
 
 
 def _kind(header: _Header, kind: int, what: str) -> Kind:
@@ -323,19 +323,19 @@ def _kind(header: _Header, kind: int, what: str) -> Kind:
 def _placed(header: _Header, listed: list[Any], alignment: int) -> dict[str, Stored]:
     """The tensors with their places in the file: aligned, inside the file, and apart from each other."""
     data = -(-header.at // alignment) * alignment
-    found: dict[str, Stored] = {}
-    for name, shape, kind, place in listed:
+    stored: dict[str, Stored] = {}
+    for name, shape, kind, offset in listed:
         what, count = f"tensor {name!r:.80}", math.prod(shape)
         if not count or shape[-1] % kind.numbers:
             raise header.torn(f"{what} of type {kind.name} has the shape {list(shape)}")
         size = count // kind.numbers * kind.block.itemsize
-        if place % alignment:
-            raise header.torn(f"{what} begins at {place:,}, which is no multiple of {alignment}")
-        if data + place + size > header.size:
-            raise header.torn(f"{what} ends at byte {data + place + size:,} of {header.size:,}")
-        found[name] = Stored(shape, kind, data + place, size)
-    order = sorted(found, key=lambda name: found[name].start)
-    for one, other in zip(order, order[1:]):
-        if found[one].start + found[one].size > found[other].start:
-            raise header.torn(f"tensors {one!r:.80} and {other!r:.80} overlap")
-    return found
+        if offset % alignment:
+            raise header.torn(f"{what} begins at {offset:,}, which is no multiple of {alignment}")
+        if data + offset + size > header.size:
+            raise header.torn(f"{what} ends at byte {data + offset + size:,} of {header.size:,}")
+        stored[name] = Stored(shape, kind, data + offset, size)
+    order = sorted(stored, key=lambda name: stored[name].start)
+    for first, other in zip(order, order[1:]):
+        if stored[first].start + stored[first].size > stored[other].start:
+            raise header.torn(f"tensors {first!r:.80} and {other!r:.80} overlap")
+    return stored

@@ -187,7 +187,7 @@ class GgufTokenizer:
                 "fuse_unk": False,
                 "byte_fallback": False,
                 "ignore_merges": False,
-                "vocab": {token: place for place, token in enumerate(self.tokens)},
+                "vocab": {token: number for number, token in enumerate(self.tokens)},
                 "merges": self.merges,
             },
         }

@@ -34,11 +34,11 @@ def read_weights(
     `optional` maps names that may be stored too, to the names of the tensors that they are copies of.
     """
     files = _files(folder)
-    found = _stored(folder, files)
-    _check(folder, found, {**shapes, **{name: shapes[twin] for name, twin in optional.items()}}, optional)
+    stored = _stored(folder, files)
+    _check(folder, stored, {**shapes, **{name: shapes[twin] for name, twin in optional.items()}}, optional)
     for path in files:
         with opened(path) as shard:
-            for name, (home, _, _) in found.items():
+            for name, (home, _, _) in stored.items():
                 if home == path and (name in shapes or name in optional):
                     yield name, shard.get_tensor(name)
 

@@ -42,9 +42,9 @@ class Sentences:
                     name, trust_remote_code=False, use_safetensors=True, **only
                 )
         except Exception as error:  # of whatever type the library gives to what it cannot read or fetch
-            said = " ".join(str(error).split())
+            reason = " ".join(str(error).split())
             raise StorageError(
-                f"no sentence-embedding model can be read from '{place}': {type(error).__name__}: {said:.300} Name "
+                f"no sentence-embedding model can be read from '{place}': {type(error).__name__}: {reason:.300} Name "
                 "a folder with config.json, tokenizer.json and model.safetensors, or a model of the Hub, such as "
                 f"{MULTILINGUAL}."
             ) from error

@@ -149,12 +149,12 @@ class Tokenizer:
         that its template ignores are refused.
         """
         chat = conversation.resolved(chat)
-        known = names_in(self._template(bool(chat.tools)), place=self.place)
+        variables = names_in(self._template(bool(chat.tools)), place=self.place)
         for name in chat.switches:
-            if name not in known:
-                others = ", ".join(sorted(known - _OURS)) or "none"
+            if name not in variables:
+                others = ", ".join(sorted(variables - _OURS)) or "none"
                 raise ConfigError(f"the chat template has no variable '{name}'; it reads {others}.")
-        if chat.tools and "tools" not in known:
+        if chat.tools and "tools" not in variables:
             raise ConfigError(
                 "the chat template writes no tools into the prompt: describe the tools in chat.system, or take a model "
                 "whose template writes them."

@@ -321,19 +321,19 @@ class Store:
         is an error; no other checkpoint is loaded in its place.
         """
         if step is not None:
-            found = self._verify(step)
-            if isinstance(found, Checkpoint):
-                return found
+            checked = self._verify(step)
+            if isinstance(checked, Checkpoint):
+                return checked
             saved = ", ".join(map(str, self.steps())) or "none"
-            raise StorageError(f"The checkpoint of step {step} cannot be used: {found.detail}. Saved steps: {saved}.")
+            raise StorageError(f"The checkpoint of step {step} cannot be used: {checked.detail}. Saved steps: {saved}.")
         rejected: list[str] = []
         for candidate in reversed(self.steps()):
-            found = self._verify(candidate)
-            if isinstance(found, Checkpoint):
-                return Checkpoint(candidate, found.path, found.manifest, tuple(rejected))
-            message = f"checkpoint of step {candidate}: {found.detail}"
+            checked = self._verify(candidate)
+            if isinstance(checked, Checkpoint):
+                return Checkpoint(candidate, checked.path, checked.manifest, tuple(rejected))
+            message = f"checkpoint of step {candidate}: {checked.detail}"
             if repair:
-                aside = self._set_aside(self.folder(candidate), f"corrupt-{found.reason}")
+                aside = self._set_aside(self.folder(candidate), f"corrupt-{checked.reason}")
                 message += f"; set aside as {aside.name}"
             log.warning("%s", message)
             rejected.append(message)
@@ -413,7 +413,7 @@ def _write_tree(
     disk.make_folder(folder, point="checkpoint")
     above = {PurePosixPath(name).parent for name in contents}
     above |= {PurePosixPath(name) for state in states for name in state.folders}
-    nested = {path for one in above for path in (one, *one.parents) if str(path) != "."}
+    nested = {path for directory in above for path in (directory, *directory.parents) if str(path) != "."}
     for parent in sorted(nested):
         disk.make_folder(folder / parent, point="checkpoint")
     entries = {}

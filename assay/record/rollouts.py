@@ -49,9 +49,9 @@ def rollout_table(
     Each reward part has a column `reward/<name>`, and each reward of which it is made a column `reward/<name>/<part>`,
     with None for rows that lack this part.
     """
-    trained = {place: (batch, i) for batch in batches if batch.place is not None for i, place in enumerate(batch.place)}
+    trained = {index: (batch, i) for batch in batches if batch.place is not None for i, index in enumerate(batch.place)}
     kept = range(len(rows)) if places is None else places
-    records = [_record(rows[place], decode, step, trained.get(place)) for place in kept]
+    records = [_record(rows[index], decode, step, trained.get(index)) for index in kept]
     parts = sorted({name for record in records for name in record if name.startswith("reward/")})
     names = (*_INTEGER, *_TEXT, *_REAL, *parts, *_FLAG, *_STREAMS)
     return {name: [record.get(name) for record in records] for name in names}
@@ -112,7 +112,7 @@ def _record(row: Row | Episode, decode: Decode, step: int, trained: Place | None
         "reward": episode.reward,
         "length": len(episode),
     }
-    for path, part in (found for whole in episode.rewards for found in whole.named()):
+    for path, part in (pair for whole in episode.rewards for pair in whole.named()):
         name = f"reward/{path}"
         record[name] = None if part.invalid or part.unread else (record.get(name) or 0.0) + float(part.value)
     if marked:
@@ -128,8 +128,8 @@ def _streams(episode: Episode, row: Row | None, trained: Place | None) -> dict[s
         "version": np.concatenate(versions) if versions else np.zeros(0, np.int32),
     }
     for name in _DECLARED:
-        found = (_of_row(name, row), _of_segments(name, episode), _of_batch(name, trained))
-        stream = next((stream for stream in found if stream is not None), None)
+        candidates = (_of_row(name, row), _of_segments(name, episode), _of_batch(name, trained))
+        stream = next((stream for stream in candidates if stream is not None), None)
         if stream is not None and len(stream) != len(episode):
             raise StorageError(
                 f"column {name} of request {episode.request.id} has {len(stream)} values for {len(episode)} tokens."

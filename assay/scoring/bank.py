@@ -150,8 +150,8 @@ def evaluate(
     problems the rewards of a recipe.
     """
     requests = questions(problems, samples=samples, sampling=sampling, codec=codec)
-    found = rewarded(answer(engine, asked(requests), key=key, codec=codec, verify=verify))
-    return bank(found, answers=answers)
+    episodes = rewarded(answer(engine, asked(requests), key=key, codec=codec, verify=verify))
+    return bank(episodes, answers=answers)
 
 
 def questions(problems: Sequence[Problem], *, samples: int, sampling: Sampling, codec: Codec) -> list[Request]:
@@ -314,20 +314,20 @@ def difference(
     """
     before, after = common(*(bank.select(np.flatnonzero(bank.n > 0)) for bank in (before, after)))
     settings: dict[str, Any] = {"level": level, "draws": draws}
-    one, two = before.closed(), after.closed()
-    pairs = {k: (pass_at_k(one.n, one.correct, k=k), pass_at_k(two.n, two.correct, k=k)) for k in ks}
-    found: Json = {"problems": len(before), "pass": {}}
-    if len(one):
-        found["pass"] = {str(k): as_json(paired(*pair, key, **settings)) for k, pair in pairs.items()}
-    if len(one) < len(before):
+    old, new = before.closed(), after.closed()
+    pairs = {k: (pass_at_k(old.n, old.correct, k=k), pass_at_k(new.n, new.correct, k=k)) for k in ks}
+    document: Json = {"problems": len(before), "pass": {}}
+    if len(old):
+        document["pass"] = {str(k): as_json(paired(*pair, key, **settings)) for k, pair in pairs.items()}
+    if len(old) < len(before):
         both = {n: (before.scores[n], after.scores[n]) for n in before.scores.keys() & after.scores.keys()}
-        known = {n: ~(np.isnan(first) | np.isnan(then)) for n, (first, then) in both.items()}
-        found["scores"] = {
-            n: as_json(_change(first[known[n]], then[known[n]], key, settings))
+        scored = {n: ~(np.isnan(first) | np.isnan(then)) for n, (first, then) in both.items()}
+        document["scores"] = {
+            n: as_json(_change(first[scored[n]], then[scored[n]], key, settings))
             for n, (first, then) in sorted(both.items())
-            if known[n].any()
+            if scored[n].any()
         }
-    return found
+    return document
 
 
 def paired_passes(before: Bank, after: Bank, ks: Sequence[int], *, key: Key = RESAMPLING) -> list[OverProblems]:
@@ -369,9 +369,9 @@ def entry(bank: Bank, *, step: int, set: str, ks: Sequence[int] | None = None) -
             "for example with `assay verify explain`."
         )
     part = bank.select(verified)
-    found = summary(part, powers(int(part.n.min())) if ks is None else ks)
+    estimates = summary(part, powers(int(part.n.min())) if ks is None else ks)
     counts = {"invalid": int(bank.invalid.sum()), "unjudged": len(bank) - len(verified)}
-    return {"step": step, "set": set, **found, **counts, "bank": bank.to_json()}
+    return {"step": step, "set": set, **estimates, **counts, "bank": bank.to_json()}
 
 
 def scores(entry: Mapping[str, Any]) -> dict[str, float]:

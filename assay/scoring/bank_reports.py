@@ -39,10 +39,10 @@ def shown(bank: SampleBank, ks: Sequence[int] = ()) -> Json:
     counts = verified(whole)
     n, c, fewest = counts.n, counts.correct, int(counts.n.min())
     ks = sorted(set(ks)) or powers(fewest)
-    found = summary(counts, ks)
+    estimates = summary(counts, ks)
     for k in ks:
         samples, problems = pass_errors(n, c, k=k)
-        found["pass"][str(k)] |= {"error_samples": _known(samples), "error_problems": _known(problems)}
+        estimates["pass"][str(k)] |= {"error_samples": _known(samples), "error_problems": _known(problems)}
     believed, prior = posterior(np.stack([n - c, c], axis=1)), fit_beta(n, c)
     beyond = {k: float(pass_posterior(n, c, k=k, prior=prior).mean()) for k in (2 * fewest, 4 * fewest)}
     unsolved = np.flatnonzero(c == 0)
@@ -50,14 +50,14 @@ def shown(bank: SampleBank, ks: Sequence[int] = ()) -> Json:
     invalid = int(whole.invalid.sum())
     return {
         **asked(bank),
-        **found,
+        **estimates,
         "invalid": invalid,
         "invalid_share": invalid / samples,
         "incomplete": invalid / samples > UNJUDGED,
         "unjudged": len(whole) - len(counts),
-        "avg": found["pass"]["1"] if "1" in found["pass"] else _avg(counts),
+        "avg": estimates["pass"]["1"] if "1" in estimates["pass"] else _avg(counts),
         "all": {str(k): as_json(interval(all_at_k(n, c, k=k), RESAMPLING)) for k in ks},
-        "area": area({k: found["pass"][str(k)]["mean"] for k in ks}) if len(ks) > 1 else None,
+        "area": area({k: estimates["pass"][str(k)]["mean"] for k in ks}) if len(ks) > 1 else None,
         "posterior": dataclasses.asdict(believed),
         "fitted": {"a": prior[0], "b": prior[1], "beyond": {str(k): value for k, value in beyond.items()}},
         "unsolved": {
@@ -98,7 +98,7 @@ def compared(
         )
     ks = sorted(set(ks)) or powers(fewest)
     family = Family("differences between the banks, one for each k", len(ks))
-    conclusions = [conclude(one, Stated(worth), family) for one in paired_passes(before, after, ks)]
+    conclusions = [conclude(difference, Stated(worth), family) for difference in paired_passes(before, after, ks)]
     pair = (before.n, before.correct), (after.n, after.correct)
     chosen = first.select(before.problems), other.select(before.problems)
     spread = _spread(*chosen)
@@ -117,7 +117,7 @@ def compared(
         "difference": {
             "problems": len(before),
             "family": str(family),
-            "pass": {str(k): concluded_json(one) for k, one in zip(ks, conclusions, strict=True)},
+            "pass": {str(k): concluded_json(conclusion) for k, conclusion in zip(ks, conclusions, strict=True)},
         },
         "changed": _changed(*chosen),
         "better": dataclasses.asdict(better(*pair, RESAMPLING("better"))),
@@ -192,32 +192,34 @@ def parity(base: str, child: str, sampled: Sampled, ks: Sequence[int]) -> Json:
     """
     models = (base, child)
     valid = [{heat: sampled(model, heat, "valid") for heat in TEMPERATURES} for model in models]
-    one, two = (banks[1.0] for banks in valid)
-    if unlike := one.unlike(two):
-        raise _refusal(one, two, unlike, "Say for both what they are asked, for example with --system or --max-new.")
+    first, other = (banks[1.0] for banks in valid)
+    if unlike := first.unlike(other):
+        raise _refusal(
+            first, other, unlike, "Say for both what they are asked, for example with --system or --max-new."
+        )
     curves = [{heat: verified(bank.counts()) for heat, bank in banks.items()} for banks in valid]
-    found: Json = {"base": base, "child": child, "temperatures": list(TEMPERATURES), "pass": {}}
+    document: Json = {"base": base, "child": child, "temperatures": list(TEMPERATURES), "pass": {}}
     tests: dict[tuple[str, float], Bank] = {}
 
     def concluded_at(heats: Sequence[float], k: int) -> Json:
         for model, heat in zip(models, heats, strict=True):
             if (model, heat) not in tests:
                 tests[model, heat] = sampled(model, heat, "test").counts()
-        before, after = (tests[place] for place in zip(models, heats, strict=True))
+        before, after = (tests[pair] for pair in zip(models, heats, strict=True))
         (difference,) = paired_passes(before, after, [k])
         return {"temperatures": list(heats), **concluded_json(conclude(difference, Stated(), family))}
 
     family = Family("differences at two temperatures, for each k", 2 * len(ks))
     for k in ks:
-        passes = [{h: float(pass_at_k(b.n, b.correct, k=k).mean()) for h, b in one.items()} for one in curves]
+        passes = [{h: float(pass_at_k(b.n, b.correct, k=k).mean()) for h, b in curve.items()} for curve in curves]
         equal, own = (concluded_at(heats, k) for heats in ((1.0, 1.0), [best(scores) for scores in passes]))
-        found["pass"][str(k)] = {
+        document["pass"][str(k)] = {
             "valid": [{f"{heat:g}": value for heat, value in scores.items()} for scores in passes],
             "equal": equal,
             "own": own,
             "conclusion": equal["word"] if equal["word"] == own["word"] else DEPENDS,
         }
-    return found | {"family": str(family)}
+    return document | {"family": str(family)}
 
 
 def best(scores: Mapping[float, float]) -> float:

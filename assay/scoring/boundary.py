@@ -102,18 +102,18 @@ def misses(counts: Counts, ks: Sequence[int], *, prior: Beta | None = None) -> n
     least, values = counts.samples, np.empty((len(counts), len(ks)))
     wrong, product = counts.n - counts.c, np.ones(len(counts))
     places: dict[int, list[int]] = {}
-    for place, k in enumerate(ks):
-        places.setdefault(k, []).append(place)
+    for column, k in enumerate(ks):
+        places.setdefault(k, []).append(column)
     for j in range(min(max(ks), least)):  # C(n - c, k) / C(n, k), a factor in [0, 1] at a time
         product = product * np.maximum(wrong - j, 0) / (counts.n - j)
-        for place in places.get(j + 1, ()):
-            values[:, place] = product
-    if beyond := [place for place, k in enumerate(ks) if k > least]:
+        for column in places.get(j + 1, ()):
+            values[:, column] = product
+    if beyond := [column for column, k in enumerate(ks) if k > least]:
         prior = beta_of(counts) if prior is None else prior
         pairs, where = np.unique(np.stack([counts.n, counts.c]), axis=1, return_inverse=True)
         posteriors = [prior.given(int(n), int(c)) for n, c in pairs.T]
-        for place in beyond:
-            values[:, place] = np.array([one.misses(ks[place]) for one in posteriors])[where.ravel()]
+        for column in beyond:
+            values[:, column] = np.array([posterior.misses(ks[column]) for posterior in posteriors])[where.ravel()]
     return values
 
 

@@ -109,12 +109,12 @@ def maj_at_k(
     """
     _counts([len(answers)], [sum(right)], k)
     distinct = sorted({answer for answer in answers if answer is not None})
-    place = {answer: i for i, answer in enumerate(distinct)} | {None: len(distinct)}
+    index = {answer: i for i, answer in enumerate(distinct)} | {None: len(distinct)}
     size = np.zeros(len(distinct) + 1, dtype=np.int64)
     hits = np.zeros(len(distinct) + 1)
     for answer, is_right in zip(answers, right, strict=True):
-        size[place[answer]] += 1
-        hits[place[answer]] += is_right
+        size[index[answer]] += 1
+        hits[index[answer]] += is_right
     credit = hits[:-1] / np.maximum(size[:-1], 1)
     if k <= MAX_EXACT_K and len(distinct) <= MAX_EXACT_ANSWERS:
         ballots = _compositions(k, len(size))

@@ -133,15 +133,15 @@ class SampleBank:
         except StorageError as error:
             raise DataError(f"{error} {AGAIN}") from error
         entries = table.schema.metadata or {}
-        said = entries.get(MARK)
-        if said is None:
+        header = entries.get(MARK)
+        if header is None:
             raise DataError(
                 f"{path} is a table, but no bank of samples, which `assay bank sample MODEL --into FILE` writes."
             )
-        if entries.get(CHECK) != digest(said).encode():
+        if entries.get(CHECK) != digest(header).encode():
             raise DataError(f"{path} is damaged: what was asked has another digest than when it was written. {AGAIN}")
         try:
-            document = json.loads(said)
+            document = json.loads(header)
             version = int(document["format"])
             later = version > FORMAT
             asked = None if later else Asked.from_json(document)
@@ -158,18 +158,18 @@ class SampleBank:
 
     def counts(self) -> Bank:
         """The counts of the bank with its answers; all estimators work on counts."""
-        place, problems = self._places(), len(self.asked.problems)
+        problem_of, problems = self._places(), len(self.asked.problems)
         status = self._column("status")
         valid = status != "invalid"
-        at = place[valid]
+        at = problem_of[valid]
         answers: list[list[str | None]] = [[] for _ in range(problems)]
         right: list[list[bool]] = [[] for _ in range(problems)]
-        columns = zip(place, valid, self.table["answer"].to_pylist(), self._column("correct"), strict=True)
+        columns = zip(problem_of, valid, self.table["answer"].to_pylist(), self._column("correct"), strict=True)
         for where, counted, answer, correct in columns:
             if counted:
                 answers[where].append(answer)
                 right[where].append(bool(correct))
-        first = np.unique(place, return_index=True)[1]
+        first = np.unique(problem_of, return_index=True)[1]
 
         def total(weights: np.ndarray) -> np.ndarray:
             return np.bincount(at, weights=weights[valid], minlength=problems).astype(np.int64)
@@ -178,9 +178,9 @@ class SampleBank:
             problems=tuple(self.asked.problems),
             tasks=tuple(self._column("task")[first].tolist()),
             levels=self._column("level")[first].astype(np.int64),
-            n=total(np.ones(len(place))),
+            n=total(np.ones(len(problem_of))),
             correct=total(self._column("correct")),
-            invalid=np.bincount(place[~valid], minlength=problems),
+            invalid=np.bincount(problem_of[~valid], minlength=problems),
             truncated=total(self._column("finish") == "length"),
             tokens=total(self._column("tokens")),
             max_new=self.asked.max_new,

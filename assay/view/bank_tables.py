@@ -50,9 +50,9 @@ def voted_table(found: Json) -> str:
 def compared_table(found: Json) -> str:
     """Two models on the same problems: pass@k of both, problems gained and lost, and what would settle a difference."""
     rows: list[Sequence[str]] = [("", "first", "other", "difference", "")]
-    for k, (one, two) in found["pass"].items():
+    for k, (first, other) in found["pass"].items():
         difference = found["difference"]["pass"][k]
-        rows.append((f"pass@{k}", f"{one:.3f}", f"{two:.3f}", change(difference), difference["said"]))
+        rows.append((f"pass@{k}", f"{first:.3f}", f"{other:.3f}", change(difference), difference["said"]))
     changed, better, settle = found["changed"], found["better"], found["settle"]
     halves = changed["halves"]
     solved: list[Sequence[str]] = [
@@ -89,11 +89,11 @@ def scored_table(found: Json) -> str:
         ("answers", "number", "nll a token", "perplexity", "median", "entropy", "likeliest", "nucleus", "KL an answer")
     ]
     for kind in ("all", "right", "wrong"):
-        if (one := found[kind]) is not None:
-            far = ABSENT if one["kl"] is None else f"{one['kl']:.3f}"
-            numbers = (one[name] for name in ("nll", "perplexity", "median_perplexity", "entropy"))
-            shares = (f"{one['first_rank']:.1%}", f"{one['nucleus']:.2f}")
-            rows.append((kind, str(one["answers"]), *(f"{value:.3f}" for value in numbers), *shares, far))
+        if (scores := found[kind]) is not None:
+            far = ABSENT if scores["kl"] is None else f"{scores['kl']:.3f}"
+            numbers = (scores[name] for name in ("nll", "perplexity", "median_perplexity", "entropy"))
+            shares = (f"{scores['first_rank']:.1%}", f"{scores['nucleus']:.2f}")
+            rows.append((kind, str(scores["answers"]), *(f"{value:.3f}" for value in numbers), *shares, far))
     beside = f", and how far it is from {found['against']}" if found["against"] else ""
     notes = [
         "perplexity: of the mean cost of a token over answers; likeliest: tokens that were the likeliest ones",

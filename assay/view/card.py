@@ -91,8 +91,8 @@ def _objects(value: Any) -> list[Mapping[str, Any]]:
 def _front(document: Mapping[str, Any], *, adapter: bool) -> str:
     """The front matter in YAML. Strings are written as JSON, which YAML reads as well."""
     experiment = document["experiment"]
-    known = _known(document)
-    of_base = "" if known is None or not known.licence else f" ({_cell(known.licence)})"
+    provenance = _known(document)
+    of_base = "" if provenance is None or not provenance.licence else f" ({_cell(provenance.licence)})"
     terms = f"# license: name one before you publish; the license of the base model{of_base} may restrict your choice"
     lines = ["---", terms]
     if is_hub_id(experiment["model"]):

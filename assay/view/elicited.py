@@ -13,8 +13,8 @@ Json = dict[str, Any]
 
 
 def beside_examples(evals: Sequence[Mapping[str, Any]]) -> Json | None:
-    """The exam of the untrained model with worked examples before each question, what the trained model is ahead of it,
-    and the verdict in a sentence. None for a run without that exam.
+    """The exam of the untrained model with worked examples before each question, how far the trained model is ahead of
+    it, and the verdict in a sentence. None for a run without that exam.
 
     Training that teaches no more than examples show has brought out what the model knew: it is elicitation, unless the
     interval of the difference at one sample lies above zero.
@@ -23,13 +23,13 @@ def beside_examples(evals: Sequence[Mapping[str, Any]]) -> Json | None:
     tests = [entry for entry in evals if entry.get("set") == "test"]
     if shown is None:
         return None
-    found: Json = {"pass": shown["pass"], "ahead": None, "verdict": None}
+    result: Json = {"pass": shown["pass"], "ahead": None, "verdict": None}
     if len(tests) < 2 or "bank" not in shown or "bank" not in tests[-1]:
-        return found
+        return result
     base, trained = Bank.from_json(shown["bank"]), Bank.from_json(tests[-1]["bank"])
-    least = min(int(one.n[one.n > 0].min()) for one in (base, trained))
+    least = min(int(bank.n[bank.n > 0].min()) for bank in (base, trained))
     ahead = difference(base, trained, powers(least))
-    return {**found, "ahead": ahead, "verdict": _verdict(shown["pass"].get("1"), ahead["pass"].get("1"))}
+    return {**result, "ahead": ahead, "verdict": _verdict(shown["pass"].get("1"), ahead["pass"].get("1"))}
 
 
 def _verdict(shown: Any, ahead: Any) -> str | None:
@@ -52,9 +52,9 @@ def read_beside(evals: Sequence[Mapping[str, Any]]) -> list[Json]:
     exams = {"before": tests[0], "after": tests[-1]}
     if shown := next((entry for entry in evals if entry.get("set") == EXAMPLES and entry.get("read")), None):
         exams["examples"] = shown
-    answers = {name: {one["problem"]: one for one in entry["read"]} for name, entry in exams.items()}
+    answers = {name: {row["problem"]: row for row in entry["read"]} for name, entry in exams.items()}
     return [
-        {"question": one["question"], **{name: known.get(one["problem"]) for name, known in answers.items()}}
-        for one in tests[0]["read"]
-        if one["problem"] in answers["after"]
+        {"question": row["question"], **{name: by_problem.get(row["problem"]) for name, by_problem in answers.items()}}
+        for row in tests[0]["read"]
+        if row["problem"] in answers["after"]
     ]

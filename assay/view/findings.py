@@ -157,8 +157,8 @@ def alarms(metrics: Sequence[Record], evals: Sequence[Record], *, total_steps: i
         _mismatch,
         _jump,
     )
-    found = [alarm for rule in rules if (alarm := rule(metrics, evals, total_steps))]
-    return sorted(found, key=lambda alarm: alarm["level"] != "error")
+    raised = [alarm for rule in rules if (alarm := rule(metrics, evals, total_steps))]
+    return sorted(raised, key=lambda alarm: alarm["level"] != "error")
 
 
 def _values(metrics: Sequence[Record], name: str) -> list[float]:
@@ -200,12 +200,12 @@ def _second_oracle(metrics: Sequence[Record], _: Sequence[Record], __: int | Non
 
 
 def _jump(metrics: Sequence[Record], _: Sequence[Record], __: int | None) -> Json | None:
-    """A sudden rise of the share of right answers is how a policy looks that has found a hole in its verifier."""
+    """Warns of a sudden rise of the share of right answers: a policy that exploits its verifier looks like this."""
     steps = [record for record in metrics if _number(record.get("reward/accuracy")) is not None]
     values = _values(metrics, "reward/accuracy")
-    for place in range(JUMP_HISTORY, len(values)):
-        history, now = values[place - JUMP_HISTORY : place], values[place]
-        mean, answers = statistics.fmean(history), max(1.0, _number(steps[place].get("rollouts")) or 1.0)
+    for index in range(JUMP_HISTORY, len(values)):
+        history, now = values[index - JUMP_HISTORY : index], values[index]
+        mean, answers = statistics.fmean(history), max(1.0, _number(steps[index].get("rollouts")) or 1.0)
         chance = math.sqrt(now * (1 - now) / answers)  # what the number of answers alone makes the share vary
         deviation = max(statistics.stdev(history), chance, 1 / answers)
         if now - mean > JUMP_DEVIATIONS * deviation:

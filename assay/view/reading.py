@@ -131,13 +131,13 @@ def _round(value: float | None) -> float | None:
 
 def token_pieces(run: RunFolder) -> Pieces | None:
     """A function from tokens to their texts, by the tokenizer of the newest checkpoint; None without a checkpoint."""
-    found = sorted((run.path / "ckpt").glob("**/tokenizer.json"), reverse=True)
-    if not found:
+    paths = sorted((run.path / "ckpt").glob("**/tokenizer.json"), reverse=True)
+    if not paths:
         return None
     from assay.policy.tokenizer import load_tokenizer
 
     try:
-        tokenizer = load_tokenizer(found[0].parent)
+        tokenizer = load_tokenizer(paths[0].parent)
     except (AssayError, OSError):
         return None  # the page then shows answers without their tokens; loading the checkpoint reports the damage
 

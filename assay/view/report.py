@@ -48,12 +48,12 @@ def page(run: RunFolder, *, checked: bool = True) -> str:
     """The HTML of the report."""
     metrics, evals = _journal(run, "metrics"), _journal(run, "evals")
     head = heading(run.document, metrics)
-    found = results(evals)
-    data = {"curves": curves(metrics), "results": found, "rollouts": rollouts_to_read(run)}
+    exams = results(evals)
+    data = {"curves": curves(metrics), "results": exams, "rollouts": rollouts_to_read(run)}
     script = (STATIC / "report.js").read_text(encoding="utf-8")
     return _template().render(
         head=head,
-        results=found,
+        results=exams,
         alarms=[*_damaged(run, checked), *alarms(metrics, evals, total_steps=head["total_steps"])],
         rollouts={"shown": data["rollouts"]["shown"], "saved": data["rollouts"]["saved"]},
         steps=len(metrics),

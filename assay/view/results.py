@@ -38,7 +38,7 @@ def outcome(path: Path | str, *, step: int | None = None) -> dict[str, Any]:
     }
     if len(tests) > 1:
         first, after = Bank.from_json(tests[0]["bank"]), Bank.from_json(tests[-1]["bank"])
-        least = min(int(one.n[one.n > 0].min()) for one in (first, after))
+        least = min(int(bank.n[bank.n > 0].min()) for bank in (first, after))
         result["difference"] = difference(first, after, powers(least))
     return result
 

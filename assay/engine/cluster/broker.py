@@ -120,28 +120,30 @@ class Broker:
                 for i in range(count)
             ]
             facts = self._in_time([seat.facts.remote() for seat in seats], until)
-            for one in facts:
-                require_versions(one["host"], one["versions"])
+            for process in facts:
+                require_versions(process["host"], process["versions"])
             order = sorted(range(count), key=lambda i: (facts[i]["host"], facts[i]["node"], i))
             facts, seats = [facts[i] for i in order], [seats[i] for i in order]
             seen = self._in_time([seat.sees.remote(*shared) for seat in seats], until)
-            for one, sees in zip(facts, seen, strict=True):
+            for process, sees in zip(facts, seen, strict=True):
                 if not sees:
                     raise ConfigError(
-                        f"node {one['host']} of the Ray cluster does not see {shared[0]}: put the run folder on a file "
-                        "system that all nodes share, because every learner writes its part of a checkpoint there."
+                        f"node {process['host']} of the Ray cluster does not see {shared[0]}: put the run folder on a "
+                        "file system that all nodes share, because every learner writes its part of a checkpoint there."
                     )
-            for one, seat in zip(facts, seats, strict=True):
-                one["number"], self.count = self.count, self.count + 1
-                self.seats[one["number"]], self.groups[one["number"]] = seat, group
-                self.nodes[one["number"]] = one["node"]
-            starts = [seat.start.remote(program, home, secret, one["number"]) for one, seat in zip(facts, seats)]
+            for process, seat in zip(facts, seats, strict=True):
+                process["number"], self.count = self.count, self.count + 1
+                self.seats[process["number"]], self.groups[process["number"]] = seat, group
+                self.nodes[process["number"]] = process["node"]
+            starts = [
+                seat.start.remote(program, home, secret, process["number"]) for process, seat in zip(facts, seats)
+            ]
             self._in_time(starts, until)
         except BaseException:
             remove_placement_group(group)
             raise
-        for one in facts:
-            threading.Thread(target=self._watch, args=(one["number"],), daemon=True).start()
+        for process in facts:
+            threading.Thread(target=self._watch, args=(process["number"],), daemon=True).start()
         return facts
 
     def end(self, numbers: Sequence[int]) -> None:

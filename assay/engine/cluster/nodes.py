@@ -113,9 +113,9 @@ class Cluster:
                 )
             finally:
                 mark.unlink()
-            lines = _arrived(door, secret, [one["number"] for one in facts])
-        made = [Far(self, one, lines[one["number"]]) for one in facts]
-        self.far.update({one.number: one for one in made})
+            lines = _arrived(door, secret, [process["number"] for process in facts])
+        made = [Far(self, process, lines[process["number"]]) for process in facts]
+        self.far.update({far.number: far for far in made})
         return made
 
     def meeting(self) -> Path:
@@ -182,9 +182,9 @@ class Cluster:
 
 def _arrived(door: socket.socket, secret: bytes, numbers: Sequence[int]) -> dict[int, Line]:
     """The two connections of each process, which stand at the door; others are sent away."""
-    found: dict[tuple[int, bool], socket.socket] = {}
+    connections: dict[tuple[int, bool], socket.socket] = {}
     door.settimeout(GREETING)
-    while len(found) < 2 * len(numbers):
+    while len(connections) < 2 * len(numbers):
         try:
             line, _ = door.accept()
         except TimeoutError:
@@ -194,7 +194,7 @@ def _arrived(door: socket.socket, secret: bytes, numbers: Sequence[int]) -> dict
             greeting = line.recv(HEAD.size, socket.MSG_WAITALL)
             if len(greeting) == HEAD.size and hmac.compare_digest(greeting[:32], secret):
                 _, number, output = HEAD.unpack(greeting)
-                found[number, output] = line
+                connections[number, output] = line
                 continue
         line.close()
-    return {number: Line(found[number, False], found[number, True].detach()) for number in numbers}
+    return {number: Line(connections[number, False], connections[number, True].detach()) for number in numbers}

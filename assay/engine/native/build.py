@@ -80,21 +80,21 @@ def runnable() -> list[Variant]:
 
 def chosen(format: Format = "fp32") -> Variant:
     """The variant to run in this format: the one that `ASSAY_CORE` names, else the fastest."""
-    known = runnable()
+    variants = runnable()
     wanted = os.environ.get(CHOICE)
     if wanted == NONE:
         raise Unavailable(f"{CHOICE}={NONE} turns the core off")
     if wanted:
-        for variant in known:
+        for variant in variants:
             if variant.name == wanted:
                 if variant.format != format:
                     raise Unavailable(f"{CHOICE}={wanted} computes in {variant.format}, not in {format}")
                 return variant
-        names = ", ".join([*(v.name for v in known), NONE])
+        names = ", ".join([*(v.name for v in variants), NONE])
         raise Unavailable(f"{CHOICE}={wanted} is not a variant that this processor runs; expected one of: {names}")
-    if not known:
+    if not variants:
         raise Unavailable(f"the core has no code for this processor ({_machine()} without AVX2 and FMA)")
-    for variant in known:
+    for variant in variants:
         if variant.format == format and not variant.emulated:
             return variant
     raise Unavailable(f"the core computes in fp32 here, not in {format}: this processor has no {format} products")

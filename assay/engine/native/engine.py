@@ -301,8 +301,8 @@ class _Sampling:
             try:
                 self.so_far[request] = count
                 stop = self.sorted[request].stop
-                found = stop and sampling_call.stops(self.sorted[request], np.ctypeslib.as_array(ids, (count,)), decode)
-                return int(found or request in self.ended)
+                stops = stop and sampling_call.stops(self.sorted[request], np.ctypeslib.as_array(ids, (count,)), decode)
+                return int(stops or request in self.ended)
             except BaseException as trouble:
                 self.trouble = trouble
                 return -1
@@ -361,7 +361,7 @@ class _Sampling:
         self._hand_out(range(count))
         answers = (self.ids[a : a + n] for a, n in zip(self.at, self.written))
         keeping.put(rows, zip(self.prompt_of, self.size, answers))
-        return [self.generations[place] for place in range(count)]
+        return [self.generations[index] for index in range(count)]
 
     def _look(self) -> None:
         """Hands out what is complete. What was seen complete by one look is read by the next: between them the core

@@ -36,22 +36,22 @@ class Keeping:
         for prompt in prompts:
             store.known(prompt)  # marks the prompt's runs as used, so that `make_room` drops others first
         store.make_room(sum(map(len, prompts)) + max_new)
-        found = [store.known(prompt) for prompt in prompts]
-        new = [i for i, some in enumerate(found) if not some]
+        cached = [store.known(prompt) for prompt in prompts]
+        new = [i for i, some in enumerate(cached) if not some]
         stem_of, beginnings = stems([prompts[i] for i in new])
         rows = prefill(beginnings) if beginnings else []
         for ids, some in zip(beginnings, rows):
             store.add(ids, 0, some)
         for i, stem in zip(new, stem_of):
-            found[i] = [Piece(rows[stem], 0, len(beginnings[stem]))] if stem >= 0 else []
+            cached[i] = [Piece(rows[stem], 0, len(beginnings[stem]))] if stem >= 0 else []
         self.prefilled = sum(map(len, beginnings))  # tokens that were run before the call
         self.room = store.most - store.size
-        pieces = [piece for some in found for piece in some]
+        pieces = [piece for some in cached for piece in some]
         self.held = pieces  # keeps their memory alive until the call is over
         token = 4 * 2 * config.layers * config.kv_heads * config.head_dim
-        self.known = [sum(piece.count for piece in some) for some in found]
+        self.known = [sum(piece.count for piece in some) for some in cached]
         self.arrays = {
-            "piece_at": offsets(np.array([len(some) for some in found])),
+            "piece_at": offsets(np.array([len(some) for some in cached])),
             "pieces": np.array([piece.rows.address + piece.skip * token for piece in pieces], np.uintp),
             "piece_size": np.array([piece.count for piece in pieces], np.int32),
             "kept": np.zeros(len(prompts) + answers, np.uintp),

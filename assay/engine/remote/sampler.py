@@ -191,20 +191,20 @@ class RemoteSampler:
         )
 
     def require_held(self) -> None:
-        """Raises for a server whose weights somebody has touched since they were published to it. One that has ended
-        since it wrote cannot be asked; its last publish was believed.
+        """Raises if somebody has touched the weights of a server since they were published to it. A server that has
+        ended cannot be asked, and its last publish is believed.
         """
         for number in self.couriers.living:
             site = self.sites[number]
             if not self.holds.get(site):
                 continue
             try:
-                found = site.held(seconds=CLAIM)
+                digest = site.held(seconds=CLAIM)
             except Gone:
                 continue
-            if found != self.holds[site]:
+            if digest != self.holds[site]:
                 raise StaleWeights(
-                    f"{site.wire.name} holds weights that this run has not published to it ({found[:24]} in place of "
+                    f"{site.wire.name} holds weights that this run has not published to it ({digest[:24]} in place of "
                     f"{self.holds[site][:24]}). {FOREIGN}"
                 )
 
@@ -248,9 +248,9 @@ class RemoteSampler:
         order = Order(requests, key, str(self.version), self._keeping, reading)
         ticket = RemoteTicket(self, order, done)
         if requests:
-            before, self._open = self._open, [one for one in self._open if not one.ready]
+            before, self._open = self._open, [earlier for earlier in self._open if not earlier.ready]
             if before and not self._open:
-                self.idle += time.monotonic() - max(one.order.heard for one in before)
+                self.idle += time.monotonic() - max(earlier.order.heard for earlier in before)
             self._open.append(ticket)
             self.couriers.send(order, range(len(requests)))
         return ticket

@@ -84,8 +84,8 @@ class ShardedLearner:
         self._started = False
         spec = Spec(skeleton_of(model), self.vocab, self.compute, optimiser, checkpointing)
         ranks.call("build", name, spec)
-        for place, tensor in model.named_parameters():
-            self._do("fill", place, tensor.detach().to(self.wide).cpu())
+        for path, tensor in model.named_parameters():
+            self._do("fill", path, tensor.detach().to(self.wide).cpu())
 
     def _do(self, what: str, *arguments: Any, **named: Any) -> list[Any]:
         return self.ranks.call("do", self.name, what, *arguments, **named)
@@ -169,8 +169,8 @@ class ShardedLearner:
         fillers = self.ranks.group.size - len(chunk.pieces)
         asked = [(self.name, "forward", number, piece, want) for piece in chunk.pieces]
         asked += [(self.name, "forward", number, _filler(chunk, want), want)] * fillers
-        found = self.ranks.each("do", asked, learns=learns)[: len(chunk.pieces)]
-        joined = {key: torch.from_numpy(np.concatenate([one[key] for one in found])) for key in found[0]}
+        results = self.ranks.each("do", asked, learns=learns)[: len(chunk.pieces)]
+        joined = {key: torch.from_numpy(np.concatenate([result[key] for result in results])) for key in results[0]}
         if learns:
             joined = {key: x.requires_grad_(True) if key in LEAVES else x for key, x in joined.items()}
         joined.setdefault("logp", torch.zeros(len(chunk.batch.ids), dtype=self.wide))  # a critic has none

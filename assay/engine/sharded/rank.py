@@ -119,8 +119,8 @@ def interface_towards(host: str) -> str:
             own = "127.0.0.1"  # that of the loopback's interface, which has all of 127.0.0.0/8
         for _, name in socket.if_nameindex():
             with contextlib.suppress(OSError):  # an interface without an address
-                found = fcntl.ioctl(probe, SIOCGIFADDR, struct.pack("256s", name.encode()[:15]))
-                if socket.inet_ntoa(found[20:24]) == own:
+                reply = fcntl.ioctl(probe, SIOCGIFADDR, struct.pack("256s", name.encode()[:15]))
+                if socket.inet_ntoa(reply[20:24]) == own:
                     return name
     raise EndpointError(f"no network interface of this machine has the address {own}, by which {host} is reached.")
 

@@ -130,11 +130,11 @@ class Ranks:
 
     def _answers(self, of: Sequence[int]) -> list[Any]:
         answers: dict[int, tuple[str, Any]] = {}
-        place = {id(child): rank for rank, child in enumerate(self.children)}
+        rank_of = {id(child): rank for rank, child in enumerate(self.children)}
         failed: float | None = None
         while len(answers) < len(of):
             for child, frame in listen(self.children, TURN):
-                rank = place[id(child)]
+                rank = rank_of[id(child)]
                 self.heard[rank] = time.monotonic()
                 reply = pickle.loads(frame)
                 if reply[0] != "alive":

@@ -263,17 +263,17 @@ class Shard:
     def write(
         self, files: Sequence[tuple[str, Mapping[str, str]]], folder: Path, write: WriteFile
     ) -> dict[str, tuple[int, str]]:
-        """Writes those of `files` (a file, and its tensors' names with their keys in the state) that are this rank's:
-        the rank of number r writes every file whose place is r modulo the number of ranks.
+        """Writes this rank's share of `files`: rank r writes every file whose index is r modulo the number of ranks.
+        Each of `files` is a file, and its tensors' names with their keys in the state.
 
         Ranks write at the same time: in each round every file gets one of its tensors, whole only on its writer.
         """
         rounds = _Rounds(self._state(), [[content[n] for n in _order(content, self)] for _, content in files])
-        mine = [place for place in range(len(files)) if place % dist.get_world_size() == dist.get_rank()]
+        mine = [index for index in range(len(files)) if index % dist.get_world_size() == dist.get_rank()]
         written, failure = {}, None
-        for place in mine:
-            name, content = files[place]
-            promised = {n: _Promise(rounds, place, key) for n, key in content.items()}
+        for index in mine:
+            name, content = files[index]
+            promised = {n: _Promise(rounds, index, key) for n, key in content.items()}
             try:
                 written[name] = write(folder / name, tensors.encode(promised))
             except OSError as error:
@@ -323,8 +323,8 @@ class Shard:
                     return part[first:last]
 
                 with torch.no_grad():
-                    for key, place in parameters.items():
-                        _local(place).copy_(rows(key, place))
+                    for key, parameter in parameters.items():
+                        _local(parameter).copy_(rows(key, parameter))
                 if self.optimiser is not None:
                     named = self.optimiser.named
                     kept = {k.removeprefix("optimiser/"): k for k in files if k.startswith("optimiser/")}

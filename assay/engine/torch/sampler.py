@@ -236,8 +236,8 @@ class _Run:
         ready = self._prefill(new)
         rows = queue[:taken]
         self.next += taken
-        place = {prompt: j for j, prompt in enumerate(ready.prompts)}
-        local, size = [place[int(self.which[i])] for i in rows], self.size[rows]
+        position = {prompt: j for j, prompt in enumerate(ready.prompts)}
+        local, size = [position[int(self.which[i])] for i in rows], self.size[rows]
         index = np.zeros((taken, int(size.max())), np.int64)
         for i, j in enumerate(local):
             index[i, : size[i]] = ready.where[j][: size[i]]
@@ -266,15 +266,15 @@ class _Run:
         return ready if self.carry is None else self.carry.joined(ready)
 
     def _computed(self, prompts: list[int]) -> _Prefilled:
-        """Run the tokens of prompts that the prefix cache does not know, and tokens of the cache and
-        of stems whose hidden states are needed. Prompts of which nothing is known may have stems.
+        """Run the tokens of prompts that the prefix cache lacks. Tokens of the cache and of stems are run again where
+        their hidden states are needed. Only a prompt with nothing in the cache may have a stem.
         """
         pieces = [self.kept.known(self.prompts[i]) for i in prompts]
-        known = np.array([sum(piece.count for piece in some) for some in pieces])
-        known_at, total = offsets(known)[:-1], int(known.sum())
-        new, stem = np.flatnonzero(known == 0), np.full(len(prompts), -1)
+        cached = np.array([sum(piece.count for piece in some) for some in pieces])
+        known_at, total = offsets(cached)[:-1], int(cached.sum())
+        new, stem = np.flatnonzero(cached == 0), np.full(len(prompts), -1)
         stem[new], beginnings = stems([self.prompts[prompts[j]] for j in new])
-        begun = known + np.array([*map(len, beginnings), 0])[stem]  # tokens that come from the cache or from a stem
+        begun = cached + np.array([*map(len, beginnings), 0])[stem]  # tokens that come from the cache or from a stem
         texts, count = [*(self.prompts[i] for i in prompts), *beginnings], len(prompts)
         stretches = [(count + k, 0, len(ids)) for k, ids in enumerate(beginnings)]
         stretches += [(j, int(begun[j]), len(texts[j])) for j in range(count) if begun[j] < len(texts[j])]
@@ -302,7 +302,7 @@ class _Run:
         for (j, low, high), begin in zip(stretches[len(beginnings) :], at[len(beginnings) :]):
             if low == begun[j]:
                 where[j] = np.concatenate([where[j], begin + np.arange(high - low)])
-                self._keep_prompt(prompts[j], int(known[j]), cache, where[j][known[j] :])
+                self._keep_prompt(prompts[j], int(cached[j]), cache, where[j][cached[j] :])
             ends[j] |= {size: int(begin) + size - 1 - low for size in self.begins[prompts[j]] if low < size <= high}
         return _Prefilled(prompts, where, ends, cache, hidden)
 

@@ -29,17 +29,17 @@ def pad(layout: Layout, *, device: torch.device) -> Padded:
     """A rectangle with each row behind its context. A context that several rows share is repeated for each of them."""
     starts, ends = layout.context_at[:-1], layout.context_at[1:]
     rows: list[np.ndarray] = []  # the tokens of each row, as indices into the layout
-    place = np.zeros(len(layout.ids), np.int64)  # the row in the rectangle of each token of the layout,
+    row_of = np.zeros(len(layout.ids), np.int64)  # the row in the rectangle of each token of the layout,
     column = np.zeros(len(layout.ids), np.int64)  # and its column there
     for b in range(len(layout.start)):
         own = slice(int(layout.start[b]), int(layout.start[b] + layout.length[b]))
         shared = slice(int(starts[layout.context_of[b]]), int(ends[layout.context_of[b]]))
         size = shared.stop - shared.start
         rows.append(np.r_[shared, own])
-        place[own] = place[shared] = b
+        row_of[own] = row_of[shared] = b
         column[own], column[shared] = size + np.arange(own.stop - own.start), np.arange(size)
     ids, mask = rectangle([layout.ids[row] for row in rows], left=False)
-    predict = (place * ids.shape[1] + column)[layout.predict]
+    predict = (row_of * ids.shape[1] + column)[layout.predict]
     positions = np.tile(np.arange(ids.shape[1]), (len(rows), 1))
 
     def tensor(array: np.ndarray) -> Tensor:

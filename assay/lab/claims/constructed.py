@@ -129,8 +129,8 @@ def calls(case: str, base: Counts, child: Counts, *, n: int, protocol: Protocol,
         "zero": zero,
         "zero problems": whole.zero_problems,
     }
-    known = {name: value for name, value in figures.items() if np.isfinite(value)}
-    return Finding(came, whole.word == CALLED[case] and share >= RIGHT, known)
+    finite = {name: value for name, value in figures.items() if np.isfinite(value)}
+    return Finding(came, whole.word == CALLED[case] and share >= RIGHT, finite)
 
 
 def pair(case: str, cases: Cases, work: Work) -> tuple[Counts, Counts]:
@@ -168,7 +168,7 @@ def sampled(model: str, cases: Cases, samples: int, key: Key, best_of: int) -> C
     sampling = Sampling(cases.experiment().recipe.scale.max_new, 1.0)
     problems, n, c = cases.problems(), [], []
     for start in range(0, len(problems), AT_ONCE):
-        found = bank.evaluate(
+        answered = bank.evaluate(
             engine,
             problems[start : start + AT_ONCE],
             samples=samples * best_of,
@@ -178,8 +178,8 @@ def sampled(model: str, cases: Cases, samples: int, key: Key, best_of: int) -> C
             verify=verify_twice,
             answers=True,
         )
-        assert found.right is not None
-        for row in found.right:
+        assert answered.right is not None
+        for row in answered.right:
             groups = len(row) // best_of
             n.append(groups)
             c.append(sum(any(row[i * best_of : (i + 1) * best_of]) for i in range(groups)))

@@ -74,8 +74,8 @@ def problem_intervals_cover(work: Work, *, intervals: Intervals = intervals, rep
             c = generator.binomial(n, generator.beta(CHANCES.a, CHANCES.b, problems))
             of_all = np.full(problems, n)
             values = np.stack([pass_at_k(of_all, c, k=k) for k in KS], axis=1)
-            found = intervals(values, branch, draws=1000)
-            inside += [1.0 - CHANCES.misses(k) in one for k, one in zip(KS, found, strict=True)]
+            computed = intervals(values, branch, draws=1000)
+            inside += [1.0 - CHANCES.misses(k) in interval for k, interval in zip(KS, computed, strict=True)]
         for k, share in zip(KS, inside / replications, strict=True):
             figures[f"M={problems} n={n} k={k}"] = float(share)
     return _covered(figures)
@@ -132,8 +132,8 @@ def seed_intervals_cover(
 def families_hold(
     work: Work, *, conclude: Conclude = conclude, arms: Sequence[int] = (3, 9, 22), replications: int = 600
 ) -> Finding:
-    """Arms of which none differs, beside one first arm: in how many studies any is called another than it is; and how
-    often a test would that takes all samples for units.
+    """In studies whose arms do not differ: how many studies call any arm better or worse than the first, and how often
+    a test does so that takes all samples for units.
     """
     key, figures, pooled = key_of("families"), dict[str, float](), 0
     for seeds in FAMILY_SEEDS:
@@ -142,7 +142,10 @@ def families_hold(
             for r in range(replications):
                 counts = _alike(key(seeds, size, r), size, seeds)
                 differences = (counts[1:] - counts[0]) / TRIES
-                words = [conclude(effect(one, bounds=DIFFERENCES), Stated(), family).word for one in differences]
+                words = [
+                    conclude(effect(difference, bounds=DIFFERENCES), Stated(), family).word
+                    for difference in differences
+                ]
                 false += any(word in ("BETTER", "WORSE") for word in words)
                 pooled += size == min(arms) and _unpaired_p(counts[0], counts[1], TRIES) < ALPHA
             figures[f"{seeds} seeds, {size} arms"] = false / replications
@@ -188,15 +191,15 @@ def power_is_as_promised(
     of_problems: Callable[[OverProblems, float, float], Needed | None] = OverProblems.needed,
     replications: int = 1000,
 ) -> Finding:
-    """The seeds and the problems that should show a difference in four of five studies, in such studies: of one
-    comparison, and of one of twenty.
+    """How many studies show a difference with the seeds, or the problems, that should show it in four of five. The
+    studies make one comparison, or twenty.
     """
     key, figures = key_of("power"), dict[str, float]()
     for size in (1, 20):
         level = Family("differences", size).level
         for worth in (0.02, 0.03):
-            known = effect_of_seeds([SPREAD / math.sqrt(2), -SPREAD / math.sqrt(2)])
-            seeds = getattr(of_seeds(known, worth, level), "seeds", None) or 2
+            assumed = effect_of_seeds([SPREAD / math.sqrt(2), -SPREAD / math.sqrt(2)])
+            seeds = getattr(of_seeds(assumed, worth, level), "seeds", None) or 2
             shown = 0
             for r in range(replications):
                 drawn = key("seeds", size, worth, r).generator().normal(worth, SPREAD, seeds)
@@ -204,8 +207,8 @@ def power_is_as_promised(
             figures[f"{seeds} seeds for {worth:g}, one of {size}"] = shown / replications
         gain, chance = 0.03, 0.08  # differences of -1, 0 and 1 with the variance 0.08
         values = np.array([1.0, -1.0]) * math.sqrt(chance / 2)
-        known_problems = OverProblems(values, np.empty(0), DIFFERENCES)
-        problems = getattr(of_problems(known_problems, gain, level), "problems", None) or 2
+        assumed_problems = OverProblems(values, np.empty(0), DIFFERENCES)
+        problems = getattr(of_problems(assumed_problems, gain, level), "problems", None) or 2
         shown = 0
         for r in range(replications):
             up, branch = (chance + gain**2 + gain) / 2, key("problems", size, r)

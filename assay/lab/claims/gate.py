@@ -172,13 +172,13 @@ def said_by(package: Path) -> list[Path]:
 
 
 def run(folder: Path = FOLDER, *, card: Card = CC_00, quick: bool = False, tell: Tell = say) -> tuple[Record, Path]:
-    """Runs the checks that were not run with this code, and returns what all came to and the file that says it.
-    `quick` leaves those out that train or sample models: they count as not run.
+    """Runs the checks that were not run with this code, and returns the record of all checks and its file.
+    `quick` leaves out the checks that train or sample models: they count as not run.
     """
-    place = folder / card.id / mark()
+    store = folder / card.id / mark()
     outcomes: list[Outcome] = []
     for number, check in enumerate(card.checks, 1):
-        path = place / f"{check.name}.json"
+        path = store / f"{check.name}.json"
         if path.exists():
             outcome = Outcome(**json.loads(path.read_text(encoding="utf-8")))
         elif quick and check.trains:
@@ -193,7 +193,7 @@ def run(folder: Path = FOLDER, *, card: Card = CC_00, quick: bool = False, tell:
         code=mark(),
         measured=datetime.datetime.now(datetime.UTC).date().isoformat(),
         machine=f"{platform.machine()} with {os.cpu_count()} cores, Assay {assay.__version__}",
-        seconds=round(sum(one.seconds for one in outcomes), 1),
+        seconds=round(sum(outcome.seconds for outcome in outcomes), 1),
         outcomes=tuple(outcomes),
     )
     path = folder / f"{card.id}.json"

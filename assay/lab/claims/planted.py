@@ -147,14 +147,14 @@ def studies_tell(
     for seeds, arms in shapes:
         planted, called = Planted(arms, seeds), dict[str, int]()
         for r in range(replications):
-            found = analyse(planted.study, planted.results(key(seeds, arms, r)))
-            words: dict[str, Word | None] = {cell.arm: cell.claim.word for cell in found.cells if cell.arm != FIRST}
-            words |= {one.expected.claim: one.conclusion.word for one in found.seen}
+            findings = analyse(planted.study, planted.results(key(seeds, arms, r)))
+            words: dict[str, Word | None] = {cell.arm: cell.claim.word for cell in findings.cells if cell.arm != FIRST}
+            words |= {contrast.expected.claim: contrast.conclusion.word for contrast in findings.seen}
             for name, word in (TRUTH | EXPECTED).items():
                 called[name] = called.get(name, 0) + (words.get(name) == word)
             false += any(_false(name, word) for name, word in words.items())
             trials += 1
-            slips += misread(found, text(found, "planted"))
+            slips += misread(findings, text(findings, "planted"))
         figures |= {f"{name}, {seeds} seeds, {arms} arms": n / replications for name, n in called.items()}
     figures["families with a false word"] = false / trials
     least = min(value for name, value in figures.items() if "families" not in name)
@@ -243,17 +243,17 @@ def banks_tell(work: Work, *, replications: int = 6) -> Finding:
         counts = planted.counts(key(r))
         first, *others = (_samples(name, counts[name][0]) for name in planted.names)
         for other in others:
-            found = bank_reports.compared(first, other, [1, 4])
-            table = compared_table(found)
-            for k, one in found["difference"]["pass"].items():
-                words.setdefault(f"{other.asked.model}, pass@{k}", []).append(one["word"])
+            comparison = bank_reports.compared(first, other, [1, 4])
+            table = compared_table(comparison)
+            for k, claim in comparison["difference"]["pass"].items():
+                words.setdefault(f"{other.asked.model}, pass@{k}", []).append(claim["word"])
                 row = next(line for line in table.splitlines() if line.startswith(f"pass@{k} "))
                 before, after, difference = (float(text) for text in row.split()[1:4])
-                if abs(after - before - difference) > 2e-3 or one["word"] not in row:
+                if abs(after - before - difference) > 2e-3 or claim["word"] not in row:
                     slips.append(row)
-    found = _told(words)
+    finding = _told(words)
     return Finding(
-        f"{found.came}; misread: {slips[0]}" if slips else found.came, found.holds and not slips, found.figures
+        f"{finding.came}; misread: {slips[0]}" if slips else finding.came, finding.holds and not slips, finding.figures
     )
 
 

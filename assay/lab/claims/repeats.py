@@ -63,7 +63,7 @@ def agreement(
         return conclude(effect(values, bounds=DIFFERENCES), Stated(WORTH), FAMILY)
 
     declared = scores[1::2] - scores[0::2]
-    found, mirrored = concluded(declared), concluded(-declared)
+    conclusion, mirrored = concluded(declared), concluded(-declared)
     key, significant = key_of("repeats"), 0
     for split in range(splits):
         order = key(split).generator().permutation(len(scores))
@@ -71,16 +71,16 @@ def agreement(
     share = significant / splits
     spread = float(declared.mean(axis=1).std(ddof=1))
     came = (
-        f"{len(declared)} pairs: {found.numbers}, {found.word}; {share:.1%} of {splits} splits differ at 5 %; "
+        f"{len(declared)} pairs: {conclusion.numbers}, {conclusion.word}; {share:.1%} of {splits} splits differ at 5 %; "
         f"differences of pairs spread by {spread:.3f}"
     )
     figures = {
-        "difference": found.found.mean,
-        "low": found.found.low,
-        "high": found.found.high,
+        "difference": conclusion.found.mean,
+        "low": conclusion.found.low,
+        "high": conclusion.found.high,
         "significant splits": share,
         "spread of pairs": spread,
         "mean": float(scores.mean()),
     }
-    called = {found.word, mirrored.word} & {"BETTER", "WORSE"}
+    called = {conclusion.word, mirrored.word} & {"BETTER", "WORSE"}
     return Finding(came, not called and share <= MOST, figures)

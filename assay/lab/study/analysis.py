@@ -87,9 +87,9 @@ def analyse(study: Study, results: Mapping[StudyRun, Result], guesses: Guesses =
     what a blind guesser comes to (`assay.lab.study.guesses`).
     """
     places = [(arm, task) for task in study.tasks for arm in study.arms]
-    of = {place: [r for run, r in results.items() if (run.arm, run.task) == place] for place in places}
+    of = {pair: [r for run, r in results.items() if (run.arm, run.task) == pair] for pair in places}
     first = next(iter(study.arms))
-    examined = {(arm, task): found for task in study.tasks for arm, found in _after(study, task, of).items()}
+    examined = {(arm, task): after for task in study.tasks for arm, after in _after(study, task, of).items()}
     claims = [
         FIRST if arm == first else claim_of(examined[first, task], examined[arm, task]).concluded(study.family)
         for arm, task in places
@@ -106,8 +106,8 @@ def analyse(study: Study, results: Mapping[StudyRun, Result], guesses: Guesses =
         {task: _passes([exam for run in runs if (exam := exam_of(run)) is not None]) for task, runs in most.items()}
         for exam_of in (_base, _examples)
     )
-    said = _conclusion(study, cells, missing)
-    return Findings(study, results, cells, seen, before, shown, guesses, missing, said, notes)
+    conclusion = _conclusion(study, cells, missing)
+    return Findings(study, results, cells, seen, before, shown, guesses, missing, conclusion, notes)
 
 
 def _base(run: Result) -> Exam | None:
@@ -246,14 +246,14 @@ def _last(results: Sequence[Result], name: str) -> float | None:
 
 def _conclusion(study: Study, cells: Sequence[Cell], missing: int) -> str:
     """One honest sentence for each task."""
-    first, said = next(iter(study.arms)), []
+    first, sentences = next(iter(study.arms)), []
     for task in study.tasks:
         here = [cell for cell in cells if cell.task == task and cell.arm != first]
         parts = []
         for word in ("BETTER", "WORSE"):
-            found = [cell for cell in here if cell.claim.word == word and cell.claim.effect]
-            found.sort(key=lambda cell: -abs(cell.claim.effect.mean if cell.claim.effect else 0.0))
-            named = [f"{cell.arm} ({change(cell.claim.difference)})" for cell in found]
+            decided = [cell for cell in here if cell.claim.word == word and cell.claim.effect]
+            decided.sort(key=lambda cell: -abs(cell.claim.effect.mean if cell.claim.effect else 0.0))
+            named = [f"{cell.arm} ({change(cell.claim.difference)})" for cell in decided]
             parts += [f"{_few(named)} {_is(named)} {word} than {first}"] if named else []
         if equal := [cell.arm for cell in here if cell.claim.word == "EQUAL"]:
             parts.append(f"{_few(equal)} {_is(equal)} EQUAL to {first} within {WORTH}")
@@ -267,9 +267,9 @@ def _conclusion(study: Study, cells: Sequence[Cell], missing: int) -> str:
             parts.append(f"NOT ENOUGH SEEDS for a word about {_few(names)}: {seeds}, where {LEAST_SEEDS} are the least")
         silent = [cell.arm for cell in here if cell.claim.word is None]
         parts += [f"{_few(silent)} could not be compared"] if silent else []
-        said.append(f"On {task}, {', and '.join(parts)}.")
+        sentences.append(f"On {task}, {', and '.join(parts)}.")
     unfinished = f" {missing} runs are not done yet." if missing else ""
-    return " ".join(said) + unfinished
+    return " ".join(sentences) + unfinished
 
 
 def _is(names: Sequence[str]) -> str:
@@ -373,9 +373,14 @@ def as_json(findings: Findings) -> Json:
         "family": str(findings.study.family),
         "cells": [_cell_json(cell) for cell in findings.cells],
         "expected": [
-            {**vars(one.expected), "task": one.task, "means": one.means}
-            | {"agreeing": one.agreeing, "seeds": one.seeds, "apart": list(one.apart), **_concluded(one.conclusion)}
-            for one in findings.seen
+            {**vars(contrast.expected), "task": contrast.task, "means": contrast.means}
+            | {
+                "agreeing": contrast.agreeing,
+                "seeds": contrast.seeds,
+                "apart": list(contrast.apart),
+                **_concluded(contrast.conclusion),
+            }
+            for contrast in findings.seen
         ],
     }
 

@@ -36,12 +36,12 @@ def chart(
     """The SVG of these lines, in the order of the colors; `log`: the horizontal axis counts doublings. Charts with
     the same range `across` or `up` can be read together.
     """
-    known = [point for line in lines for point in line.points if all(map(math.isfinite, point))]
-    if not known:
+    finite = [point for line in lines for point in line.points if all(map(math.isfinite, point))]
+    if not finite:
         return f'<p class="empty">no {html.escape(y)} was recorded</p>'
-    place = math.log2 if log else float
-    right = _Axis([place(value) for value in across or [point[0] for point in known]], LEFT, WIDTH - RIGHT)
-    above = _Axis(up or [value for point in known for value in point[1:]], HEIGHT - BOTTOM, TOP)
+    scale = math.log2 if log else float
+    right = _Axis([scale(value) for value in across or [point[0] for point in finite]], LEFT, WIDTH - RIGHT)
+    above = _Axis(up or [value for point in finite for value in point[1:]], HEIGHT - BOTTOM, TOP)
     named = html.escape(f"{y} against {x}")
     parts = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{named}">']
     for tick in above.ticks():
@@ -49,7 +49,7 @@ def chart(
             f'<line class="axis" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{above(tick):.1f}" y2="{above(tick):.1f}"/>'
         )
         parts.append(f'<text x="{LEFT - 6}" y="{above(tick) + 4:.1f}" text-anchor="end">{_short(tick)}</text>')
-    for tick in sorted({place(point[0]) for point in known}) if log else right.ticks():
+    for tick in sorted({scale(point[0]) for point in finite}) if log else right.ticks():
         told = _short(2**tick if log else tick)
         parts.append(f'<text x="{right(tick):.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">{told}</text>')
     middle = (LEFT + WIDTH - RIGHT) / 2
@@ -60,10 +60,10 @@ def chart(
             continue
         name, dashes = look(number)
         color, drawn = f"var(--{name})", f' stroke-dasharray="{dashes}"' if dashes else ""
-        high = [f"{right(place(p[0])):.1f},{above(p[3]):.1f}" for p in points]
-        low = [f"{right(place(p[0])):.1f},{above(p[2]):.1f}" for p in reversed(points)]
+        high = [f"{right(scale(p[0])):.1f},{above(p[3]):.1f}" for p in points]
+        low = [f"{right(scale(p[0])):.1f},{above(p[2]):.1f}" for p in reversed(points)]
         parts.append(f'<polygon points="{" ".join(high + low)}" fill="{color}" opacity="0.15"/>')
-        path = " ".join(f"{right(place(p[0])):.1f},{above(p[1]):.1f}" for p in points)
+        path = " ".join(f"{right(scale(p[0])):.1f},{above(p[1]):.1f}" for p in points)
         title = html.escape(f"{line.name}: {_short(points[0][1])} to {_short(points[-1][1])}")
         parts.append(f'<polyline points="{path}" fill="none" stroke="{color}" stroke-width="2"{drawn}>')
         parts.append(f"<title>{title}</title></polyline>")

@@ -58,20 +58,20 @@ def _seen(
     of = {arm: {r.seed: r for r in results if r.arm == arm} for arm in (expected.arm, expected.against)}
     measure = measure_of(expected.metric)
     values = [
-        {seed: value for seed, result in found.items() if (value := measure(result)) is not None}
-        for found in of.values()
+        {seed: value for seed, result in by_seed.items() if (value := measure(result)) is not None}
+        for by_seed in of.values()
     ]
     seeds = sorted(values[0].keys() & values[1].keys())
     if not seeds:
         return None
-    pairs = np.array([[one[seed] for seed in seeds] for one in values])
+    pairs = np.array([[scores[seed] for seed in seeds] for scores in values])
     differences = pairs[0] - pairs[1]
     agreeing = int((differences > 0).sum() if expected.moves == "up" else (differences < 0).sum())
-    found = _effect(expected, [[of[arm][seed] for seed in seeds] for arm in of], differences)
+    measured = _effect(expected, [[of[arm][seed] for seed in seeds] for arm in of], differences)
     means = float(pairs[0].mean()), float(pairs[1].mean())
     match = _PASS.fullmatch(expected.metric)
     void = guessable(int(match[1]), means, guessed) if match else ""
-    conclusion = conclude(found, stated_of(expected), study.family, void=void)
+    conclusion = conclude(measured, stated_of(expected), study.family, void=void)
     differ = apart(study, task, expected.arm, expected.against)
     return Seen(expected, task, means, conclusion, agreeing, len(seeds), differ)
 

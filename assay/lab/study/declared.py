@@ -41,14 +41,14 @@ def check_runs(study: Study) -> None:
         raise UsageError(f"seed {TRIAL_SEED} is that of the trials, which no report shows: take another.")
     if any(not 0 < rate < float("inf") for rate in study.trials):
         raise UsageError(f"trials are positive factors of the learning rate, not {list(study.trials)}.")
-    for name in (name for one in study.expected for name in (one.arm, one.against)):
+    for name in (name for expectation in study.expected for name in (expectation.arm, expectation.against)):
         if name not in study.arms:
             raise unknown("arm", name, study.arms, "the study")
-    for one in study.expected:
-        contrasts.check(one, list(study.tasks))
+    for expectation in study.expected:
+        contrasts.check(expectation, list(study.tasks))
     for task in study.tasks:
-        found = differences(study, task)
-        if undeclared := {path: values for path, values in found.items() if not _declared(path, study.differ)}:
+        differing = differences(study, task)
+        if undeclared := {path: values for path, values in differing.items() if not _declared(path, study.differ)}:
             raise UsageError(_refusal(undeclared, task))
 
 

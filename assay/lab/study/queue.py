@@ -168,12 +168,12 @@ class _Queue:
         return len(pilots) + len(list(self.study.trial_runs())) + len(list(self.study.runs()))
 
     def fill(self) -> dict[StudyRun, Result]:
-        """The results of all reported runs that are there in the end. What another process has begun is waited for
-        when nothing else is left to do, and done here if that process ended without a result.
+        """The results of all reported runs. A run that another process has begun is left to it until nothing else
+        remains to do; if that process ends without a result, the run is done here.
         """
         while True:
             self.elsewhere, before = [], len(self.seen)
-            found = self._round()
+            results = self._round()
             if not self.elsewhere:
                 break
             if len(self.seen) == before and self.shown is not None:
@@ -188,11 +188,11 @@ class _Queue:
             )
             incomplete.exit_code = first.exit_code
             raise incomplete
-        return found
+        return results
 
     def _round(self) -> dict[StudyRun, Result]:
         """The results of the runs that no other process has begun, by running what is missing of them."""
-        found: dict[StudyRun, Result] = {}
+        results: dict[StudyRun, Result] = {}
         for asked in self.study.runs():
             if (asked.arm, asked.task) in self.failed:
                 continue
@@ -203,26 +203,27 @@ class _Queue:
                     continue
                 run = StudyRun(asked.arm, asked.task, asked.seed, rate)
                 if (result := self._get(run, steps)) is not None:
-                    found[run] = result
+                    results[run] = result
             except Stopped:
                 raise
             except AssayError as error:  # an arm that cannot run must not keep the others from running
                 self.failed[asked.arm, asked.task] = error
                 if self.shown is not None:
                     self.shown.note(f"warning: {told(asked)}: {error}")
-        return found
+        return results
 
     def _steps(self, arm: str, task: str) -> int | None:
-        """How many steps a run is planned with: those of the budget. Of a budget in tokens, those that the runs have
-        which are there; or those that the tokens pay for by the first steps, which a pilot does, and some more: the
-        tokens end a run, and later steps may generate fewer. The stages of a recipe are shares of the steps, so that a
-        recipe with several gets no more than the tokens seem to pay for.
+        """How many steps a run is planned with; None while the pilot that tells is not done. A budget in steps names
+        the number. With a budget in tokens, a finished run of this arm and task gives it; without one, a pilot of a few
+        steps shows what a step costs. The plan then has more steps than the tokens seem to pay for, because later steps
+        may generate fewer tokens, and the tokens end the run. The stages of a recipe are shares of the steps, so that a
+        recipe with several stages gets no such extra steps.
         """
         budget = self.study.budget_of(arm)
         if budget.measure == "steps":
             return int(budget.amount)
-        if (known := self._known(arm, task)) is not None:
-            return known
+        if (steps := self._known(arm, task)) is not None:
+            return steps
         pilot = self._get(StudyRun(arm, task, TRIAL_SEED, kind="pilot"), PILOT_STEPS)
         if pilot is None:
             return None

@@ -67,8 +67,8 @@ def refusal(headers: Mapping[str, Collection[str]], *, secret: str, names: Colle
     if "origin" in headers:
         return 403, "this server answers no page of a browser, whose requests have the header Origin."
     given = [*headers.get("authorization", ())]
-    known = len(given) == 1 and hmac.compare_digest(given[0].encode(), named(secret).encode())
-    if secret and not known:
+    matches = len(given) == 1 and hmac.compare_digest(given[0].encode(), named(secret).encode())
+    if secret and not matches:
         return 401, f"the request does not name the secret with which this server was started. Set {ASKED}."
     return None
 

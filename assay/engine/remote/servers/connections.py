@@ -95,16 +95,16 @@ def size_of(method: str, headers: Message, *, most: int = LARGEST) -> int:
     """How many bytes of a body come, by the head of a request. `Turned` for a body that is none of ours."""
     if headers.get_all("Transfer-Encoding"):
         raise Turned(411, "a body comes whole, with the header Content-Length; Transfer-Encoding is not understood.")
-    found = headers.get_all("Content-Length", [])
+    lengths = headers.get_all("Content-Length", [])
     if method != "POST":
-        if found and found != ["0"]:
+        if lengths and lengths != ["0"]:
             raise Turned(400, f"a {method} has no body.")
         return 0
-    if len(found) != 1:
-        raise Turned(411 if not found else 400, "a POST says how long its body is: one header Content-Length.")
+    if len(lengths) != 1:
+        raise Turned(411 if not lengths else 400, "a POST says how long its body is: one header Content-Length.")
     if headers.get_content_type() != "application/json" or "Content-Type" not in headers:
         raise Turned(415, f"a body is application/json, not {headers.get('Content-Type')!r}.")
-    text = found[0].strip()
+    text = lengths[0].strip()
     if not (text.isascii() and text.isdecimal() and len(text) <= 20):
         raise Turned(400, f"Content-Length is a number of bytes, not {text[:40]!r}.")
     if int(text) > most:

@@ -171,7 +171,7 @@ class Handler(BaseHTTPRequestHandler):
         bodies = [body] if many is None else many
         if not isinstance(bodies, list) or not bodies:
             raise DataError("requests is a list of at least one request.")
-        pairs = [asked(one, rows=self.home.facts["rows"]) for one in bodies]
+        pairs = [asked(entry, rows=self.home.facts["rows"]) for entry in bodies]
         if len({key.hex for _, key in pairs}) > 1:
             raise DataError("the requests of one call draw from one key; ask for others in a call of their own.")
         engine = served.engine
@@ -187,8 +187,8 @@ class Handler(BaseHTTPRequestHandler):
         return answer(found[0], call.requests[0], weights=call.weights, plain=True)
 
     def _lines(self, call: Call) -> None:
-        """Answers as they come, and empty lines between, which show that the server lives, and to it that the client
-        does.
+        """Sends answers as they come. Empty lines between them show the client that the server lives, and the server
+        that the client does.
         """
         served, begun = self.home.served, False
         answers = served.answers(call)
@@ -202,9 +202,9 @@ class Handler(BaseHTTPRequestHandler):
                 if item is None:
                     self.wfile.write(b"\n")
                     continue
-                place, made = item
-                line = answer(made, call.requests[place], weights=call.weights, plain=False)
-                self._line({"place": place, **line})
+                index, made = item
+                line = answer(made, call.requests[index], weights=call.weights, plain=False)
+                self._line({"place": index, **line})
             self._line({"end": True, "prefilled": call.prefilled})
         except OSError:
             call.dropped = True

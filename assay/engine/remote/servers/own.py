@@ -52,10 +52,10 @@ class AssaySite:
 
     def examine(self, expected: Expected) -> str:
         version = self.wire.json("GET", "/version", seconds=SECONDS)
-        found = version.get("version") if isinstance(version, dict) else None
-        if found != VERSION:
+        reported = version.get("version") if isinstance(version, dict) else None
+        if reported != VERSION:
             raise ConfigError(
-                f"{self.wire.name} is no server of this Assay ({VERSION}): it says version {found!r}. Start it with "
+                f"{self.wire.name} is no server of this Assay ({VERSION}): it says version {reported!r}. Start it with "
                 "`python -m assay.engine.remote.server`, or set machine.sampler to vllm for a vLLM server."
             )
         facts = self.facts()
@@ -71,8 +71,8 @@ class AssaySite:
         if expected.digest and facts.get("version") == 0:
             there = facts.get("digest")
             require_same(self.wire, "a model of digest", here=expected.digest, there=there, advice=advice)
-        if found := differences(self, expected):
-            raise ConfigError(f"{self.wire.name} serves another model than that of this run: {found}")
+        if unlike := differences(self, expected):
+            raise ConfigError(f"{self.wire.name} serves another model than that of this run: {unlike}")
         return self.label()
 
     def facts(self) -> dict[str, Any]:
@@ -120,10 +120,10 @@ class AssaySite:
                 if line.get("end"):
                     self.prefilled += int(line.get("prefilled", 0))
                     return
-                place = line.get("place")
-                if type(place) is not int or not 0 <= place < len(parcel.requests):
+                index = line.get("place")
+                if type(index) is not int or not 0 <= index < len(parcel.requests):
                     raise Garbled(f"{self.wire.name} answers a request that was not asked.")
-                yield place, line
+                yield index, line
         except Refused as refused:
             raise taken(self.wire, refused) from None
         raise Gone(f"{self.wire.name} ended its reply before all answers had come.")

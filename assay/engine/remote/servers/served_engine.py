@@ -276,13 +276,13 @@ class ServedEngine:
         return together
 
     def _run(self, calls: Sequence[Call]) -> None:
-        owner = [(call, place) for call in calls for place in range(len(call.requests))]
+        owner = [(call, index) for call in calls for index in range(len(call.requests))]
 
         def done(i: int, made: Generation) -> None:
             if all(call.dropped for call in calls):
                 raise _Dropped
-            call, place = owner[i]
-            call.answers.put((place, made))
+            call, index = owner[i]
+            call.answers.put((index, made))
 
         end: BaseException | None = None
         before = self.engine.prefilled

@@ -96,7 +96,7 @@ class VllmSite:
         self.wire.json("POST", "/release", {"run": run}, seconds=seconds)
 
     def answers(self, parcel: Parcel, run: str, *, seconds: float, silence: float) -> Iterator[tuple[int, Any]]:
-        for place, (request, bits) in enumerate(
+        for index, (request, bits) in enumerate(
             zip(parcel.requests, parcel.key.branches(r.id for r in parcel.requests).tolist(), strict=True)
         ):
             sampling = {
@@ -110,12 +110,12 @@ class VllmSite:
             }
             body = {"token_ids": prompt_of(request).tolist(), "sampling_params": sampling}
             body |= {"request_id": request.id, "cache_salt": f"version {parcel.salt}"}
-            said = self.wire.json("POST", _GENERATE, body, seconds=seconds, cuttable=True)
-            if isinstance(said, dict) and isinstance(said.get("usage"), dict):
-                self.prefilled += int(said["usage"].get("prompt_tokens") or 0)
-            if _aborted(said):
+            reply = self.wire.json("POST", _GENERATE, body, seconds=seconds, cuttable=True)
+            if isinstance(reply, dict) and isinstance(reply.get("usage"), dict):
+                self.prefilled += int(reply["usage"].get("prompt_tokens") or 0)
+            if _aborted(reply):
                 raise Refused(f"{self.wire.name} aborted the request {request.id}.", 503)
-            yield place, said
+            yield index, reply
 
     def score(self, spans: Sequence[Span]) -> list[np.ndarray]:
         """The log-probabilities of given continuations at temperature 1, as the server computes them."""

@@ -128,10 +128,10 @@ class Couriers:
                 return
             choice = [i for i in living if i != but] or living
             by_site: dict[int, list[int]] = {}
-            for place in places:
-                number = _home(order.requests[place].group, choice)
-                order.where[place] = number
-                by_site.setdefault(number, []).append(place)
+            for index in places:
+                number = _home(order.requests[index].group, choice)
+                order.where[index] = number
+                by_site.setdefault(number, []).append(index)
             for number, some in by_site.items():
                 size = self.sites[number].parcel or len(some)
                 self._waiting[number] += [(order, some[at : at + size]) for at in range(0, len(some), size)]
@@ -175,15 +175,17 @@ class Couriers:
                 self.send(order, places)
                 return
         left = dict.fromkeys(places)
-        requests = [order.requests[place] for place in places]
+        requests = [order.requests[index] for index in places]
         parcel = Parcel(requests, order.key, order.salt, order.keeping)
         try:
-            for at, said in site.answers(parcel, self.run, seconds=self.patience.answer, silence=self.patience.silence):
-                place = places[at]
-                if place in left:
-                    made = order.read(site, said, order.requests[place])
-                    del left[place]
-                    order.bring((place, made))
+            for at, reply in site.answers(
+                parcel, self.run, seconds=self.patience.answer, silence=self.patience.silence
+            ):
+                index = places[at]
+                if index in left:
+                    made = order.read(site, reply, order.requests[index])
+                    del left[index]
+                    order.bring((index, made))
                 if order.over or self._closed.is_set():
                     return
             with self._lock:
@@ -191,8 +193,8 @@ class Couriers:
         except StaleWeights as foreign:  # no other server makes that good
             order.bring(foreign)
         except Garbled as nonsense:  # it answers, and would say the same again
-            for place in left:
-                order.bring((place, Generation.failed(ANSWER, str(nonsense))))
+            for index in left:
+                order.bring((index, Generation.failed(ANSWER, str(nonsense))))
             self._strike(number, str(nonsense))
         except EndpointError as fault:
             if not self._closed.is_set():
@@ -213,13 +215,13 @@ class Couriers:
     def _again(self, order: Order, places: Sequence[int], number: int, why: str) -> None:
         """Sends requests again, each at most `retries` times; then they are lost."""
         further: list[int] = []
-        for place in places:
-            order.tries[place] += 1
-            if order.tries[place] <= self.patience.retries:
-                further.append(place)
+        for index in places:
+            order.tries[index] += 1
+            if order.tries[index] <= self.patience.retries:
+                further.append(index)
             else:
-                times = f"asked {order.tries[place]} times"
-                order.bring((place, Generation.failed(LOST, f"{times}, last: {why}", version=0)))
+                times = f"asked {order.tries[index]} times"
+                order.bring((index, Generation.failed(LOST, f"{times}, last: {why}", version=0)))
         order.heard = time.monotonic()
         with self._lock:
             self.resubmitted += len(further)

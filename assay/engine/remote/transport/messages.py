@@ -159,10 +159,10 @@ def _read(
     if finish is None:
         raise _Unbelievable(f"it ended by {choice['finish_reason']!r}, which is neither stop nor length")
     _require_end(ids, finish, request, expected)
-    known = _own(said, len(ids)) if streams else _of_vllm(choice, ids, request, expected)
+    measured = _own(said, len(ids)) if streams else _of_vllm(choice, ids, request, expected)
     spans = _spans(choice["weight_versions"], len(ids), published, oldest)
     origin, version = np.full(len(ids), Origin.POLICY, np.int8), min(version for version, _, _ in spans)
-    whole = Segment(ids, origin, known["old"], known["mu"], known.get("entropy"), version=version)
+    whole = Segment(ids, origin, measured["old"], measured["mu"], measured.get("entropy"), version=version)
     if len(spans) == 1:
         return Generation(whole, finish)
     return Generation(whole, finish, tuple(_cut(whole, *span) for span in spans))
