@@ -70,3 +70,27 @@ def test_words_that_are_let_pass_stand_where_they_are_let_pass() -> None:
     for path, words in WORDS.items():
         tree = ast.parse((ROOT / path).read_text())
         assert words <= {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}, path
+
+
+VAGUE = {"found", "one", "place", "known", "said"}
+LONG = 15  # lines
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def test_locals_of_long_functions_are_named_for_what_they_hold() -> None:
+    """Where a function is long, a reader no longer sees what `found` is."""
+    wrong = []
+    for path in sorted((ROOT / "assay").rglob("*.py")):
+        functions = (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, FUNCTIONS))
+        for node in functions:
+            if (node.end_lineno or 0) - node.lineno >= LONG:
+                stored = {x.id for x in ast.walk(node) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store)}
+                vague = sorted(stored & VAGUE - _asked(node))
+                wrong += [f"{path.relative_to(ROOT)}:{node.lineno} {node.name}: {name}" for name in vague]
+    assert not wrong, "\n".join(wrong)
+
+
+def _asked(node: ast.AST) -> set[str]:
+    """The names of all arguments, which callers know."""
+    inner = [x.args for x in ast.walk(node) if isinstance(x, (*FUNCTIONS, ast.Lambda))]
+    return {argument.arg for args in inner for argument in (*args.args, *args.kwonlyargs)}

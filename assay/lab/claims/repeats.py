@@ -71,8 +71,8 @@ def agreement(
     share = significant / splits
     spread = float(declared.mean(axis=1).std(ddof=1))
     came = (
-        f"{len(declared)} pairs: {conclusion.numbers}, {conclusion.word}; {share:.1%} of {splits} splits differ at 5 %; "
-        f"differences of pairs spread by {spread:.3f}"
+        f"{len(declared)} pairs: {conclusion.numbers}, {conclusion.word}; {share:.1%} of {splits} splits differ at "
+        f"5 %; differences of pairs spread by {spread:.3f}"
     )
     figures = {
         "difference": conclusion.found.mean,
