@@ -1,4 +1,5 @@
-"""The house knows types, not names: package and shared tests name no recipe and no part that a method owns.
+"""The house knows types, not names: package and shared tests name no recipe and no part that a method owns. What it
+groups, it groups in one place.
 
 A method can then be written or deleted by its own folders and its line. What a shared test must know of one method,
 the method says beside its own tests (`tests/of_methods.py`).
@@ -64,6 +65,18 @@ def test_no_string_is_the_name_of_what_a_method_owns(path: Path) -> None:
 
 def test_the_best_known_are_at_most_ten() -> None:
     assert len(BEST_KNOWN) <= 10 and set(BEST_KNOWN) <= set(METHOD_OF)
+
+
+def test_answers_are_grouped_in_one_place() -> None:
+    """A dictionary of groups that is built by hand, `found.setdefault(episode.request.group, [])`, is `by_group`."""
+    found = [
+        f"{path.relative_to(ROOT)}:{call.lineno}"
+        for path in sorted((ROOT / "assay").rglob("*.py"))
+        for call in ast.walk(ast.parse(path.read_text()))
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "setdefault"
+        if call.args and isinstance(call.args[0], ast.Attribute) and call.args[0].attr == "group"
+    ]
+    assert [place.split(":")[0] for place in found] == ["assay/types.py"], f"{found}. Take by_group of assay/types.py"
 
 
 def test_words_that_are_let_pass_stand_where_they_are_let_pass() -> None:

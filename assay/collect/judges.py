@@ -36,8 +36,7 @@ def judged_before(episodes: Sequence[Episode], role: str) -> set[str]:
 
 def open_to_judgement(episode: Episode, of: str) -> bool:
     """Whether the answer is complete, is of this role, and has a verdict that is no error of ours."""
-    known = episode.verdict is not None and episode.verdict.status != "invalid"
-    return known and episode.request.role == of and episode.finish in ("stop", "length")
+    return episode.judged and episode.request.role == of and episode.finish in ("stop", "length")
 
 
 def request_about(episode: Episode, prompt: Prompt, codec: Codec, *, role: str, group: str, **changes: Any) -> Request:

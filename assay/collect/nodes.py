@@ -33,8 +33,7 @@ class Node:
     @property
     def outcome(self) -> float:
         """The outcome of a finished answer: +1 if right, -1 if wrong or cut by the limit."""
-        verdict = self.episode.verdict if self.episode else None
-        return 1.0 if verdict is not None and verdict.status == "ok" else -1.0
+        return 1.0 if self.episode is not None and self.episode.right else -1.0
 
     @property
     def quality(self) -> float:

@@ -125,12 +125,12 @@ def pass_rates(memory: Memory, episodes: Sequence[Episode]) -> Memory:
     """
     store = memory.store("pass-rates")
     for episode in episodes:
-        verdict, request = episode.verdict, episode.request
-        if verdict is None or verdict.status == "invalid" or request.parent or request.pauses or request.helped:
+        request = episode.request
+        if not episode.judged or request.parent or request.pauses or request.helped:
             continue
         if request.temperature == 0:
             continue
         name = f"{episode.request.problem.task}/{episode.request.problem.level}"
         right, tried = store.get(name, (0, 0))
-        store[name] = [right + (verdict.status == "ok"), tried + 1]
+        store[name] = [right + episode.right, tried + 1]
     return memory.keep("pass-rates", dict(sorted(store.items())))

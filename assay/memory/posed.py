@@ -56,8 +56,8 @@ class AdmitPosed(Remembering):
 
 def posed(episode: Episode) -> Problem | None:
     """The problem that this episode poses; None if it poses none, or if its text is not an instance of the task."""
-    asked, verdict = episode.request.problem, episode.verdict
-    if not asked.task.startswith(PREFIX) or verdict is None or verdict.status != "ok":
+    asked = episode.request.problem
+    if not asked.task.startswith(PREFIX) or not episode.right:
         return None
     target = task(asked.task.removeprefix(PREFIX))
     assert target.posing is not None

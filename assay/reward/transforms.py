@@ -200,10 +200,9 @@ def masked(episodes: Sequence[Episode], *, of: Child, name: str, only: Among) ->
 
 
 def _among(episode: Episode, only: Among) -> bool:
-    judged = episode.verdict is not None and episode.verdict.status != "invalid"
     return {
         "right": episode.right,
-        "wrong": judged and not episode.right,
+        "wrong": episode.judged and not episode.right,
         "finished": episode.finish == "stop",
         "unaided": not episode.request.helped,
     }[only]

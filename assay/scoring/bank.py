@@ -195,7 +195,7 @@ def bank(episodes: Iterable[Episode], *, answers: bool = False) -> Bank:
     if not samples:
         raise DataError("a bank needs samples; there are none.")
     valid = [[e for e in group if not e.verdict or e.verdict.status != "invalid"] for group in samples.values()]
-    right = tuple(tuple(bool(e.verdict and e.verdict.status == "ok") for e in group) for group in valid)
+    right = tuple(tuple(e.right for e in group) for group in valid)
     first = [group[0].request for group in samples.values()]
     canonical = tuple(tuple(e.verdict.answer if e.verdict else None for e in group) for group in valid)
 

@@ -65,7 +65,7 @@ def implicit_process(
     before = [] if first else far()
     stats = {"process/loss": learn(models, model, lesson, settings, memory, micro_tokens, beta=beta)}
     said = far() if first else before
-    right = [(float(r.sum()) > 0) == row.episode.right for r, row in zip(said, lesson, strict=True)]
+    right = [(float(r.sum()) > 0) == row.right for r, row in zip(said, lesson, strict=True)]
     stats["process/accuracy"] = float(np.mean(right)) if right else 0.0
     for i, reward in zip(places, scaled(said, lesson), strict=True):
         result[i] = rows[i].mark(process=reward.astype(np.float32))

@@ -27,11 +27,11 @@ def rated(memory: Memory, *, episodes: Sequence[Episode], keep: float, place: st
     store = memory.store(place)
     counted: dict[str, tuple[int, int]] = {}
     for episode in episodes:
-        if episode.verdict is None or episode.verdict.status == "invalid" or episode.request.helped:
+        if not episode.judged or episode.request.helped:
             continue
         name = _name(episode.request.problem.task, episode.request.problem.level)
         right, tried = counted.get(name, (0, 0))
-        counted[name] = right + (episode.verdict.status == "ok"), tried + 1
+        counted[name] = right + episode.right, tried + 1
     for name, (right, tried) in counted.items():
         before = store.get(name, [0.0, 0.0])
         store[name] = [keep * before[0] + right, keep * before[1] + tried]

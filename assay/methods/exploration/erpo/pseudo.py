@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from assay.credit.imagined import relative_to
-from assay.curate.grouping import measure
 from assay.part import Credit, Ddof
 from assay.types import Row
 
@@ -18,7 +17,7 @@ def pseudo_failure(rows: Sequence[Row], *, failure: float, ddof: int, epsilon: f
     """
 
     def compared(group: Sequence[Row], rewards: np.ndarray) -> np.ndarray:
-        solved = all(measure(row, "accuracy") for row in group)
+        solved = all(row.right for row in group)
         return np.append(rewards, failure) if solved else rewards
 
     return relative_to(rows, compared, ddof=ddof, epsilon=epsilon)

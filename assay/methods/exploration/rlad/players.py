@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from statistics import fmean
 
 from assay.ask.hints import holds_answer
-from assay.curate.grouping import measure
 from assay.curate.parts import leave_out
 from assay.curate.players import HELPFUL
 from assay.part import Curator
@@ -38,15 +37,13 @@ class WithoutAdvantage(Curator):
 
 def helpful(rows: Sequence[Row], *, role: str, margin: float, least: int) -> list[Row]:
     """Keeps abstractions with: accuracy with it > accuracy without + margin, both over the answers of this step."""
-    with_it: dict[str, list[float]] = {}
-    without: dict[int, list[float]] = {}
+    with_it: dict[str, list[bool]] = {}
+    without: dict[int, list[bool]] = {}
     for row in rows:
-        request, verdict = row.episode.request, row.episode.verdict
-        if verdict is not None and verdict.status != "invalid":
-            right = measure(row, "accuracy")
-            (with_it.setdefault(request.parent, []) if request.parent else without.setdefault(request.draw, [])).append(
-                right
-            )
+        request = row.episode.request
+        if row.judged:
+            rights = with_it.setdefault(request.parent, []) if request.parent else without.setdefault(request.draw, [])
+            rights.append(row.right)
     out, kept = set(), set()
     for i, row in enumerate(rows):
         request = row.episode.request

@@ -68,17 +68,16 @@ def _counted(before: Standing, share: Share, episodes: Sequence[Episode]) -> Sta
     """The state with the step's answers at the highest open level counted in."""
     highest = share.task, sorted(share.levels)[before.highest]
     answers = [
-        (episode.request.group, episode.verdict.status == "ok")
+        episode
         for episode in episodes
         if (episode.request.problem.task, episode.request.problem.level) == highest
-        and episode.verdict is not None
-        and episode.verdict.status != "invalid"
+        and episode.judged
         and not episode.request.helped
     ]
     return Standing(
         highest=before.highest,
-        prompts=before.prompts + len({group for group, _ in answers}),
-        right=before.right + sum(right for _, right in answers),
+        prompts=before.prompts + len({episode.group for episode in answers}),
+        right=before.right + sum(episode.right for episode in answers),
         tried=before.tried + len(answers),
     )
 

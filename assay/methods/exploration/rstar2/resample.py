@@ -21,8 +21,8 @@ def resample_on_correct(rows: Sequence[Row], memory: Memory, *, keep: int, least
         if len(alive) <= keep:
             continue
         lots = {i: memory.key("resample", memory.step, rows[i].episode.request.id).bits for i in alive}
-        right = sorted((i for i in alive if _is_right(rows[i])), key=lambda i: (penalty(rows[i]), lots[i]))
-        wrong = sorted((i for i in alive if not _is_right(rows[i])), key=lots.__getitem__)
+        right = sorted((i for i in alive if _positive(rows[i])), key=lambda i: (penalty(rows[i]), lots[i]))
+        wrong = sorted((i for i in alive if not _positive(rows[i])), key=lots.__getitem__)
         of_right, of_wrong = quotas(len(right), len(wrong), keep, least)
         out |= {*right[of_right:], *wrong[of_wrong:]}
     return leave_out(rows, out)
@@ -61,5 +61,6 @@ def penalty(row: Row) -> float:
     return errors + (min((answers - 1) / turns, 1.0) if answers else 1.0)
 
 
-def _is_right(row: Row) -> bool:
+def _positive(row: Row) -> bool:
+    """The paper divides the answers of a group by their rewards."""
     return (row.reward or 0.0) > 0

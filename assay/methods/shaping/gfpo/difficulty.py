@@ -17,10 +17,8 @@ STORE = "difficulty"  # mean reward in thousandths -> number of groups that had 
 def track_difficulty(memory: Memory, *, rows: Sequence[Row], place: str = STORE) -> Memory:
     """The memory with the groups of the step counted, over all rows that have a reward, left out of training or not."""
     store = memory.store(place)
-    for group in by_group([row for row in rows if row.episode.provenance == "fresh"]).values():
+    for group in by_group([r for r in rows if r.reward is not None and r.episode.provenance == "fresh"]).values():
         values = [reward for reward in group.rewards if reward is not None]
-        if not values:
-            continue
         mean = str(round(1000 * sum(values) / len(values)))
         store[mean] = store.get(mean, 0) + 1
     return memory.keep(place, store)

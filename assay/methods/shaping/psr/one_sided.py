@@ -15,7 +15,7 @@ def one_sided(rows: Sequence[Row], *, keep: str) -> list[Row]:
     """Leaves the answers of the other kind out of loss and denominator."""
     if keep not in ("right", "wrong"):
         raise ConfigError(f"curate.keep is 'right' or 'wrong', not '{keep}'.")
-    return leave_out(rows, {i for i, row in enumerate(rows) if row.episode.right != (keep == "right")})
+    return leave_out(rows, {i for i, row in enumerate(rows) if row.right != (keep == "right")})
 
 
 class OneSided(Curator):

@@ -12,7 +12,7 @@ from assay.types import Row
 
 def signed(rows: Sequence[Row], *, right: float, wrong: float) -> list[Row]:
     """A_i = `right` or `wrong`, by the verdict."""
-    return [row.mark(advantage=np.full(len(row.episode), right if row.episode.right else wrong)) for row in rows]
+    return [row.mark(advantage=np.full(len(row.episode), right if row.right else wrong)) for row in rows]
 
 
 class Signed(Credit):

@@ -31,7 +31,7 @@ def own_verdicts(rows: Sequence[Row], *, codec: Codec, memory: Memory, role: str
     They are in no group statistics and not in the denominator: only their own term of the loss trains them.
     """
     judged = [row for row in rows if row.role == role and not row.tag and _judged(row)]
-    kinds = [[row for row in judged if row.episode.right is right] for right in (True, False)]
+    kinds = [[row for row in judged if row.right is right] for right in (True, False)]
     count = min(map(len, kinds))
     key = memory.key("own-verdicts", memory.step)
     added = []
@@ -42,8 +42,7 @@ def own_verdicts(rows: Sequence[Row], *, codec: Codec, memory: Memory, role: str
 
 
 def _judged(row: Row) -> bool:
-    verdict = row.episode.verdict
-    return verdict is not None and verdict.status != "invalid" and row.episode.provenance == "fresh"
+    return row.judged and row.episode.provenance == "fresh"
 
 
 def _verdict_on(row: Row, codec: Codec) -> Row:

@@ -18,7 +18,7 @@ STORE = "successes"
 def keep_successes(memory: Memory, *, rows: Sequence[Row], most: int, place: str = STORE) -> Memory:
     """The memory with the new right answers, the newest first: fresh ones that were not cut and had no hint."""
     held: dict[str, dict[bytes, Episode]] = {}
-    right = [row.episode for row in rows if row.episode.right and row.episode.provenance == "fresh"]
+    right = [row.episode for row in rows if row.right and row.episode.provenance == "fresh"]
     fresh = [bare(e) for e in reversed(right) if not e.request.helped and len(e)]
     for episode in (*fresh, *memory.kept.get(place, ())):
         answers = held.setdefault(episode.request.problem.id, {})

@@ -41,7 +41,7 @@ def rewriter_tokens(
     found = models.play(role).score(spans) if spans else []
     blamed = []
     for i, scores in zip(places, found, strict=True):
-        right = rows[i].episode.right
+        right = rows[i].right
         values = worth(np.exp(scores.logp.astype(np.float64)), right=right, below=below)
         result[i] = rows[i].mark(process=values.astype(np.float32))
         blamed += [] if right else [float((values < 0).mean())]

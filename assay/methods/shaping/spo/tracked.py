@@ -18,7 +18,7 @@ def tracked_value(rows: Sequence[Row], *, memory: Memory, place: str = STORE) ->
     result = []
     for row in rows:
         problem = row.episode.request.problem.id
-        advantage = float(row.episode.right) - value(store, problem, probes.get(problem, ()))
+        advantage = float(row.right) - value(store, problem, probes.get(problem, ()))
         result.append(row.mark(advantage=np.full(len(row.episode), advantage)))
     return result
 

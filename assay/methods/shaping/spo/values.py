@@ -32,7 +32,7 @@ def probes_of(rows: Sequence[Row]) -> dict[str, list[bool]]:
     found: dict[str, list[bool]] = {}
     for row in rows:
         if row.episode.request.tag == PROBE and row.reward is not None:
-            found.setdefault(row.episode.request.problem.id, []).append(row.episode.right)
+            found.setdefault(row.episode.request.problem.id, []).append(row.right)
     return found
 
 
@@ -57,7 +57,7 @@ def track_values(
     now = _scored(models, [*known, *(row.episode for row in given)])
     drift = {e.request.problem.id: _drift(e, after) for e, after in zip(known, now[: len(known)], strict=True)}
     for row, logp in zip(given, now[len(known) :], strict=True):
-        problem, right = row.episode.request.problem.id, float(row.episode.right)
+        problem, right = row.episode.request.problem.id, float(row.right)
         if problem not in store:
             first, weight = value({}, problem, probes.get(problem, ())), 1 / (1 - least) if problem in probes else 1.0
             store[problem] = [weight * first, weight * (1 - first)]
