@@ -19,6 +19,7 @@ from assay.objective import Objective, Tagged
 from assay.objective.preference import Preference
 from assay.part import bind, parts_of
 from assay.recipe import Mechanism, Recipe
+from assay.streams import Stream
 from assay.types import Batch, Episode, Origin, Problem, Request, Reward, Row, Segment, Verdict
 from bench.micro_engine import Shape
 
@@ -118,7 +119,8 @@ def batch_of(engine: LocalEngine, rows: list[Row], case: Case, *, vocab: int, mo
         stale = dataclasses.replace(segment, mu=mu, version=STALE)
         top = np.stack([random.choice(vocab, CANDIDATES, replace=False) for _ in range(count)])
         known = {"gamma": 0.7, "log_z": 0.3, "mean_logp": np.full(count, -np.log(vocab))}
-        filled = [stream for part in parts_of(case.mechanism) for stream in part.fills if stream.name in known]
+        written = [thing for part in parts_of(case.mechanism) for thing in part.writes if isinstance(thing, Stream)]
+        filled = [stream for stream in written if stream.name in known]
         learnt.append(
             row.mark(
                 episode=dataclasses.replace(row.episode, segments=(stale,)),
