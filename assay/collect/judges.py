@@ -61,8 +61,8 @@ def ask_judge(
     limit: int,
     shown: bool,
 ) -> list[Request]:
-    """`judgements` requests for each answer that was not judged before. The requests of one answer form a group, and the
-    answer is their parent. If they are `shown`, each has the exact judgement as its answer.
+    """`judgements` requests for each answer that was not judged before. The requests of one answer form a group, and
+    it is their parent. If they are `shown`, each has the exact judgement as its answer.
     """
     judged, first = judged_before(episodes, role), _free(episodes)
     unjudged = [e for e in episodes if open_to_judgement(e, of) and e.request.id not in judged]
