@@ -57,8 +57,8 @@ def turns(problem: Problem) -> list[tuple[str, int]]:
         return [(rest, Origin.INJECTED)]
     pieces, before = [], ""
     stop = re.compile("|".join(map(re.escape, environment.stop)))
-    while found := stop.search(rest):
-        call, rest = rest[: found.end()], rest[found.end() :]
+    while match := stop.search(rest):
+        call, rest = rest[: match.end()], rest[match.end() :]
         reply = environment.reply(problem.spec, before + call)
         pieces.append((call, Origin.INJECTED))
         if reply is None or not rest.startswith(reply):

@@ -117,7 +117,7 @@ class Collector:
     ) -> list[Episode]:
         episodes: list[Episode] = []
         noted: list[dict[str, Any]] = [{} for _ in self.expand]
-        known = {request.id for request in requests}
+        asked_ids = {request.id for request in requests}
         # pairs: the request of this round, and the request with which the answer began
         asked = [(request, request) for request in requests]
         while asked:
@@ -126,13 +126,13 @@ class Collector:
             episodes = self._reward(episodes + [episode for episode in fresh if not _paused(episode)], models, memory)
             asked = [(going_on(episode), episode.request) for episode in paused]
             further = self._expand(models, episodes, paused, memory, noted)
-            if any(request.id in known for request in further):
-                again = next(request for request in further if request.id in known)
+            if any(request.id in asked_ids for request in further):
+                again = next(request for request in further if request.id in asked_ids)
                 raise AssayError(
                     f"a part of `expand` asked again for an answer that the step has (role '{again.role}', round "
                     f"{again.round}, draw {again.draw}, sample {again.sample}): it might ask without an end."
                 )
-            known.update(request.id for request in further)
+            asked_ids.update(request.id for request in further)
             asked += [(request, request) for request in further]
         return episodes
 

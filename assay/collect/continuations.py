@@ -26,9 +26,9 @@ def continued(episodes: Sequence[Episode], places: Callable[[Episode], Iterable[
         tokens, origin = episode.stream("ids"), episode.stream("origin")
         for at in sorted(set(places(episode))):
             if episode.request.given <= at < len(episode) and origin[at] == Origin.POLICY:
-                place = state(episode.request, tokens[:at])
-                asked += [] if place in seen else _from(episode, at, branches)
-                seen.add(place)
+                start = state(episode.request, tokens[:at])
+                asked += [] if start in seen else _from(episode, at, branches)
+                seen.add(start)
     return asked
 
 

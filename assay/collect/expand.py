@@ -37,9 +37,9 @@ def refill(
     Groups that were set aside in an earlier step count as wanted if `curate` puts them before the groups of this step:
     `waiting` names the stores that hold such groups.
     """
-    found = sum(len(leftovers(memory, place)) for place in waiting) + wanted_groups(episodes, wanted)
+    num_groups = sum(len(leftovers(memory, store)) for store in waiting) + wanted_groups(episodes, wanted)
     ordinals = drawn_in_step(episodes)
-    if found >= share * num_prompts or ordinals >= drawn * max_rounds:
+    if num_groups >= share * num_prompts or ordinals >= drawn * max_rounds:
         return []
     return more(memory, ordinals, drawn)
 

@@ -60,17 +60,17 @@ def ask_judge(
     limit: int,
     shown: bool,
 ) -> list[Request]:
-    """`judgements` requests for each answer that was not judged before, which form a group; it is their parent. If they
-    are `shown`, each has the exact judgement as its answer.
+    """`judgements` requests for each answer that was not judged before. The requests of one answer form a group, and
+    it is their parent. If they are `shown`, each has the exact judgement as its answer.
     """
-    known, first = judged_before(episodes, role), _free(episodes)
-    found = [e for e in episodes if open_to_judgement(e, of) and e.request.id not in known]
+    judged, first = judged_before(episodes, role), _free(episodes)
+    unjudged = [e for e in episodes if open_to_judgement(e, of) and e.request.id not in judged]
     asked = []
-    for draw, episode in enumerate(found, start=first):
+    for draw, episode in enumerate(unjudged, start=first):
         problem = episode.request.problem
         posed = to_judge(task(problem.task), problem, episode.text, right=episode.right)
-        about = {"role": role, "parent": episode.request.id, **_at_most(limit)}
-        asked += _requests(posed, memory, draw, judgements, sampling, codec, **about)
+        fields = {"role": role, "parent": episode.request.id, **_at_most(limit)}
+        asked += _requests(posed, memory, draw, judgements, sampling, codec, **fields)
     return demonstrate(asked, memory, codec=codec) if shown else asked
 
 
@@ -168,18 +168,18 @@ def ask_pairs(
     disputed: bool,
     limit: int,
 ) -> list[Request]:
-    """`judgements` requests for each order of each pair of answers, which form a group."""
-    known, first = judged_before(episodes, role), _free(episodes)
+    """`judgements` requests for each order of each pair of answers. The requests of one order form a group."""
+    judged, first = judged_before(episodes, role), _free(episodes)
     compared = most_disputed(episodes, of) if disputed else episodes
     asked = []
-    new = [pair for pair in pairs_in(compared, of, most) if between(*pair) not in known]
+    new = [pair for pair in pairs_in(compared, of, most) if between(*pair) not in judged]
     orders = [order for pair in new for order in (pair, pair[::-1])]
-    for draw, (one, other) in enumerate(orders, start=first):
-        problem = one.request.problem
-        rights, texts = (one.right, other.right), (one.text, other.text)
+    for draw, (answer, other) in enumerate(orders, start=first):
+        problem = answer.request.problem
+        rights, texts = (answer.right, other.right), (answer.text, other.text)
         posed = to_compare(task(problem.task), problem, texts, rights=rights)
-        about = {"role": role, "parent": between(one, other), **_at_most(limit)}
-        asked += _requests(posed, memory, draw, judgements, sampling, codec, **about)
+        fields = {"role": role, "parent": between(answer, other), **_at_most(limit)}
+        asked += _requests(posed, memory, draw, judgements, sampling, codec, **fields)
     return asked
 
 

@@ -43,7 +43,7 @@ def ask_teachers(
             worth = comprehension(request, traces, models, codec) if len(traces) > 1 else [0.0]
             order = sorted(range(len(traces)), key=lambda i: (-sign * worth[i], len(traces[i]), i))
         free = 1 + max(member.request.sample for member in group.members)
-        asked += [_answered(request, traces[i], codec, sample=free + place) for place, i in enumerate(order[:most])]
+        asked += [_answered(request, traces[i], codec, sample=free + rank) for rank, i in enumerate(order[:most])]
     return asked
 
 

@@ -76,13 +76,13 @@ def fork(
         if done >= rounds or places * branches == 0:
             continue
         key = memory.key("fork", memory.step, root, done)
-        found = [place for episode in members for place in _places(episode, codec, by, skip, until)]
-        found = [place for place in found if place.letters >= letters] or found
-        chosen = _chosen([place.score for place in found], places, among, by, key)
+        tokens = [token for episode in members for token in _places(episode, codec, by, skip, until)]
+        tokens = [token for token in tokens if token.letters >= letters] or tokens
+        chosen = _chosen([token.score for token in tokens], places, among, by, key)
         group = members[0].request.group
-        for place in [found[i] for i in chosen] or _root(members[0]):
+        for token in [tokens[i] for i in chosen] or _root(members[0]):
             for _ in range(branches):
-                request = branch(place.episode, place.at, sample=taken[group])
+                request = branch(token.episode, token.at, sample=taken[group])
                 asked.append(dataclasses.replace(request, round=done + 1))
                 taken[group] += 1
     return asked

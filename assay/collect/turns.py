@@ -36,10 +36,10 @@ def generate(
     The answer to a request for 0 new tokens is its prefix. `done(place, episode)` is called once for each request, soon
     after its episode is there.
     """
-    found: dict[int, Episode] = {}
+    episodes: dict[int, Episode] = {}
 
     def take(place: int, episode: Episode) -> None:
-        found[place] = episode
+        episodes[place] = episode
         done(place, episode)
 
     for place, request in enumerate(requests):
@@ -51,7 +51,7 @@ def generate(
             take(asking[i], _written(requests[asking[i]], made, codec))
 
         models.play(role).generate([requests[i] for i in asking], key, done=written)
-    return [found[i] for i in range(len(requests))]
+    return [episodes[i] for i in range(len(requests))]
 
 
 def send(models: Models, requests: Sequence[Request], key: Key, codec: Codec) -> Promised:

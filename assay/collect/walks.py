@@ -154,12 +154,12 @@ def step_search(
     for members in groups:
         first = members[0].request
         limit = first.max_new if first.marks else max_new
-        found = walked(members, noted, limit=limit, depth=depth, worth=worth)
-        solved = any((worth(_episode(leaf)) or 0.0) > 0 for leaf in found.tree.backed)
-        node = found.next(explore) if found.walks < (rollouts if solved else most) else None
+        search = walked(members, noted, limit=limit, depth=depth, worth=worth)
+        solved = any((worth(_episode(leaf)) or 0.0) > 0 for leaf in search.tree.backed)
+        node = search.next(explore) if search.walks < (rollouts if solved else most) else None
         if node is None:
             continue
-        width, number = sum(e.request.round == 0 for e in members), len(found.tree.rounds)
+        width, number = sum(e.request.round == 0 for e in members), len(search.tree.rounds)
         whole = limit + node.begun
         asked += next_steps(_episode(node), width, first.max_new, whole, first=len(members), round=number)
     return asked

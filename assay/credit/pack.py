@@ -204,10 +204,10 @@ def _filled(stream: Stream, rows: Sequence[Row], pieces: Sequence[Any], fills: S
     """One stream of all rows, joined. A row that lacks the stream gets its number of `fills` everywhere; ValueError if
     that number is None.
     """
-    known = next(np.asarray(piece) for piece in pieces if piece is not None)
-    found = []
+    example = next(np.asarray(piece) for piece in pieces if piece is not None)
+    filled = []
     for row, piece, fill in zip(rows, pieces, fills, strict=True):
-        shape = known.shape if stream.per == "row" else (len(row.episode), *known.shape[1:])
+        shape = example.shape if stream.per == "row" else (len(row.episode), *example.shape[1:])
         if piece is None and fill is None:
             count = sum(piece is not None for piece in pieces)
             raise ValueError(f"{stream.name} is there for {count} of {len(rows)} rows; it must be for all or for none")
@@ -215,8 +215,8 @@ def _filled(stream: Stream, rows: Sequence[Row], pieces: Sequence[Any], fills: S
         if piece.shape != shape:
             request = row.episode.request.id
             raise ValueError(f"{stream.name} of request {request} has the shape {piece.shape}, expected {shape}")
-        found.append(piece)
-    return _join(found, stream.dtype) if stream.per == "token" else np.array(found, stream.dtype)
+        filled.append(piece)
+    return _join(filled, stream.dtype) if stream.per == "token" else np.array(filled, stream.dtype)
 
 
 def _differ(contexts: Sequence[np.ndarray], asked: Sequence[np.ndarray]) -> bool:

@@ -23,9 +23,9 @@ def whiten(rows: Sequence[Row], *, by: str, over: str, ddof: int, epsilon: float
     for name in dict.fromkeys(_set(row, by) for row in rows):
         mine = [i for i, row in enumerate(rows) if _set(row, by) == name and row.advantage is not None]
         masks = [trains(rows[i]) if rows[i].in_loss else np.zeros(len(rows[i].episode), bool) for i in mine]
-        known = [np.asarray(rows[i].advantage)[mask] for i, mask in zip(mine, masks, strict=True)]
-        known = [a.mean(keepdims=True) for a in known if len(a)] if over == "rows" else known
-        values = np.concatenate([np.zeros(0), *known])
+        advantages = [np.asarray(rows[i].advantage)[mask] for i, mask in zip(mine, masks, strict=True)]
+        advantages = [a.mean(keepdims=True) for a in advantages if len(a)] if over == "rows" else advantages
+        values = np.concatenate([np.zeros(0), *advantages])
         alike = len(values) <= ddof or np.ptp(values) <= 1e-9 * max(1.0, float(np.abs(values).max()))
         for i in mine:
             a = np.asarray(rows[i].advantage, dtype=np.float64)

@@ -67,8 +67,8 @@ def run_forwards(
     stats = _ages(models, [rows[i] for i in kept])
     everyone = [row.episode for row in rows]
     for part in parts:
-        result, found = part(result, models=models, memory=memory, everyone=everyone)
-        stats = joined(stats, found)
+        result, part_stats = part(result, models=models, memory=memory, everyone=everyone)
+        stats = joined(stats, part_stats)
     return result, stats
 
 

@@ -27,11 +27,11 @@ def agreement(rows: Sequence[Row], *, role: str) -> tuple[list[Row], Stats]:
     for group in by_group(rows).values():
         if role and group.members[0].role != role:
             continue
-        known = [row for row in group.members if row.episode.verdict is not None and row.reward is not None]
-        right = np.array([row.right for row in known], bool)
-        more, count = ranked(np.array([row.reward for row in known], np.float64), right)
+        judged = [row for row in group.members if row.episode.verdict is not None and row.reward is not None]
+        right = np.array([row.right for row in judged], bool)
+        more, count = ranked(np.array([row.reward for row in judged], np.float64), right)
         won, pairs = won + more, pairs + count
-        answers = [answer_of(row.episode) for row in known]
+        answers = [answer_of(row.episode) for row in judged]
         if (label := majority(answers)) is not None:
             votes = np.array([answer == label for answer in answers])
             share.append(votes.mean())

@@ -41,8 +41,8 @@ def token_kl(rows: Sequence[Row], *, models: Models, weight: float, estimator: s
         spans = [Span(e.training_context, e.stream("ids").astype(np.int32), e.request.temperature) for e in episodes]
         scores = models.reference(role).score(spans) if spans else []
         for i, episode, ref in zip(places, episodes, scores, strict=True):
-            known = rows[i].old
-            old = episode.stream("old") if known is None else known
+            filled = rows[i].old
+            old = episode.stream("old") if filled is None else filled
             mine = episode.stream("origin") == Origin.POLICY
             far = np.where(mine, np.nan_to_num(old) - ref.logp, 0.0).astype(np.float32)
             before = rows[i].process

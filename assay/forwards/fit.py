@@ -40,13 +40,13 @@ def fit(engine: Engine, batch: Batch, *goals: Goal, key: Key, scale: Scale, micr
     for part in minibatches(batch, scale, key) if batch.mask.any() else ():
         weights, total = [goal.weigh(part) for goal in goals], np.zeros(len(goals))
         for chunk in engine.chunks(part, tokens=micro_tokens):
-            for place, (goal, weight) in enumerate(zip(goals, weights, strict=True)):
+            for index, (goal, weight) in enumerate(zip(goals, weights, strict=True)):
                 out = engine.forward(chunk, goal.want)
                 own = np.concatenate([weight[part.at[i] : part.at[i + 1]] for i in chunk.rows])
                 value = goal.loss(out, chunk, own)
                 value.backward()
                 engine.backward(chunk, out)
-                total[place] += float(value.detach())
+                total[index] += float(value.detach())
         engine.step(lr=learning_rate(engine.version, scale), clip=scale.clip_norm)
         losses.append(total)
     return np.mean(losses, axis=0).tolist() if losses else [0.0] * len(goals)

@@ -100,7 +100,7 @@ def reward_model(
     told = zip(rows, of(everyone), strict=True)
     asked = [(row.episode, label) for row, label in told if _teaches(row, label, role)]
     read = readings([episode for episode, _ in asked], everyone, sees, critic, codec)
-    taught = [(span, *one) for own, one in zip(read, asked, strict=True) for span in own]
+    taught = [(span, *pair) for own, pair in zip(read, asked, strict=True) for span in own]
     spans = [span for span, _, _ in taught]
     labels = [placed(label, span, codec, marks) for span, _, label in taught]
     batch = lessons(spans, labels, [episode.request.group for _, episode, _ in taught])
@@ -110,12 +110,14 @@ def reward_model(
     key = memory.key("reward-model", memory.step, model)
     goals = (critiqued(critiques),) if critiques else ()
     goal = labelled(LOSSES[loss])
-    found, said = learn(models[model], batch, goal, *goals, key=key, scale=settings, micro_tokens=micro_tokens)
-    if not found:
+    fits, critique_losses = learn(
+        models[model], batch, goal, *goals, key=key, scale=settings, micro_tokens=micro_tokens
+    )
+    if not fits:
         return list(rows), {}
-    before, right, _ = found[0]
+    before, right, _ = fits[0]
     stats = {f"{model}/loss": before, f"{model}/accuracy": right}
-    return list(rows), stats | ({f"{model}/critique_loss": said[0] / critiques} if critiques else {})
+    return list(rows), stats | ({f"{model}/critique_loss": critique_losses[0] / critiques} if critiques else {})
 
 
 def _teaches(row: Row, label: Reward | None, role: str) -> bool:
@@ -202,15 +204,15 @@ def learn(
     """
     from assay.engine.interface import Span, Want
 
-    found: list[Fitted] = []
+    fits: list[Fitted] = []
 
     def weigh(part: Batch) -> np.ndarray:
         cuts = [(part.at[i], part.at[i + 1], part.context_at[i], part.context_at[i + 1]) for i in range(len(part))]
         spans = [Span(part.context[c:d], part.ids[a : b - 1]) for a, b, c, d in cuts]
         scores = np.concatenate(scores_after(engine, spans, tokens=micro_tokens))[part.mask]
-        found.append(loss(scores, part))
+        fits.append(loss(scores, part))
         weight = np.zeros(len(part.mask))
-        weight[part.mask] = found[-1][2]
+        weight[part.mask] = fits[-1][2]
         return weight
 
     def pull(out: Outputs, chunk: Chunk, weight: np.ndarray) -> Tensor:
@@ -219,8 +221,8 @@ def learn(
         return (out.value.new_tensor(weight) * out.value).sum()
 
     goals = (Goal(Want(value=True), weigh, pull), *beside)
-    _, *said = fit(engine, batch, *goals, key=key, scale=scale, micro_tokens=micro_tokens)
-    return found, said
+    _, *losses = fit(engine, batch, *goals, key=key, scale=scale, micro_tokens=micro_tokens)
+    return fits, losses
 
 
 class RewardModel(Forward):

@@ -62,18 +62,18 @@ class _Writer:
 
     def _column(self, path: str, values: Sequence[Any]) -> str:
         """Writes the column of a field and returns its kind, which follows from the types of the values."""
-        found = {type(value) for value in values}
-        if len(found) == 1 and (number := NUMBERS.get(next(iter(found)), "")):
+        types = {type(value) for value in values}
+        if len(types) == 1 and (number := NUMBERS.get(next(iter(types)), "")):
             self.columns[path] = _short(np.array(values, number).view(BITS.get(number, number)))
             return number
-        known = found - {type(None)}
-        if known and known <= {np.ndarray}:
+        not_none = types - {type(None)}
+        if not_none and not_none <= {np.ndarray}:
             return self._arrays(path, values)
-        if known == {Problem}:
+        if not_none == {Problem}:
             return self._distinct(path, values, "problem", to_text)
-        if known == {Prompt}:
+        if not_none == {Prompt}:
             return self._distinct(path, values, "prompt", to_text)
-        if len(known) == 1 and (name := next(iter(known)).__name__) in RECORDS:
+        if len(not_none) == 1 and (name := next(iter(not_none)).__name__) in RECORDS:
             return self._below(path, name, [[] if value is None else [value] for value in values], "record")
         items = {type(item) for value in values if isinstance(value, tuple) for item in value}
         if len(items) == 1 and (name := next(iter(items)).__name__) in RECORDS:
@@ -165,10 +165,10 @@ class _Reader:
             forms = [(np.dtype(dtype), shape) for dtype, *shape in self.schema["forms"][path]]
             formed = zip(pieces, _long(self.columns[f"{name}:form"], len(pieces)), strict=True)
             arrays = [piece.view(forms[form][0]).reshape(-1, *forms[form][1]) for piece, form in formed]
-            return [None if place < 0 else arrays[place] for place in which]
+            return [None if index < 0 else arrays[index] for index in which]
         decode = DECODES.get(kind, tuples)
         values = [decode(json.loads(piece.tobytes().decode("utf-8", "surrogatepass"))) for piece in pieces]
-        return [values[place] for place in which]
+        return [values[index] for index in which]
 
     def _below(self, path: str, counts: Sequence[int], *, several: bool) -> Iterable[Any]:
         items = iter(self.table(path))

@@ -123,8 +123,8 @@ def certain(
 ) -> list[Reward | None]:
     """The reward `FORMS[form]` over the tokens that the policy wrote, or over those of them that are the answer."""
     row, rewards = FORMS[form], []
-    found = crosses(episodes, ANCHORS[row.anchor], models=models, micro_tokens=micro_tokens)
-    for episode, cross in zip(episodes, found, strict=True):
+    cross_entropies = crosses(episodes, ANCHORS[row.anchor], models=models, micro_tokens=micro_tokens)
+    for episode, cross in zip(episodes, cross_entropies, strict=True):
         if unread is not None and answer_of(episode) is None:
             rewards.append(Reward("certainty", unread))
             continue

@@ -103,15 +103,15 @@ def gated(
 ) -> list[Reward | None]:
     """r if the gate's reward is at least `opens`, else `closed`. Answers at a closed gate are not rewarded by `of`."""
     gates = gate(episodes)
-    through = [i for i, found in enumerate(gates) if found is not None and found.value >= opens]
+    through = [i for i, reward in enumerate(gates) if reward is not None and reward.value >= opens]
     inner = of([episodes[i] for i in through]) if through else []
     behind = dict(zip(through, inner, strict=True))
     title, result = name or "gate", []
-    for i, found in enumerate(gates):
+    for i, reward in enumerate(gates):
         if i in behind:
-            result.append(combined(title, [found, behind[i]], lambda _, value: value))
+            result.append(combined(title, [reward, behind[i]], lambda _, value: value))
         else:
-            result.append(combined(title, [found], lambda _: closed))
+            result.append(combined(title, [reward], lambda _: closed))
     return result
 
 
@@ -148,16 +148,16 @@ def cascade(
 ) -> list[Reward | None]:
     """The reward of `first` where it is at least `accepts`, else that of `then`. `then` sees only these answers."""
     ruled = first(episodes)
-    refused = [i for i, found in enumerate(ruled) if found is not None and found.value < accepts]
+    refused = [i for i, reward in enumerate(ruled) if reward is not None and reward.value < accepts]
     asked = then([episodes[i] for i in refused]) if refused else []
     second, title = dict(zip(refused, asked, strict=True)), name or "cascade"
     result: list[Reward | None] = []
-    for i, found in enumerate(ruled):
+    for i, reward in enumerate(ruled):
         other = second.get(i)
         if other is None:  # accepted, or `then` has nothing to say either
-            result.append(combined(title, [found], float))
+            result.append(combined(title, [reward], float))
         else:
-            result.append(combined(title, [found, other], lambda _, value: value))
+            result.append(combined(title, [reward, other], lambda _, value: value))
     return result
 
 

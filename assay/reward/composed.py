@@ -45,8 +45,8 @@ def combined(name: str, children: Sequence[Reward | None], rule: Callable[..., f
         return whole(name, rule(*(child.value for child in present)), present)
     first = dense[0]
     if any(child.scope != first.scope or not _alike(child.at, first.at) for child in dense):
-        said = ", ".join(f"{child.name} ({child.scope})" for child in dense)
-        raise ValueError(f"{name}: {said} have values at different places of one answer; let them stand apart")
+        listed = ", ".join(f"{child.name} ({child.scope})" for child in dense)
+        raise ValueError(f"{name}: {listed} have values at different places of one answer; let them stand apart")
     assert first.values is not None
     columns = [np.full(len(first.values), c.value) if c.values is None else c.values for c in present]
     return spread(name, [rule(*values) for values in zip(*columns, strict=True)], first, present)

@@ -67,18 +67,18 @@ def misjudged(
     """r with errors: `right` for a share `accepts` of the answers below `right`, `wrong` for a share `refuses` of the
     others, and no verdict (`invalid`) for a share `fails` of all. The request decides, so equal runs err alike.
     """
-    found = of(episodes)
+    rewards = of(episodes)
     title, result = name or "misjudged", []
     chances = uniforms([memory.key("misjudged", memory.step, e.request.id) for e in episodes], 2)
-    for one, (failing, erring) in zip(found, chances, strict=True):
-        if one is None or one.invalid or one.unread:
-            result.append(one)
+    for reward, (failing, erring) in zip(rewards, chances, strict=True):
+        if reward is None or reward.invalid or reward.unread:
+            result.append(reward)
         elif failing < fails:
-            result.append(Reward.unknown(title, MADE_INVALID, (one,)))
-        elif one.value < right:
-            result.append(whole(title, right if erring < accepts else one.value, (one,)))
+            result.append(Reward.unknown(title, MADE_INVALID, (reward,)))
+        elif reward.value < right:
+            result.append(whole(title, right if erring < accepts else reward.value, (reward,)))
         else:
-            result.append(whole(title, wrong if erring < refuses else one.value, (one,)))
+            result.append(whole(title, wrong if erring < refuses else reward.value, (reward,)))
     return result
 
 

@@ -67,8 +67,8 @@ def graded(
 ) -> list[Reward | None]:
     """The reward of each answer: None without a question, a number without asking, else by the judge's grade."""
     asked = [(i, question) for i, question in enumerate(questions) if isinstance(question, Question)]
-    said = grades_of(endpoint, [question for _, question in asked], key)
-    grades = {i: grade for (i, _), grade in zip(asked, said, strict=True)}
+    replies = grades_of(endpoint, [question for _, question in asked], key)
+    grades = {i: grade for (i, _), grade in zip(asked, replies, strict=True)}
     result: list[Reward | None] = []
     for i, question in enumerate(questions):
         grade = grades.get(i)
@@ -189,8 +189,8 @@ def in_pairs(
 ) -> list[Reward | None]:
     """R_i = mean_j w_ij over the other answers j of the group, or w of the answer against the worked solution.
 
-    A comparison that got no grade counts for neither of its answers, lest one answer that the judge stumbles over costs
-    its whole group their rewards.
+    A comparison without a grade counts for neither of its answers. Otherwise one answer on which the judge fails would
+    cost the whole group its rewards.
     """
     name = "judge-pairs"
     pairs = list(_group_pairs(episodes)) if against == "group" else list(_with_solution(episodes))
@@ -202,8 +202,8 @@ def in_pairs(
             prompt = question_of(episodes[i].request.problem)
             questions |= {(prompt, first, second): None, (prompt, second, first): None}
     asked = [Question("pair", prompt, (a, b)) for prompt, a, b in questions]
-    said = grades_of(endpoint, asked, memory.key(name, memory.step))
-    grades = dict(zip(questions, said, strict=True))
+    replies = grades_of(endpoint, asked, memory.key(name, memory.step))
+    grades = dict(zip(questions, replies, strict=True))
     wins: dict[int, list[float | Fault]] = {}
     for i, j in pairs:
         prompt, first, second = question_of(episodes[i].request.problem), texts[i], _other(episodes, texts, i, j)

@@ -95,8 +95,8 @@ def learnt_score(
     one.
     """
     spans = readings(episodes, everyone, sees, critic, codec)
-    found = iter(scores_after(models[model], [span for own in spans for span in own], tokens=micro_tokens))
-    scores = [[float(next(found)[-1]) for _ in own] for own in spans]
+    span_scores = iter(scores_after(models[model], [span for own in spans for span in own], tokens=micro_tokens))
+    scores = [[float(next(span_scores)[-1]) for _ in own] for own in spans]
     return [whole("learnt-score", float(np.mean(own))) if own else None for own in scores]
 
 

@@ -117,12 +117,13 @@ def by_rubric(
         if aggregation == "implicit":
             return Reward(name, grade.values[0])
         text = response_of(episodes[i])
-        scores = [_checked(one, said, text) for one, said in zip(used[i], grade.values, strict=True)]
+        scores = [_checked(criterion, score, text) for criterion, score in zip(used[i], grade.values, strict=True)]
         return of_vector(name, used[i], scores, anchors)
 
-    found = graded(name, endpoint, questions, memory.key(name, memory.step), value)
+    rewards = graded(name, endpoint, questions, memory.key(name, memory.step), value)
     return [
-        Reward.unknown(name, "bad_gold") if rubric is None else one for one, rubric in zip(found, rubrics, strict=True)
+        Reward.unknown(name, "bad_gold") if rubric is None else reward
+        for reward, rubric in zip(rewards, rubrics, strict=True)
     ]
 
 
@@ -139,11 +140,11 @@ def _question(episode: Episode, rubric: Sequence[Criterion], aggregation: Aggreg
         return 0.0
     problem = question_of(episode.request.problem)
     if aggregation == "implicit":
-        weighted = tuple(f"(weight {one.weight:g}) {one.text}" for one in rubric)
+        weighted = tuple(f"(weight {criterion.weight:g}) {criterion.text}" for criterion in rubric)
         return Question("overall", problem, (text,), criteria=weighted)
-    if not any(one.tiers for one in rubric):
-        return Question("checklist", problem, (text,), criteria=tuple(one.text for one in rubric))
-    tiers = [one.tiers or NOT_OR_MET for one in rubric]
+    if not any(criterion.tiers for criterion in rubric):
+        return Question("checklist", problem, (text,), criteria=tuple(criterion.text for criterion in rubric))
+    tiers = [criterion.tiers or NOT_OR_MET for criterion in rubric]
     return Question(
         "tiers", problem, (text,), criteria=tuple(map(_tiered, rubric, tiers)), tiers=tuple(map(len, tiers))
     )

@@ -167,8 +167,8 @@ def scheduled(
     """w(step) r, w(step) = start + (end - start) min(1, step / (over N))."""
     passed = min(1.0, memory.step / (over * num_steps)) if over > 0 else 1.0
     weight = (1.0 - passed) * start + passed * end
-    found = of(episodes)
-    return [combined(name or "schedule", [one], lambda value: weight * value) for one in found]
+    rewards = of(episodes)
+    return [combined(name or "schedule", [reward], lambda value: weight * value) for reward in rewards]
 
 
 class Scheduled(OfOne):

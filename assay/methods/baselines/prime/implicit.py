@@ -56,18 +56,18 @@ def implicit_process(
 
     def far() -> list[np.ndarray]:
         """The process model's log-ratios to its reference on the tokens of each row."""
-        found = models[model].score(spans) if spans else []
+        scored = models[model].score(spans) if spans else []
         return [
             beta * np.where(trains(row), scores.logp - ref, 0.0)
-            for row, scores, ref in zip(lesson, found, fixed, strict=True)
+            for row, scores, ref in zip(lesson, scored, fixed, strict=True)
         ]
 
     before = [] if first else far()
     stats = {"process/loss": learn(models, model, lesson, settings, memory, micro_tokens, beta=beta)}
-    said = far() if first else before
-    right = [(float(r.sum()) > 0) == row.right for r, row in zip(said, lesson, strict=True)]
+    log_ratios = far() if first else before
+    right = [(float(r.sum()) > 0) == row.right for r, row in zip(log_ratios, lesson, strict=True)]
     stats["process/accuracy"] = float(np.mean(right)) if right else 0.0
-    for i, reward in zip(places, scaled(said, lesson), strict=True):
+    for i, reward in zip(places, scaled(log_ratios, lesson), strict=True):
         result[i] = rows[i].mark(process=reward.astype(np.float32))
     return result, stats
 

@@ -92,10 +92,10 @@ def train_edges(rows: Sequence[Row], memory: Memory, *, most: int) -> list[Row]:
             for edge in path:
                 row, own = holder.setdefault(edge.leaves, (i, []))
                 own += [edge] if row == i and abs(edge.worth) > 1e-9 else []
-        found = [(i, own) for i, own in holder.values() if own]
-        order = memory.key("edges", memory.step, name).generator().permutation(len(found)).tolist()
+        useful = [(i, own) for i, own in holder.values() if own]
+        order = memory.key("edges", memory.step, name).generator().permutation(len(useful)).tolist()
         keep = {i: np.zeros(len(rows[i].episode), bool) for i in judged}
-        for i, edge in ((i, edge) for i, own in (found[at] for at in order[:most]) for edge in own):
+        for i, edge in ((i, edge) for i, own in (useful[at] for at in order[:most]) for edge in own):
             keep[i][edge.start : edge.end] = True
         for i, own in keep.items():
             before = rows[i].keep

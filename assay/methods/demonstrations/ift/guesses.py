@@ -23,8 +23,8 @@ def guesses(rows: Sequence[Row], *, models: Models, micro_tokens: int, share: fl
         places = [i for i, row in enumerate(rows) if row.role == role]
         episodes = [rows[i].episode for i in places]
         spans = [Span(e.training_context, e.stream("ids").astype(np.int32)) for e in episodes]
-        found = forwarded(models.play(role), spans, Want(likeliest=1), "likeliest", tokens=micro_tokens)
-        for i, (best,) in zip(places, found, strict=True):
+        likeliest = forwarded(models.play(role), spans, Want(likeliest=1), "likeliest", tokens=micro_tokens)
+        for i, (best,) in zip(places, likeliest, strict=True):
             weight = np.float32(share) * (rows[i].episode.stream("origin") != Origin.ENV)
             result[i] = rows[i].mark(blend_ids=best[:, 0].astype(np.int32), blend_share=weight.astype(np.float32))
     return result, {}

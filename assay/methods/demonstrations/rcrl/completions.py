@@ -55,11 +55,11 @@ def step_ends(episode: Episode, codec: Codec) -> list[int]:
     ids, origin = episode.stream("ids").tolist(), episode.stream("origin")
     marks = STEP_MARKS[episode.request.problem.wording]
     ends: list[int] = []
-    said = False  # whether the present step has any text besides marks
+    has_text = False  # whether the present step has any text besides marks
     for at, (token, who) in enumerate(zip(ids, origin, strict=True), start=1):
         text = "" if token in codec.end_ids else codec.decode([token])
-        said |= bool(text.strip(marks).strip())
+        has_text |= bool(text.strip(marks).strip())
         if at == len(ids) or (who == Origin.POLICY and any(mark in text for mark in marks)):
-            ends = [*ends, at] if said or not ends else [*ends[:-1], at]
-            said = False
+            ends = [*ends, at] if has_text or not ends else [*ends[:-1], at]
+            has_text = False
     return ends

@@ -24,12 +24,12 @@ def hold_unsolved(
     studied = {e.request.problem.id for e in episodes if e.request.role == student}
     held = [e for e in memory.kept.get(place, ()) if e.request.problem.id not in studied]
     own = [row.episode for row in rows if row.in_group and row.role != student and not row.episode.request.helped]
-    known = {e.request.problem.id for e in held}
+    held_ids = {e.request.problem.id for e in held}
     for group in by_group(own).values():
         problem = group.members[0].request.problem
-        if problem.id not in known and problem.provenance != "posed" and not any(group.right):
+        if problem.id not in held_ids and problem.provenance != "posed" and not any(group.right):
             held.insert(0, bare(group.members[0]))
-            known.add(problem.id)
+            held_ids.add(problem.id)
     return memory.hold(place, held)
 
 

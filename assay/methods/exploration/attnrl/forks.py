@@ -46,8 +46,8 @@ def fork_attended(
     solved = [members for members, _ in waiting if all(e.right for e in members)]
     asked_of = {id(e): e for members in solved for e in members}
     asked_of |= {id(members[i]): members[i] for members, chosen in waiting for i in chosen}
-    known = _scores(list(asked_of.values()), models, codec, gap)
-    means = {id(members): float(np.mean([known[id(e)][0].mean() for e in members])) for members in solved}
+    scored_steps = _scores(list(asked_of.values()), models, codec, gap)
+    means = {id(members): float(np.mean([scored_steps[id(e)][0].mean() for e in members])) for members in solved}
     usual = float(np.mean(list(means.values()))) if means else 0.0
     requests: list[Request] = []
     for members, chosen in waiting:
@@ -55,7 +55,7 @@ def fork_attended(
             continue
         sample = 1 + last[members[0].group]
         for i in chosen:
-            scores, starts, usable = known[id(members[i])]
+            scores, starts, usable = scored_steps[id(members[i])]
             for step in fork_steps(scores, starts, usable, share=share, apart=apart, count=places):
                 at = members[i].request.given + starts[step]
                 requests.append(branch(members[i], at, sample=sample))
@@ -71,7 +71,7 @@ def _scores(episodes: Sequence[Episode], models: Models, codec: Codec, gap: int)
     """By the identity of the episode; each role's model reads its own answers."""
     from assay.engine.interface import Span
 
-    found: dict[int, Known] = {}
+    scored_steps: dict[int, Known] = {}
     for role in dict.fromkeys(e.request.role for e in episodes):
         mine = [e for e in episodes if e.request.role == role]
         spans, steps = [], []
@@ -81,8 +81,8 @@ def _scores(episodes: Sequence[Episode], models: Models, codec: Codec, gap: int)
             steps.append(step_ends([codec.decode([int(token)]) for token in ids[given:]], e.request.problem.wording))
         scores = models.play(role).influence(spans, [ends for ends, _ in steps], gap=gap)
         for e, values, (ends, usable) in zip(mine, scores, steps, strict=True):
-            found[id(e)] = values, [0, *ends[:-1]], usable
-    return found
+            scored_steps[id(e)] = values, [0, *ends[:-1]], usable
+    return scored_steps
 
 
 class ForkAttended(Expansion):

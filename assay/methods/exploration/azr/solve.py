@@ -44,11 +44,11 @@ def solve_posed(
     for name in dict.fromkeys(episode.request.problem.task.removeprefix(PREFIX) for episode in asked):
         count = sum(episode.request.problem.task == PREFIX + name for episode in asked)
         fresh = [problem for problem in new if problem.task == name][:count]
-        known, key = pool_of(memory, name, place), memory.key("solve", memory.step, name)
+        entries, key = pool_of(memory, name, place), memory.key("solve", memory.step, name)
         for problem in fresh:
             ask(problem, 1)
         for i in range(count - len(fresh)):
-            entry = known[key(i).bits % len(known)]
+            entry = entries[key(i).bits % len(entries)]
             ask(instance_of(name, entry["spec"], asked[0].request.problem.wording), 1)
     return requests
 

@@ -21,12 +21,12 @@ def accuracy_gain(episodes: Sequence[Episode], *, everyone: Sequence[Episode]) -
             with_text.setdefault(request.parent, []).append(episode.right)
         else:
             of_group.setdefault(f"{request.group}/{ROLE}", []).append(episode.right)
-    found: list[Reward | None] = []
+    rewards: list[Reward | None] = []
     for episode in episodes:
         after, before = with_text.get(episode.request.id), of_group.get(episode.request.group)
         gain = sum(after) / len(after) - sum(before) / len(before) if after and before else None
-        found.append(None if gain is None else Reward("gain", gain))
-    return found
+        rewards.append(None if gain is None else Reward("gain", gain))
+    return rewards
 
 
 class AccuracyGain(Rewarding):

@@ -67,8 +67,8 @@ def rewrite(
         elif not first.parent and f"{name}/{ROLE}" not in groups:
             mode = mode_of(group.members, hard=hard, medium=medium)
             if mode is not None and (answer := answer_of(first.problem)):
-                place = {"group": f"{name}/{ROLE}", "role": ROLE, "tag": mode, "sample": 0, "round": first.round + 1}
-                writing = dataclasses.replace(first, max_new=min(longest, first.max_new), **place)
+                changes = {"group": f"{name}/{ROLE}", "role": ROLE, "tag": mode, "sample": 0, "round": first.round + 1}
+                writing = dataclasses.replace(first, max_new=min(longest, first.max_new), **changes)
                 asked.append(reworded(writing, to_rewrite(first.prompt, mode, answer), codec))
     return asked
 
@@ -128,6 +128,6 @@ def _solving(
     if group in groups or not usable(written, least=least):
         return []
     prompt = asked.prompt.for_an_answer().in_words(written.text.strip())
-    place = {"draw": asked.draw, "round": asked.round + 1, "parent": asked.id, "tag": asked.tag, "worded": prompt}
-    values, context = sampling.of(asked.problem) | place, rendered(prompt, codec)
+    fields = {"draw": asked.draw, "round": asked.round + 1, "parent": asked.id, "tag": asked.tag, "worded": prompt}
+    values, context = sampling.of(asked.problem) | fields, rendered(prompt, codec)
     return [Request(asked.problem, context, group, sample=i, **values) for i in range(group_size)]

@@ -61,12 +61,12 @@ def hardest(
     all were drawn, and a round has no problem twice: it is shorter if there are fewer problems. If the stage before
     tried none, all problems of the set are drawn.
     """
-    known = before(memory, place)
+    counts_of = before(memory, place)
     problems = set_of(pool, memory.seed, size)
-    tried = [problem for problem in problems if problem.id in known]
+    tried = [problem for problem in problems if problem.id in counts_of]
 
     def ease(problem: Problem) -> tuple[float, float]:
-        right, attempts, visit = known[problem.id]
+        right, attempts, visit = counts_of[problem.id]
         return right / attempts, visit
 
     chosen = sorted(tried, key=ease)[: max(1, round(share * len(tried)))] or problems

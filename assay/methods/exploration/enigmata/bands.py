@@ -85,13 +85,13 @@ def banded(
             band = band_of(memory, share, level, easy_from=easy_from, hard_to=hard_to, place=place)
             bands.setdefault(band, []).append(level)
         common = math.lcm(*(len(levels) for levels in bands.values()))
-        found = [
+        repeated = [
             level
             for band, levels in bands.items()
             for level in levels
             for _ in range(ratios[band] * common // len(levels))
         ]
-        return found or sorted(share.levels)  # all bands with levels have the ratio 0
+        return repeated or sorted(share.levels)  # all bands with levels have the ratio 0
 
     return draw(memory, first, count, pool=pool, levels=weighed)
 

@@ -20,17 +20,17 @@ def turn_relative(rows: Sequence[Row], *, backflow: float, ddof: int, epsilon: f
     """
     turns = [turns_of(row.episode.stream("origin")) for row in rows]
     earned = [_returns(row, turn, backflow) for row, turn in zip(rows, turns, strict=True)]
-    found = [np.zeros(len(returns)) for returns in earned]
+    advantages = [np.zeros(len(returns)) for returns in earned]
     numbers = group_numbers(rows)
     for level in range(max((len(returns) for returns in earned), default=0)):
         there = [i for i, returns in enumerate(earned) if level < len(returns)]
         reward = np.array([earned[i][level] for i in there])
         advantage = in_each_group(reward, numbers[there], lambda r: (r - r.mean()) / (r.std(ddof=ddof) + epsilon))
-        for i, one in zip(there, advantage, strict=True):
-            found[i][level] = one
+        for i, value in zip(there, advantage, strict=True):
+            advantages[i][level] = value
     return [
-        row.mark(advantage=one[turn] if len(turn) else np.zeros(0))
-        for row, turn, one in zip(rows, turns, found, strict=True)
+        row.mark(advantage=own[turn] if len(turn) else np.zeros(0))
+        for row, turn, own in zip(rows, turns, advantages, strict=True)
     ]
 
 

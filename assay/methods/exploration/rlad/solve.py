@@ -24,10 +24,10 @@ def solve_with(episodes: Sequence[Episode], *, codec: Codec, sampling: Sampling,
             continue
         prompt = asked.prompt.for_an_answer().within(GIVEN, hint=episode.text)
         context = rendered(prompt, codec)
-        place = {"draw": asked.draw, "round": asked.round + 1, "parent": asked.id}
+        fields = {"draw": asked.draw, "round": asked.round + 1, "parent": asked.id}
         group = asked.group.removesuffix("/z")
         for sample in range(samples):
-            values = sampling.of(asked.problem) | place
+            values = sampling.of(asked.problem) | fields
             result.append(Request(asked.problem, context, group, sample=sample, worded=prompt, **values))
     return result
 

@@ -57,13 +57,13 @@ def step_pairs(tree: Tree, *, each: int, margin: float, visits: int) -> list[tup
     """
     right = {node for leaf in tree.backed if leaf.outcome > 0 for node in leaf.line()}
     wrong = {node for leaf in tree.backed if leaf.outcome < 0 for node in leaf.line()}
-    found: list[tuple[Node, Node]] = []
+    pairs: list[tuple[Node, Node]] = []
     for parent in (tree.root, *tree.nodes):
         steps = [child for child in parent.children if not child.ended and child.visits >= visits]
         high, low = _extremes(steps, right, wrong, {node: node.quality for node in steps}, each)
-        found += [(a, b) for a in high for b in low if a.quality - b.quality >= margin]
+        pairs += [(a, b) for a in high for b in low if a.quality - b.quality >= margin]
     high, low = _extremes(tree.backed, right, wrong, {leaf: mean_quality(leaf) for leaf in tree.backed}, each)
-    return found + [(a, b) for a in high for b in low]
+    return pairs + [(a, b) for a in high for b in low]
 
 
 def _extremes(

@@ -68,8 +68,8 @@ def prefer_steps(
         scale, learning_rate=rate * scale.learning_rate, num_minibatches=1, num_epochs=num_epochs
     )
     key = memory.key("prefer-steps", memory.step, model)
-    found, _ = learn(models[model], batch, _of_sides, key=key, scale=settings, micro_tokens=micro_tokens)
-    before, right, _ = found[0]
+    fits, _ = learn(models[model], batch, _of_sides, key=key, scale=settings, micro_tokens=micro_tokens)
+    before, right, _ = fits[0]
     return list(rows), {f"{model}/loss": before, f"{model}/accuracy": right}
 
 

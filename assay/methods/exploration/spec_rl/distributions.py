@@ -30,8 +30,8 @@ def keep_distributions(rows: Sequence[Row], *, models: Models, micro_tokens: int
         places = [i for i, row in enumerate(rows) if row.role == role and _lacks(row.episode)]
         episodes = [rows[i].episode for i in places]
         spans = [Span(e.request.context, e.stream("ids").astype(np.int32), e.request.temperature) for e in episodes]
-        found = likeliest(models.play(role), spans, count=k, tokens=micro_tokens)
-        for i, (ids, logp) in zip(places, found, strict=True):
+        tokens = likeliest(models.play(role), spans, count=k, tokens=micro_tokens)
+        for i, (ids, logp) in zip(places, tokens, strict=True):
             cuts = np.cumsum([len(segment) for segment in rows[i].episode.segments])[:-1]
             logps = np.split(logp, cuts)
             tops = [None] * len(logps) if ids is None else np.split(ids, cuts)

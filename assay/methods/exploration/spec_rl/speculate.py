@@ -66,9 +66,9 @@ def speculate(
         engine = models.play(role)
         asked = {i: requests[i] for i in drafts if requests[i].role == role}
         now = _compared(engine, asked, drafts, micro_tokens) if residual else _scored(engine, asked, drafts)
-        found = {i: stays(now[i], drafts[i], key(asked[i].id), lenience=lenience, residual=residual) for i in asked}
-        found |= _of_the_rest(engine, asked, now, found, key, micro_tokens)
-        for i, stay in found.items():
+        staying = {i: stays(now[i], drafts[i], key(asked[i].id), lenience=lenience, residual=residual) for i in asked}
+        staying |= _of_the_rest(engine, asked, now, staying, key, micro_tokens)
+        for i, stay in staying.items():
             given = _given(now[i], stay)
             ended = len(given) > 0 and int(given.ids[-1]) in engine.end_ids
             left = 0 if ended else asked[i].max_new - len(given)
@@ -128,10 +128,10 @@ def stays(now: Segment, draft: Segment, key: Key, *, lenience: float, residual: 
     count = accepted(p, q, u, lenience=lenience, within=within)
     if count == len(draft):
         return Stay(count)
-    known = np.arange(now.all_logp.shape[1]) if draft.top_ids is None else draft.top_ids[count]
+    stored = np.arange(now.all_logp.shape[1]) if draft.top_ids is None else draft.top_ids[count]
     if accepted(p[count:][:1], q[count:][:1], u[count:][:1], lenience=lenience):  # another token among the others
-        return Stay(count, barred=np.append(known, draft.ids[count]))
-    return _left_over(now, draft, count, known, uniforms([key("residual")], 1)[0, 0], lenience=lenience)
+        return Stay(count, barred=np.append(stored, draft.ids[count]))
+    return _left_over(now, draft, count, stored, uniforms([key("residual")], 1)[0, 0], lenience=lenience)
 
 
 def accepted(

@@ -44,15 +44,15 @@ def made_after(model: Problem, pool: Pool, key: Key) -> Problem:
     The concept is one of the model's, each as likely, so that over all weak problems it is drawn as often as it occurs
     among them. If it is so rare that none of 2000 instances has it, the model itself is trained on again.
     """
-    known = task(model.task)
-    concepts = known.concepts_of(model)
+    own_task = task(model.task)
+    concepts = own_task.concepts_of(model)
     wanted = concepts[key("concept").bits % len(concepts)]
     levels = [level for share in pool.shares if share.task == model.task for level in share.levels]
     for attempt in range(_TRIES):
         drawn = key("instance", attempt)
         level = levels[drawn("level").bits % len(levels)]
-        problem = known.problem(drawn, level=level, wording=model.wording)
-        if wanted in known.concepts_of(problem):
+        problem = own_task.problem(drawn, level=level, wording=model.wording)
+        if wanted in own_task.concepts_of(problem):
             return dataclasses.replace(problem, parents=(model.id,), provenance="synthesised")
     return model
 

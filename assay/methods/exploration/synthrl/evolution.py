@@ -56,22 +56,22 @@ def evolution_of(
     accepted before. As in the release, each is compared with the count of the seed, not with that of the text before.
     """
     seed = answers[0].request.problem
-    found = Evolution(seed, right_of(answers[: bar.checks], bar.checks), current=seed)
+    evolution = Evolution(seed, right_of(answers[: bar.checks], bar.checks), current=seed)
     for written in sorted(texts, key=lambda one: one.request.sample):
-        found = dataclasses.replace(found, attempts=found.attempts + 1)
+        evolution = dataclasses.replace(evolution, attempts=evolution.attempts + 1)
         text = written.text.strip()
-        if written.finish != "stop" or not may_be_asked(task(seed.task), found.current, text):
+        if written.finish != "stop" or not may_be_asked(task(seed.task), evolution.current, text):
             continue
         if written.request.id not in replies:
-            found = dataclasses.replace(found, waiting=written)
+            evolution = dataclasses.replace(evolution, waiting=written)
             continue
         right = right_of(replies[written.request.id], bar.checks)
-        if right is not None and found.right is not None and bar.accepts(right, found.right):
+        if right is not None and evolution.right is not None and bar.accepts(right, evolution.right):
             variant = variant_of(seed, text)
-            found = dataclasses.replace(found, current=variant)
-            if found.best is None or right < found.best_right:
-                found = dataclasses.replace(found, best=variant, best_right=right)
-    return found
+            evolution = dataclasses.replace(evolution, current=variant)
+            if evolution.best is None or right < evolution.best_right:
+                evolution = dataclasses.replace(evolution, best=variant, best_right=right)
+    return evolution
 
 
 def evolutions(episodes: Sequence[Episode], bar: Bar) -> dict[str, Evolution]:

@@ -113,10 +113,10 @@ def keep_evolved(
     """For each problem of the step its count, the number of texts, and the best variant with its count and version."""
     store = memory.store(place)
     for state in evolutions(episodes, Bar(checks, sure, least, margin)).values():
-        found: dict[str, Any] = {"right": state.right, "of": checks, "texts": state.attempts, "step": memory.step}
+        entry: dict[str, Any] = {"right": state.right, "of": checks, "texts": state.attempts, "step": memory.step}
         if state.best is not None:
-            found |= {"text": text_asked(state.best), "text_right": state.best_right}
-        store[state.seed.id] = found
+            entry |= {"text": text_asked(state.best), "text_right": state.best_right}
+        store[state.seed.id] = entry
     return memory.keep(place, store)
 
 

@@ -29,8 +29,8 @@ def tree_relative(rows: Sequence[Row], memory: object, *, share: Share, terms: T
     power = {"once": 1.0, "root": 0.5, "each": 0.0}[share]
     result = list(rows)
     for group in by_group(rows).values():
-        found = _of_group(group.members, power, terms)
-        for i, advantage in zip(group.places, found, strict=True):
+        advantages = _of_group(group.members, power, terms)
+        for i, advantage in zip(group.places, advantages, strict=True):
             result[i] = rows[i].mark(advantage=advantage)
     return result
 

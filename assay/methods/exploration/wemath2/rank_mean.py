@@ -22,14 +22,16 @@ def rank_mean(rows: Sequence[Row], *, epsilon: float) -> list[Row]:
     for name, group in by_group(rows).items():
         parent = next(iter(group.members[0].episode.request.problem.parents), f"group {name}")
         families.setdefault(parent, []).append(group)
-    found = np.zeros(len(rows))
+    advantages = np.zeros(len(rows))
     for groups in families.values():
         rewards = [np.array([earned(row) for row in group.members], np.float64) for group in groups]
         flat = np.concatenate(rewards)
         if flat.max() - flat.min() > 1e-6 * max(1.0, np.abs(flat).max()):
             for group, mean in zip(groups, rank_means(rewards), strict=True):
-                found[group.places] = (mean - flat.mean()) / (flat.std() + epsilon)
-    return [changed(row, advantage=np.full(len(row.episode), value)) for row, value in zip(rows, found, strict=True)]
+                advantages[group.places] = (mean - flat.mean()) / (flat.std() + epsilon)
+    return [
+        changed(row, advantage=np.full(len(row.episode), value)) for row, value in zip(rows, advantages, strict=True)
+    ]
 
 
 def rank_means(groups: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -43,7 +45,7 @@ def rank_means(groups: Sequence[np.ndarray]) -> list[np.ndarray]:
     def highest(shares: np.ndarray) -> np.ndarray:
         return np.mean([np.interp(shares, np.linspace(0, 1, len(each)), each) for each in sums], axis=0)
 
-    found = []
+    means = []
     for rewards in groups:
         worth = np.diff(highest(np.linspace(0, 1, len(rewards) + 1))) * len(rewards)
         ranks = np.argsort(np.argsort(-rewards, kind="stable"), kind="stable")
@@ -51,8 +53,8 @@ def rank_means(groups: Sequence[np.ndarray]) -> list[np.ndarray]:
         for value in np.unique(rewards):  # answers with equal rewards have no order of their own
             equal = rewards == value
             shared[equal] = shared[equal].mean()
-        found.append(shared)
-    return found
+        means.append(shared)
+    return means
 
 
 class RankMean(Credit):

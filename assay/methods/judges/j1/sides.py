@@ -26,14 +26,14 @@ def in_halves(requests: Sequence[Request], *, codec: Codec, form: Form) -> list[
     """Requests with even sample numbers ask the first half of their comparison, the others the second. The answers to
     a half are a group. Problems that compare nothing are asked as they are.
     """
-    known: dict[str, tuple[Problem, Problem]] = {}
+    halves_of: dict[str, tuple[Problem, Problem]] = {}
     result = []
     for request in requests:
         problem = request.problem
         if not problem.task.startswith(COMPARE):
             result.append(request)
             continue
-        pair = known[problem.id] = known.get(problem.id) or halves(problem, form)
+        pair = halves_of[problem.id] = halves_of.get(problem.id) or halves(problem, form)
         side = request.sample % 2
         half = dataclasses.replace(request, problem=pair[side], group=f"{request.group}/{side}")
         result.append(reworded(half, request.prompt.about(pair[side]), codec))

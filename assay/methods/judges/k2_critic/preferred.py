@@ -15,25 +15,25 @@ from assay.types import Episode, Reward
 def preferred_by(episodes: Sequence[Episode], *, everyone: Sequence[Episode], role: str) -> list[Reward | None]:
     """R_i = mean_j w_ij, where w_ij is 1 if answer i is found better than j in both orders, 0 if j is, else 1/2.
 
-    A comparison counts if a judgement of each order can be read; no judgement without one that does. Answers with equal
-    texts tie without being asked about. None for an answer that was compared with no other.
+    A comparison counts if a judgement of each order can be read. If no comparison of an answer counts, its reward is
+    `no_judgement`. Answers with equal texts tie without a question. None for an answer that was compared with no other.
     """
     judged = by_parent(everyone, role, COMPARE)
     wins: dict[str, list[float]] = {}
     asked: dict[str, list[Episode]] = {}
-    for parent, said in judged.items():
+    for parent, judgements in judged.items():
         first, second = parent.split(" ")
         back = judged.get(f"{second} {first}", [])
-        asked.setdefault(first, []).extend(said)
-        forth, other = _chosen(said, 1), _chosen(back, 2)
+        asked.setdefault(first, []).extend(judgements)
+        forth, other = _chosen(judgements, 1), _chosen(back, 2)
         if forth is not None and other is not None:
             share = (forth + other) / 2
             wins.setdefault(first, []).append(1.0 if share == 1 else 0.0 if share == 0 else 0.5)
 
     def of(episode: Episode) -> Reward | None:
-        found = [*wins.get(episode.request.id, ()), *(0.5 for other in episodes if _same(episode, other))]
-        if found:
-            return Reward("preferred-by", float(np.mean(found)))
+        own_wins = [*wins.get(episode.request.id, ()), *(0.5 for other in episodes if _same(episode, other))]
+        if own_wins:
+            return Reward("preferred-by", float(np.mean(own_wins)))
         return unread("preferred-by", asked.get(episode.request.id, ()))
 
     return [of(episode) for episode in episodes]

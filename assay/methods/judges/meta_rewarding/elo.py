@@ -40,32 +40,32 @@ def weights(first: float) -> dict[int, float]:
 def rated_by(
     episodes: Sequence[Episode], *, everyone: Sequence[Episode], role: str, prior: float
 ) -> list[Reward | None]:
-    """The rating of each judgement among those of its group; 0, which is the mean, for one that was not compared, and
-    no judgement for one of whose comparisons none can be read.
+    """The rating of each judgement among those of its group. A judgement that was not compared has the mean rating, 0.
+    If it was compared but none of its comparisons can be read, its reward is `no_judgement`.
     """
     votes: list[tuple[str, str, int]] = []
     compared: dict[str, bool] = {}  # whether a comparison of it can be read
-    for parent, said in by_parent(everyone, role, COMPARE).items():
+    for parent, judgements in by_parent(everyone, role, COMPARE).items():
         first, second = parent.split(" ")
-        found = [one.score for episode in said if (one := written(episode)) is not None]
-        compared |= {one: bool(found) or compared.get(one, False) for one in (first, second)}
-        votes += [(first, second, score) for score in found if score in (1, 2)]
+        scores = [comparison.score for episode in judgements if (comparison := written(episode)) is not None]
+        compared |= {side: bool(scores) or compared.get(side, False) for side in (first, second)}
+        votes += [(first, second, score) for score in scores if score in (1, 2)]
     worth = weights(float(np.mean([score == 1 for _, _, score in votes])) if votes else 0.5)
     result: list[Reward | None] = [Reward("rated-by", 0.0)] * len(episodes)
     for group in by_group(episodes).values():
-        place = {episode.request.id: k for k, episode in enumerate(group.members)}
+        index_of = {episode.request.id: k for k, episode in enumerate(group.members)}
         wins = np.zeros((len(group.members), len(group.members)))
         for first, second, score in votes:
-            if first in place and second in place:
+            if first in index_of and second in index_of:
                 winner, loser = (first, second) if score == 1 else (second, first)
-                wins[place[winner], place[loser]] += worth[score]
+                wins[index_of[winner], index_of[loser]] += worth[score]
         if wins.any():
-            found = ratings(wins, prior=prior).tolist()
-            for i, rating in zip(group.places, found, strict=True):
+            rated = ratings(wins, prior=prior).tolist()
+            for i, rating in zip(group.places, rated, strict=True):
                 result[i] = Reward("rated-by", rating)
     return [
-        found if compared.get(episode.request.id, True) else Reward.no_judgement("rated-by")
-        for episode, found in zip(episodes, result, strict=True)
+        reward if compared.get(episode.request.id, True) else Reward.no_judgement("rated-by")
+        for episode, reward in zip(episodes, result, strict=True)
     ]
 
 

@@ -39,11 +39,11 @@ def outcome_and_steps(
     outcome = group_relative(rewards, group_numbers(rows), scale="std", ddof=ddof, epsilon=epsilon)
     result = list(rows)
     for group in by_group(rows).values():
-        found = [steps_in(row) for row in group.members]
-        every = np.concatenate([values for values, _ in found])
+        steps = [steps_in(row) for row in group.members]
+        every = np.concatenate([values for values, _ in steps])
         differ = spread(every.tolist())
         mean, scale = (every.mean(), every.std(ddof=ddof) + epsilon) if differ else (0.0, 1.0)
-        for i, (values, at) in zip(group.places, found, strict=True):
+        for i, (values, at) in zip(group.places, steps, strict=True):
             dense = np.zeros(len(rows[i].episode))
             np.add.at(dense, at, (values - mean) / scale if differ else 0.0)
             later = np.cumsum(dense[::-1])[::-1]

@@ -108,7 +108,9 @@ def taught_refinement(requests: Sequence[Request], memory: Memory, *, codec: Cod
         generator = memory.key("spoil", memory.step, request.id).generator()
         spoilt = spoil(problem, float(generator.random()))
         written = set(steps_in(problem, spoilt))
-        unmet = [one.text for one in worked_rubric(problem) if one.factual or one.text not in written]
+        unmet = [
+            criterion.text for criterion in worked_rubric(problem) if criterion.factual or criterion.text not in written
+        ]
         shown = as_long_as(unmet, codec, request.max_new, BETWEEN[problem.wording])
         reading = reworded(request, asking(request.prompt, spoilt, shown), codec)
         result.append(answered(reading, problem.solution, codec))

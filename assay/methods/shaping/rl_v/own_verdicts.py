@@ -111,7 +111,7 @@ def vote_by_verdicts(rows: Sequence[Row], *, models: Models, codec: Codec, role:
         for name, answer in chosen.items():
             mine = [ok for ok, other in zip(right.tolist(), answers, strict=True) if other == answer]
             right_of[name].append(answer is not None and any(mine))
-    stats: Stats = {f"verdict/{name}": float(np.mean(found)) for name, found in right_of.items() if found}
+    stats: Stats = {f"verdict/{name}": float(np.mean(hits)) for name, hits in right_of.items() if hits}
     return list(rows), stats | ({"verdict/auroc": won / pairs} if pairs else {})
 
 

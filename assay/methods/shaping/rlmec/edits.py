@@ -32,20 +32,20 @@ def edited(before: Ids, after: Ids) -> np.ndarray:
     """bool[m]: the tokens of `after` that were inserted or substituted, in one shortest sequence of edits. Equal tokens
     at the end of both texts stand for each other, and a deletion comes before an insertion where both are shortest.
     """
-    table, found = edits(before, after), np.ones(len(after), bool)
+    table, changed = edits(before, after), np.ones(len(after), bool)
     i, j = len(before), len(after)
     while i > 0 and j > 0:
         here = table[i, j]
         if before[i - 1] == after[j - 1]:  # as D(i, j) = D(i-1, j-1) then
             i, j = i - 1, j - 1
-            found[j] = False
+            changed[j] = False
         elif table[i - 1, j] + 1 == here:
             i -= 1
         elif table[i, j - 1] + 1 == here:
             j -= 1
         else:
             i, j = i - 1, j - 1
-    return found
+    return changed
 
 
 def weigh_edits(rows: Sequence[Row], *, same: float) -> list[Row]:

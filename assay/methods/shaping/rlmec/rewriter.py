@@ -53,10 +53,10 @@ def show_rewrites(
         return []
     wrong, right = [], []
     for group in by_group(_answers(episodes, of)).values():
-        known = [e.text for e in group.members if e.right]
+        right_texts = [e.text for e in group.members if e.right]
         solution = group.members[0].request.problem.solution
-        known += [solution] if solution else []
-        texts = {text: codec.encode(text) for text in known}
+        right_texts += [solution] if solution else []
+        texts = {text: codec.encode(text) for text in right_texts}
         for episode in group.members:
             if episode.right:
                 right.append(answered(_about(episode, role, codec), episode.text, codec))

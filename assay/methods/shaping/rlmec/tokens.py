@@ -38,9 +38,9 @@ def rewriter_tokens(
     for episode in (rows[i].episode for i in places):
         asked = to_rewrite(episode.request.prompt, episode.request.problem, episode.text)
         spans.append(Span(rendered(asked, codec), episode.stream("ids").astype(np.int32)))
-    found = models.play(role).score(spans) if spans else []
+    token_scores = models.play(role).score(spans) if spans else []
     blamed = []
-    for i, scores in zip(places, found, strict=True):
+    for i, scores in zip(places, token_scores, strict=True):
         right = rows[i].right
         values = worth(np.exp(scores.logp.astype(np.float64)), right=right, below=below)
         result[i] = rows[i].mark(process=values.astype(np.float32))

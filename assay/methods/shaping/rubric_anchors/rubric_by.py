@@ -19,19 +19,20 @@ from assay.verifiers.judges.contentless import has_text
 def rubric_by(
     episodes: Sequence[Episode], *, everyone: Sequence[Episode], role: str, anchors: Anchors
 ) -> list[Reward | None]:
-    """`anchored` of r_k, the share of the judgements that mark rule k as kept; 0 for an answer that says nothing. No
-    judgement if none can be read, None for answers that were not judged, or to a task without rules.
+    """`anchored` of r_k, the share of the judgements that mark rule k as kept; 0 for an answer that says nothing. If
+    none of its judgements can be read, the reward is `no_judgement`. None for an answer that was not judged, or to a
+    task without rules.
     """
     judged = by_parent(everyone, role, JUDGE)
 
     def of(episode: Episode) -> Reward | None:
         rubric = [Criterion(f"rule {n}") for n in range(1, 1 + num_rules(episode.request.problem))]
-        said = judged.get(episode.request.id, ())
-        rows = [signs for one in said if (signs := signs_of(one, len(rubric))) is not None]
+        judgements = judged.get(episode.request.id, ())
+        rows = [signs for judgement in judgements if (signs := signs_of(judgement, len(rubric))) is not None]
         if rubric and not has_text(episode.text):
             return Reward("rubric-by", 0.0)
         if not rubric or not rows:
-            return unread("rubric-by", said) if rubric else None
+            return unread("rubric-by", judgements) if rubric else None
         return of_vector("rubric-by", rubric, [(1 + sign) / 2 for sign in np.mean(rows, axis=0).tolist()], anchors)
 
     return [of(episode) for episode in episodes]

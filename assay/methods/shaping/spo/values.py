@@ -53,10 +53,10 @@ def track_values(
     store, probes = memory.store(place), probes_of(rows)
     last = {e.request.problem.id: e for e in memory.kept.get(place, ())}
     given = [row for row in rows if row.episode.request.tag != PROBE and row.reward is not None]
-    known = [last[p] for p in dict.fromkeys(r.episode.request.problem.id for r in given) if p in last]
-    now = _scored(models, [*known, *(row.episode for row in given)])
-    drift = {e.request.problem.id: _drift(e, after) for e, after in zip(known, now[: len(known)], strict=True)}
-    for row, logp in zip(given, now[len(known) :], strict=True):
+    earlier = [last[p] for p in dict.fromkeys(r.episode.request.problem.id for r in given) if p in last]
+    now = _scored(models, [*earlier, *(row.episode for row in given)])
+    drift = {e.request.problem.id: _drift(e, after) for e, after in zip(earlier, now[: len(earlier)], strict=True)}
+    for row, logp in zip(given, now[len(earlier) :], strict=True):
         problem, right = row.episode.request.problem.id, float(row.right)
         if problem not in store:
             first, weight = value({}, problem, probes.get(problem, ())), 1 / (1 - least) if problem in probes else 1.0

@@ -28,14 +28,17 @@ def judged_rules(episodes: Sequence[Episode], *, endpoint: Endpoint, memory: Mem
         return Question("checklist", question_of(episode.request.problem), (text,), criteria=soft)
 
     questions = [question(episode, soft) for episode, soft in zip(episodes, rules, strict=True)]
-    found = graded(
+    rewards = graded(
         name,
         endpoint,
         questions,
         memory.key(name, memory.step),
         lambda _, grade: Reward(name, float(all(grade.values))),
     )
-    return [Reward.unknown(name, "bad_gold") if soft is None else one for one, soft in zip(found, rules, strict=True)]
+    return [
+        Reward.unknown(name, "bad_gold") if soft is None else reward
+        for reward, soft in zip(rewards, rules, strict=True)
+    ]
 
 
 def soft_rules(problem: Problem) -> tuple[str, ...] | None:

@@ -26,18 +26,18 @@ def split(
     episodes: Sequence[Episode], *, everyone: Sequence[Episode], form: str, repeated: float
 ) -> list[Reward | None]:
     """max(0, worth of p - repeated (share of the step's problems that are the same)), p the share of the most frequent
-    answer; 0 for text that is no problem, None as long as no answer is there.
+    answer. Text that is no problem has 0; a problem without answers has None.
     """
-    said: dict[str, list[str | None]] = {}
+    answers_to: dict[str, list[str | None]] = {}
     for other in everyone:
-        said.setdefault(other.request.parent, []).append(answer_of(other))
+        answers_to.setdefault(other.request.parent, []).append(answer_of(other))
     problems = [posed(episode) for episode in episodes]
     count = Counter(problem.id for problem in problems if problem is not None)
     result: list[Reward | None] = []
     for episode, problem in zip(episodes, problems, strict=True):
         if problem is None:
             result.append(Reward("split", 0.0))
-        elif answers := said.get(episode.request.id):
+        elif answers := answers_to.get(episode.request.id):
             share = top_share(answers)
             worth = tent(share) if form == "tent" else band(share, answers=len(answers))
             again = (count[problem.id] - 1) / len(episodes)

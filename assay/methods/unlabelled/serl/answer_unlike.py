@@ -35,18 +35,18 @@ def unlike(
     below `alike`.
     """
     seen: dict[str, list[list[str]]] = {}
-    found = []
+    new = []
     for episode, problem in admitted(episodes, memory, place):
         posing = task(problem.task).posing
         assert posing is not None
-        known = seen.setdefault(
+        earlier = seen.setdefault(
             problem.task, [posing.write(entry["spec"]).split() for entry in pool_of(memory, problem.task, place)]
         )
         words = posing.write(dict(problem.spec)).split()
-        if all(likeness(words, other) < alike for other in known):
-            found.append((episode, problem))
-            known.append(words)
-    return found
+        if all(likeness(words, other) < alike for other in earlier):
+            new.append((episode, problem))
+            earlier.append(words)
+    return new
 
 
 def answer_unlike(
