@@ -14,15 +14,15 @@ from assay.types import Episode, Origin, Request
 
 
 def continued(episodes: Sequence[Episode], places: Callable[[Episode], Iterable[int]], branches: int) -> list[Request]:
-    """`branches` requests from these tokens of every judged answer, each state once.
+    """`branches` requests from these tokens of every verified answer, each state once.
 
     Nothing continues from a token that the policy did not write, nor from within what an answer began with.
     """
     seen = {start_of(episode.request) for episode in episodes if episode.request.tag == CONTINUATION}
     asked = []
     for episode in episodes:
-        judged = episode.verdict is not None and episode.verdict.status != "invalid"
-        if not judged or episode.request.tag == CONTINUATION or episode.provenance != "fresh":
+        verified = episode.verdict is not None and episode.verdict.status != "invalid"
+        if not verified or episode.request.tag == CONTINUATION or episode.provenance != "fresh":
             continue
         tokens, origin = episode.stream("ids"), episode.stream("origin")
         for at in sorted(set(places(episode))):
@@ -43,7 +43,7 @@ def _from(episode: Episode, at: int, branches: int) -> list[Request]:
 def continue_steps(
     episodes: Sequence[Episode], *, codec: Codec, branches: int, prompt: bool, marks: str
 ) -> list[Request]:
-    """`branches` requests from the end of each step but the last of every judged answer, each state once."""
+    """`branches` requests from the end of each step but the last of every verified answer, each state once."""
 
     def places(episode: Episode) -> list[int]:
         given = episode.request.given

@@ -11,7 +11,7 @@ from assay.types import Row
 
 
 def band(rows: Sequence[Row], *, low: float, high: float) -> list[Row]:
-    """Leaves out groups unless low <= pass rate <= high, over the answers that were judged."""
+    """Leaves out groups unless low <= pass rate <= high, over the answers with a verdict."""
     out: set[int] = set()
     for members in groups(rows).values():
         if not within([rows[i] for i in members], low, high):

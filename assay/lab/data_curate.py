@@ -14,13 +14,13 @@ import numpy as np
 
 from assay.errors import UsageError
 from assay.policy.sentences import MULTILINGUAL, Sentences, nearest
-from assay.reward.judged import grades_of, question_of
+from assay.reward.endpoint_judges import judge_scores, question_of
 from assay.rng import Key
 from assay.tasks.data.rows import plain_prompt
 from assay.tasks.data.task import data, tables
 from assay.types import Problem
 from assay.verifiers.judges.endpoint import Endpoint
-from assay.verifiers.judges.questions import Grade, Question
+from assay.verifiers.judges.questions import JudgeScores, Question
 from assay.verifiers.mathematics.against_gold import explain
 from assay.verifiers.mathematics.writing import find
 
@@ -96,9 +96,11 @@ def contaminated(rows: Sequence[Problem], rules: Rules, *, embed: Embed | None =
     pairs = [(at, int(place)) for at in range(len(open_rows)) for place in places[at]]
     if rules.judge:
         questions = [Question("same", theirs[place], (texts[at],)) for at, place in pairs]
-        said = grades_of(Endpoint(), questions, Key("curate"))
-        reasons = ["" if isinstance(one, Grade) else f", which the judge did not decide ({one.kind})" for one in said]
-        same = [one.values[0] == 1.0 if isinstance(one, Grade) else True for one in said]
+        said = judge_scores(Endpoint(), questions, Key("curate"))
+        reasons = [
+            "" if isinstance(one, JudgeScores) else f", which the judge did not decide ({one.kind})" for one in said
+        ]
+        same = [one.values[0] == 1.0 if isinstance(one, JudgeScores) else True for one in said]
     else:
         same = (cosines.ravel() >= rules.alike).tolist()
         reasons = [f", at a cosine of {cosine:.3f}" for cosine in cosines.ravel()]
@@ -132,8 +134,8 @@ def not_unanimous(rows: Sequence[Problem], rules: Rules) -> dict[int, str]:
     answers = [list(dict.fromkeys(one for one in (gold, *solved) if one is not None)) for gold, solved in stated]
     pairs = [[(one, other) for one in texts for other in texts] for texts in answers]
     asked = list(dict.fromkeys(pair for few, some in zip(short, pairs, strict=True) if not few for pair in some))
-    judged = explain([(gold, f"\\boxed{{{answer}}}") for gold, answer in asked])
-    verdicts = {pair: one.verdict for pair, one in zip(asked, judged, strict=True)}
+    explained = explain([(gold, f"\\boxed{{{answer}}}") for gold, answer in asked])
+    verdicts = {pair: one.verdict for pair, one in zip(asked, explained, strict=True)}
     found: dict[int, str] = {}
     for i, (few, some) in enumerate(zip(short, pairs, strict=True)):
         if few:

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from assay.ask import Codec
 from assay.part import Rewarding
-from assay.reward.judged import gold_of
+from assay.reward.endpoint_judges import gold_of
 from assay.reward.votes import answer_of
 from assay.types import Episode, Reward
 
