@@ -18,7 +18,8 @@ import numpy as np
 
 from assay import stages
 from assay.ask import Codec, Sampling, first_requests
-from assay.collect import AtEnd, Collect, Collector, Judge, Verdicts
+from assay.collect import AtEnd, Collect, Collector, Verdicts
+from assay.collect import Worth as Judge
 from assay.credit import BatchRule, credit
 from assay.forwards import run_forwards
 from assay.memory import Memory, pass_rates

@@ -117,7 +117,7 @@ class Batch(Carried):
     roles: RowNames | None = None
     tag: RowNames | None = None
     outcome: RowFloats | None = None  # the reward of the row; NaN for a row without one
-    right: RowFlags | None = None  # the answer was judged to be right
+    right: RowFlags | None = None  # the verifier found the answer right
     ended: RowFlags | None = None  # the episode reached its true end
     truncated: RowFlags | None = None  # a limit cut the episode off; a paused one has neither flag
     bootstrap: RowFloats | None = None  # value beyond a truncation

@@ -111,8 +111,8 @@ class Problem:
 @light
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict on an answer. `invalid` is an error of ours: the answer is judged again; if that fails too, it has no
-    reward, does not train, and is counted.
+    """The verdict on an answer. `invalid` is an error of ours: the answer is verified again; if that fails too, it has
+    no reward, does not train, and is counted.
     """
 
     status: Literal["ok", "fail", "invalid"]
@@ -270,7 +270,7 @@ class Reward:
 
     @classmethod
     def unknown(cls, name: str, kind: str, parts: tuple[Reward, ...] = ()) -> Reward:
-        """The reward of an answer that could not be judged: `Reward.unknown("judge", "judge_down")`."""
+        """The reward of an answer that nobody could verify or judge: `Reward.unknown("judge", "judge_down")`."""
         return cls(name, math.nan, invalid=kind, parts=parts)
 
     @classmethod
@@ -340,7 +340,7 @@ class Episode:
 
     @property
     def right(self) -> bool:
-        """Whether it was judged, and found right."""
+        """Whether it was verified, and found right."""
         return self.verdict is not None and self.verdict.status == "ok"
 
     @property

@@ -133,7 +133,7 @@ def answers(model: str) -> list[dict[str, Any]]:
         return verdicts
 
     about = {"problems": 48, "samples": 16, "ks": (1,), "temperature": 0.7, "max_new": 48, "seed": SEED}
-    examine(model, pool("sentence"), **about, judge=judge)
+    examine(model, pool("sentence"), **about, verify=judge)
     return read
 
 

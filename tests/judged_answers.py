@@ -21,7 +21,7 @@ from _pytest.mark import ParameterSet
 from hostile_texts import FAMILIES, TEXTS
 from tiny import episode
 
-from assay.lab.data_judges import seconds_of
+from assay.lab.data_verified import seconds_of
 from assay.rng import Key
 from assay.tasks import TASKS, task
 from assay.tasks.data.task import data

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from assay.cli.arguments import TRUST_ADDRESSES, Argument, one_of
 from assay.cli.problems import TASKS, exam_of
-from assay.cli.verify import REWARD, judge_of
+from assay.cli.verify import REWARD, grader_for
 from assay.errors import UsageError
 from assay.host import terminal
 
@@ -153,9 +153,9 @@ def _sample(arguments: argparse.Namespace) -> tuple[Any, str]:
         raise UsageError("--split valid is for generated tasks and runs: of --data all rows are asked.")
     (model,) = arguments.names
     wish = _wish(arguments, split=arguments.split or "test")
-    with judge_of(arguments, model) as judge:
+    with grader_for(arguments, model) as grader:
         pool = _pool_of(arguments, model)
-        bank = sample_bank(model, pool, arguments.into, wish, judge=judge, quiet=arguments.quiet)
+        bank = sample_bank(model, pool, arguments.into, wish, grader=grader, quiet=arguments.quiet)
     found, table = _told(bank, [])
     return found | {"file": str(arguments.into)}, f"{table}\nbank  {arguments.into}"
 
@@ -248,7 +248,7 @@ def _parity(arguments: argparse.Namespace) -> tuple[Any, str]:
     if arguments.into:
         arguments.into.mkdir(parents=True, exist_ok=True)
     into = nullcontext(str(arguments.into)) if arguments.into else tempfile.TemporaryDirectory(prefix="assay-parity-")
-    with into as folder, judge_of(arguments, child) as judge:
+    with into as folder, grader_for(arguments, child) as grader:
 
         def sampled(model: str, heat: float, split: Split) -> SampleBank:
             side = "base" if model == base else "child"
@@ -256,7 +256,7 @@ def _parity(arguments: argparse.Namespace) -> tuple[Any, str]:
             if not arguments.quiet:
                 terminal.say(f"{side} at temperature {heat:g} on split {split}")
             this = dataclasses.replace(wish, split=split, temperature=heat)
-            return sample_bank(model, pool, file, this, judge=judge, quiet=True)
+            return sample_bank(model, pool, file, this, grader=grader, quiet=True)
 
         comparison = parity(base, child, sampled, ks)
     return comparison, parity_table(comparison)

@@ -40,18 +40,18 @@ def run_chat(arguments: argparse.Namespace) -> Any:
 
 
 def _examined(arguments: argparse.Namespace, ask: Callable[..., dict[str, Any]], table: Callable[[Any], Any]) -> Any:
-    """What `ask` finds with the held-out problems and the judge that the arguments name; `table` is how it is shown."""
+    """What `ask` finds with the held-out problems and the grader that the arguments name; `table` shows it."""
     from assay.cli.problems import exam_of
-    from assay.cli.verify import judge_of
+    from assay.cli.verify import grader_for
 
-    with judge_of(arguments, arguments.model) as judge:
+    with grader_for(arguments, arguments.model) as grader:
         report = ask(
             pool=exam_of(arguments),
             problems=arguments.problems,
             temperature=arguments.temperature,
             max_new=arguments.max_new,
             seed=arguments.seed,
-            judge=judge.exam,
+            verify=grader.exam,
         )
     if not arguments.json:
         terminal.show(table(report))

@@ -136,7 +136,7 @@ CHECK: list[Argument] = [
     (("--model",), {"help": "measure prompts in the tokens of this model; default: in characters"}),
     (
         ("--recipe",),
-        {"metavar": "NAME", "help": "say which rows this recipe can judge, as train would; default: any recipe"},
+        {"metavar": "NAME", "help": "say which rows this recipe can reward, as train would; default: any recipe"},
     ),
     HELD_OUT,
     SYSTEM,
@@ -207,7 +207,7 @@ def exam_of(arguments: argparse.Namespace) -> Pool:
         if run is not None and run.experiment.rewards:
             flags = " ".join(f"--reward {reward}" for reward in run.experiment.rewards)
             terminal.say(
-                f"{run.path.name} was trained with reward functions; here the verifiers of the tasks judge. To use its "
+                f"{run.path.name} was trained with reward functions; here the tasks' verifiers decide. To use its "
                 f"reward functions: {flags}"
             )
     return unknown_to(arguments.model, pool)

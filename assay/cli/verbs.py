@@ -380,7 +380,7 @@ def of_verify() -> list[Argument]:
 
 
 def of_doctor() -> list[Argument]:
-    asked = "the foreign programs that verify answers: are they there, and do they judge as they should?"
+    asked = "the foreign programs that verify answers: are they there, and do they verify as they should?"
     return [
         (("--model",), {"help": "also print the memory that training this folder or base needs; default none"}),
         (("--externals",), {"action": "store_true", "help": asked}),

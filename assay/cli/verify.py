@@ -56,7 +56,7 @@ VERIFY: list[Argument] = [
         {
             "nargs": "+",
             "metavar": "GOLD ANSWER | FILE",
-            "help": "for explain: a reference answer, and the answer or response to judge; for audit: a file of lines "
+            "help": "for explain: a reference answer, and the answer or response to verify; for audit: a file of lines "
             '{"gold", "answer", "label": true or false} and, if known, "type", "kind", "origin"',
         },
     ),
@@ -65,14 +65,14 @@ VERIFY: list[Argument] = [
         {
             "default": "mathematics",
             "metavar": "VERIFIER",
-            "help": "which verifier judges; default mathematics. "
+            "help": "which verifier decides; default mathematics. "
             + "; ".join(f"{name}: GOLD is {one.reference}" for name, one in VERIFIERS.items()),
         },
     ),
 ]
 
 
-def judge_of(arguments: argparse.Namespace, model: str) -> Grader:
+def grader_for(arguments: argparse.Namespace, model: str) -> Grader:
     """The grader with the reward functions of `--reward`, or with the verifiers of the tasks. Answers that the length
     limit cut off count as in the run of the model.
     """
@@ -99,13 +99,13 @@ def run_verify(arguments: argparse.Namespace) -> Any:
 
 
 def _explain(arguments: argparse.Namespace) -> dict[str, Any]:
-    judging = verifier(arguments.by)
+    used = verifier(arguments.by)
     if len(arguments.inputs) != 2:
         raise UsageError(
             "assay verify explain takes a reference answer and an answer, each in quotes: explain '1/2' '0.5'."
         )
     gold, response = arguments.inputs
-    (explanation,) = judging.explain([(gold, response)])
+    (explanation,) = used.explain([(gold, response)])
     verdict = explanation.verdict
     document = {
         "verdict": verdict.status,

@@ -10,9 +10,9 @@ from typing import Any
 
 from assay.ask import Codec
 from assay.collect.ahead import Ahead
+from assay.collect.ask_judges import AskJudge, AskPairs
 from assay.collect.continuations import ContinueSteps
 from assay.collect.expand import Refill
-from assay.collect.judges import AskJudge, AskPairs
 from assay.collect.lagged import Frozen, Lagged
 from assay.collect.teachers import AskTeachers
 from assay.collect.trees import Fork
@@ -58,20 +58,20 @@ __all__ = [
     "ContinueSteps",
     "Fork",
     "Frozen",
-    "Judge",
     "Lagged",
     "Refill",
     "StepSearch",
     "Verdicts",
     "Verify",
+    "Worth",
     "generate",
     "whole",
 ]
 
 
 @dataclass(frozen=True)
-class Judge:
-    """How the answers of a role are judged."""
+class Worth:
+    """How it is decided what the answers of a role are worth."""
 
     verified: bool  # the task's verifier checks them
     rewards: tuple[RewardPart, ...]
@@ -88,7 +88,7 @@ class Collector:
     """
 
     verdicts: Verdicts
-    judge: Callable[[str], Judge]  # role -> how its answers are judged
+    worth: Callable[[str], Worth]  # role -> how its answers are verified and rewarded
     expand: tuple[Expand, ...]
     more: Callable[[Models, Memory, int, int], list[Request]]
     codec: Codec
@@ -145,7 +145,7 @@ class Collector:
     ) -> list[Episode]:
         """The episodes of a round, which is `written` or is generated now.
 
-        Those that are complete have a verdict, if the verifier judges their role. Those that the sampler failed to
+        Those that are complete have a verdict, if their role is verified. Those that the sampler failed to
         write have one in any case.
         """
         now, first = zip(*asked, strict=True)
@@ -154,7 +154,7 @@ class Collector:
             return episode if now[place] is first[place] else changed(episode, request=first[place])
 
         def done(place: int, episode: Episode) -> None:
-            if self.judge(first[place].role).verified and episode.finish not in ("pause", "error"):
+            if self.worth(first[place].role).verified and episode.finish not in ("pause", "error"):
                 self.verdicts.take(place, asked_first(place, episode))
             else:
                 self.verdicts.skip(place)
@@ -182,7 +182,7 @@ class Collector:
             mine = [i for i, e in enumerate(episodes) if e.request.role == role and not halted(e)]
             asked = [episodes[i] for i in mine]
             offered = {"everyone": result, "memory": memory, "models": models}
-            columns = [part(asked, **offered) for part in self.judge(role).rewards]
+            columns = [part(asked, **offered) for part in self.worth(role).rewards]
             for i, *parts in zip(mine, *columns, strict=True):
                 result[i] = changed(episodes[i], rewards=tuple(part for part in parts if part is not None))
         return result

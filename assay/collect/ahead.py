@@ -52,7 +52,7 @@ def ahead(
         written = held.kept.get(_place(held, first), ())
         now = [episode.request for episode in written]  # waits until all are there
         single = collect.single(now)
-        if single:  # so that servers go on while these answers are judged; further rounds of these would wait for that
+        if single:  # so that servers go on while these are verified; further rounds of these would wait for that
             held = send(held, later)
         episodes = collect.finish(models, now, memory, written)
         if not single:

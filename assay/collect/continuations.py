@@ -14,7 +14,7 @@ from assay.types import Episode, Origin, Request
 
 
 def continued(episodes: Sequence[Episode], places: Callable[[Episode], Iterable[int]], branches: int) -> list[Request]:
-    """`branches` requests from these tokens of every judged answer, each state once.
+    """`branches` requests from these tokens of every verified answer, each state once.
 
     Nothing continues from a token that the policy did not write, nor from within what an answer began with.
     """
@@ -42,7 +42,7 @@ def _from(episode: Episode, at: int, branches: int) -> list[Request]:
 def continue_steps(
     episodes: Sequence[Episode], *, codec: Codec, branches: int, prompt: bool, marks: str
 ) -> list[Request]:
-    """`branches` requests from the end of each step but the last of every judged answer, each state once."""
+    """`branches` requests from the end of each step but the last of every verified answer, each state once."""
 
     def places(episode: Episode) -> list[int]:
         given = episode.request.given

@@ -66,7 +66,7 @@ def stepwise(episodes: Sequence[Episode]) -> list[list[Episode]]:
 
 
 def outcome(answer: Episode) -> float | None:
-    """1 if the answer is right and -1 if it is wrong; None if it was cut, or if we failed to judge it."""
+    """1 if the answer is right and -1 if it is wrong; None if it was cut, or if we failed to verify it."""
     return (1.0 if answer.right else -1.0) if answer.finish == "stop" and answer.judged else None
 
 
@@ -177,10 +177,10 @@ def looked_at(
 
 
 def is_stuck(episode: Episode, errors: int) -> bool:
-    """Whether the last `errors` steps are wrong; False where steps cannot be judged, or do not end at marks."""
+    """Whether the last `errors` steps are wrong; False where steps cannot be verified, or do not end at marks."""
     problem = episode.request.problem
-    judged = errors > 0 and episode.request.marks
-    chain = task(problem.task).chain(problem, episode.text) if judged else None
+    verified = errors > 0 and episode.request.marks
+    chain = task(problem.task).chain(problem, episode.text) if verified else None
     last = chain.steps[-errors:] if chain is not None else ()
     return len(last) == errors > 0 and all(step.verdict == "wrong" for step in last)
 
@@ -190,11 +190,11 @@ class StepSearch(Expansion):
     it comes to, until all next steps have ended; `rollouts` times (rStar-Math 2501.04519).
 
     The outcomes, 1 or -1, of all answers that end in an expansion flow back to each step on their way. Where a task
-    judges steps, `errors` wrong ones in a row end an answer. With a model, its score of a step is the first of the
+    verifies steps, `errors` wrong ones in a row end an answer. With a model, its score of a step is the first of the
     step's values; if the model is the judge, its score of an answer stands for the outcome, as where none is known.
 
-    For your own recipes: to search a tree of steps where a task judges answers or a model scores steps. `assay search`
-    looks for answers with it.
+    For your own recipes: to search a tree of steps where a task verifies answers or a model scores steps. `assay
+    search` looks for answers with it.
 
         ask=(FirstSteps(),), expand=(StepSearch(rollouts=8),)
         --mechanism.ask first-steps --mechanism.expand step-search --mechanism.expand.0.rollouts 8
@@ -206,7 +206,7 @@ class StepSearch(Expansion):
     rollouts: int = 16
     most: int = 16  # rollouts of a tree without an answer that is worth more than 0
     depth: Count = 16  # steps of an answer
-    errors: int = 2  # 0: steps are not judged
+    errors: int = 2  # 0: steps are not verified
     model: str = ""  # the process preference model, by its name in the recipe's `models`; "": outcomes alone guide
     judge: Literal["verifier", "model"] = "verifier"  # what says what an answer is worth
     does = step_search

@@ -18,7 +18,7 @@ Verify = Callable[[Sequence[Episode]], Sequence[Verdict | None]]
 
 
 @functools.cache
-def _judge() -> ThreadPoolExecutor:
+def _verifying() -> ThreadPoolExecutor:
     """One thread for the life of the process: foreign programs end with the thread that started them."""
     from concurrent.futures import ThreadPoolExecutor
 
@@ -52,8 +52,8 @@ class Verdicts(Protocol):
 
 
 class AtEnd:
-    """Judges a round at its end, all answers together: for verifiers that take no time worth speaking of, and for those
-    that look at all answers of a round.
+    """Verifies a round at its end, all answers together: for verifiers that take no time worth speaking of, and for
+    those that look at all answers of a round.
     """
 
     def __init__(self, verify: Verify) -> None:
@@ -78,7 +78,7 @@ class AtOnce:
     """Gives finished answers to the verifier while the sampler writes others.
 
     A group is given when its last answer is there, so that what a verifier computes once for a problem is computed
-    once. Verdicts do not depend on which answers are judged together.
+    once. Verdicts do not depend on which answers are verified together.
 
     verdicts = AtOnce(verify)
     verdicts.begin(requests)
@@ -128,7 +128,7 @@ class AtOnce:
         whole = [place for place in self._waiting if not self._left[self._groups[place]]]
         if whole:
             given = [self._waiting.pop(place) for place in whole]
-            self._running = whole, _judge().submit(self.verify, given)
+            self._running = whole, _verifying().submit(self.verify, given)
 
     def _settle(self) -> None:
         """Takes the verdicts of what was given, once they are there."""

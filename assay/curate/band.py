@@ -10,7 +10,7 @@ from assay.types import Row, by_group
 
 
 def band(rows: Sequence[Row], *, low: float, high: float) -> list[Row]:
-    """Leaves out groups unless low <= pass rate <= high, over the answers that were judged."""
+    """Leaves out groups unless low <= pass rate <= high, over the answers with a verdict."""
     out: set[int] = set()
     for group in by_group(rows).values():
         if not within(group.members, low, high):

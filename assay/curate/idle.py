@@ -15,7 +15,7 @@ def no_training(rows: Sequence[Row]) -> list[Row]:
 
 
 class NoTraining(Curator):
-    """No answer of this step trains; the verifier judges the answers, and the memory may store them.
+    """No answer of this step trains; the answers are verified, and the memory may store them.
 
     curate=(NoTraining(),)
     --mechanism.curate no-training

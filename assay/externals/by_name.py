@@ -60,7 +60,7 @@ def workers_of(name: str) -> Workers:
 
 
 def require(names: Iterable[str], needed_by: str) -> dict[str, str]:
-    """The versions of externals by name. Raises ConfigError for those that are missing or judge wrongly.
+    """The versions of externals by name. Raises ConfigError for those that are missing or verify wrongly.
 
     require(["highs"], "task 'programs'")  # {"highs": "1.15.1"}
     """

@@ -1,4 +1,4 @@
-"""The record of a foreign program, and the two questions before any use: is it there, and does it judge as it should?
+"""The record of a foreign program, and the two questions before any use: is it there, and does it verify as it should?
 
 A foreign program (a solver, a prover, a simulator, a database) is never imported by the trainer. Its module has a
 function of type `workers.Answer`, which runs in worker processes of its own: no two externals share a process, because
@@ -65,7 +65,7 @@ class Found:
 
 
 def examine(external: External, workers: Workers | None = None) -> Found:
-    """Looks whether the external is installed, and lets it judge the two cases of its record.
+    """Looks whether the external is installed, and lets it verify the two cases of its record.
 
     It does so in processes that end afterwards, or in the `workers` that are given.
     """

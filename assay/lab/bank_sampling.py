@@ -51,14 +51,14 @@ class Wish:
 
 
 def sample_bank(
-    model: str, pool: Pool, into: Path, wish: Wish, *, judge: Grader | None = None, quiet: bool = False
+    model: str, pool: Pool, into: Path, wish: Wish, *, grader: Grader | None = None, quiet: bool = False
 ) -> SampleBank:
     """Samples a model into the file `into`, and returns its bank.
 
     Each portion of problems is stored in a folder beside the file, so that the same command goes on where it was
     stopped. A file that holds this very bank is read and not sampled again.
     """
-    judge = judge or Grader()
+    grader = grader or Grader()
     count = how_many(pool, wish.problems, wish.samples, split=wish.split)
     check_sampling(max_new=wish.max_new, temperature=wish.temperature, top_p=wish.top_p)
     if wish.temperature == 0:
@@ -67,7 +67,7 @@ def sample_bank(
             "`assay eval --temperature 0 --n 1` scores it."
         )
     _require_place(into)
-    ask, asked, problems = _prepared(model, pool, wish, count, judge)
+    ask, asked, problems = _prepared(model, pool, wish, count, grader)
     if into.exists():
         _there(into, asked)  # a refusal leaves no folder behind
     parts = into.with_name(f"{into.name}.parts")
@@ -105,7 +105,7 @@ def asked_alike(child: str, pool: Pool, wish: Wish) -> Wish:
 Ask = Callable[[list["Problem"], Asked], SampleBank]
 
 
-def _prepared(model: str, pool: Pool, wish: Wish, count: int, judge: Grader) -> tuple[Ask, Asked, list[Problem]]:
+def _prepared(model: str, pool: Pool, wish: Wish, count: int, grader: Grader) -> tuple[Ask, Asked, list[Problem]]:
     """The function that samples some problems, all that is asked, and the problems."""
     from assay.policy import fingerprint
 
@@ -116,7 +116,7 @@ def _prepared(model: str, pool: Pool, wish: Wish, count: int, judge: Grader) -> 
 
     def ask(portion: list[Problem], asked: Asked) -> SampleBank:
         requests = questions(portion, samples=wish.samples, sampling=sampling, codec=codec)
-        return SampleBank.of(asked, answer(engine, worded(requests), key=key, codec=codec, verify=judge.exam))
+        return SampleBank.of(asked, answer(engine, worded(requests), key=key, codec=codec, verify=grader.exam))
 
     asked = Asked(
         model=model,
@@ -129,24 +129,24 @@ def _prepared(model: str, pool: Pool, wish: Wish, count: int, judge: Grader) -> 
         max_new=max_new,
         seed=wish.seed,
         system=codec.chat.system or "",
-        judge=_judges(judge),
+        judge=_graders(grader),
         problems=told(problems),
-        verifiers=_verifiers(pool, judge),
+        verifiers=_verifiers(pool, grader),
     )
     return ask, asked, problems
 
 
-def _verifiers(pool: Pool, judge: Grader) -> dict[str, str]:
-    """What judges the answers, verifiers, foreign programs and Python, each with its version."""
-    foreign = require_externals(pool, () if judge.scorer is None else _judges(judge))
+def _verifiers(pool: Pool, grader: Grader) -> dict[str, str]:
+    """What decides about the answers, verifiers, foreign programs and Python, each with its version."""
+    foreign = require_externals(pool, () if grader.scorer is None else _graders(grader))
     return {**verifier_versions(share.task for share in pool.shares), **foreign, "Python": platform.python_version()}
 
 
-def _judges(judge: Grader) -> tuple[str, ...]:
-    if judge.scorer is None:
+def _graders(grader: Grader) -> tuple[str, ...]:
+    if grader.scorer is None:
         return ()
-    functions = (f"{one.name}={one.weight:g} {one.digest}" for one in judge.scorer.functions)
-    return (*functions, f"right from {judge.scorer.right_from:g}")
+    functions = (f"{one.name}={one.weight:g} {one.digest}" for one in grader.scorer.functions)
+    return (*functions, f"right from {grader.scorer.right_from:g}")
 
 
 def _require_place(into: Path) -> None:
@@ -188,7 +188,7 @@ def _sampled(ask: Ask, asked: Asked, problems: list[Problem], parts: Path, *, qu
         if new and not quiet:
             spent = time.monotonic() - began
             left = spent / sampled * sum(not later.exists() for later in paths[number:])
-            share = f"{right / valid:.1%} right" if valid else "none judged"
+            share = f"{right / valid:.1%} right" if valid else "none verified"
             more = f", about {duration(left)} left" if left else ""
             done = min(number * PORTION, len(problems))
             terminal.say(f"{done} of {len(problems)} problems  {share}  {duration(spent)}{more}")

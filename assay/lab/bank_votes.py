@@ -69,7 +69,7 @@ def _rules(alpha: float) -> dict[str, Callable[[Votes], str | None]]:
 
 
 def _votes(bank: SampleBank, verifier: Reader) -> dict[str, Votes]:
-    """The judged samples of each problem. A sample that was cut gives no answer."""
+    """The verified samples of each problem. A sample that was cut gives no answer."""
     wording = bank.asked.pool.get("wording", "compact")
     rows = [row for row in bank.table.to_pylist() if row["status"] != "invalid"]
     asked = []

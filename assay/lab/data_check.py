@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from assay.errors import ConfigError, DataError
-from assay.lab.data_judges import judges, lines_of
+from assay.lab.data_verified import lines_of, verified
 from assay.prompt import text_of
 from assay.recipe import Recipe
 from assay.run.open_rows import Readers
@@ -61,7 +61,7 @@ def check_data(
     print(text(found))
 
     `system` is the system message of prompts that have none of their own. With `recipe` the check says which rows this
-    recipe can judge. `reading` says how the rows are read.
+    recipe can reward. `reading` says how the rows are read.
     """
     name = data(place, held_out=held_out, **reading).name
     table, *others = tables(name)
@@ -78,7 +78,7 @@ def check_data(
         "repeats": _repeats(table),
         "overlap": _overlap(table, others[0]) if others else None,
         "answers": _answers(table.problems),
-        "judged": None if recipe is None else _judged(recipe, [table, *others], scored=reward is not None),
+        "judged": None if recipe is None else _rewarded(recipe, [table, *others], scored=reward is not None),
         "marks": sum(_marked(problem, system) for problem in table.problems),
         "reward": None if reward is None else _rewards(table.problems, reward, reward_timeout),
     }
@@ -249,12 +249,12 @@ def _answers(problems: Sequence[Problem]) -> Json:
         "missing": missing,
         "unreadable": {"count": len(bad), "rows": bad[:SHOWN]},
         "careless": {"count": len({row["row"] for row in unknown}), "rows": unknown[:SHOWN]},
-        "judges": judges(problems, [troubles.get(problem.id, NO_ANSWER) for problem in problems]),
+        "judges": verified(problems, [troubles.get(problem.id, NO_ANSWER) for problem in problems]),
     }
 
 
-def _judged(recipe: Recipe, read: Sequence[Table], *, scored: bool) -> Json:
-    """Which rows a recipe cannot judge, and why, as `assay train` would say."""
+def _rewarded(recipe: Recipe, read: Sequence[Table], *, scored: bool) -> Json:
+    """Which rows a recipe cannot reward, and why, as `assay train` would say."""
     readers = Readers(recipe)
     lost = [(table, found) for table in read if (found := readers.refused(table, scored=scored))]
     return {
@@ -271,13 +271,13 @@ def _gold_of(problem: Problem) -> Json:
 
 
 def require_some_gold(found: Mapping[str, Any]) -> None:
-    """DataError if the recipe cannot judge some rows; if no recipe was named, or one that reads verdicts, also if there
-    is a column of reference answers and none of them can be read.
+    """DataError if the recipe cannot reward some rows; if no recipe was named, or one that reads verdicts, also if
+    there is a column of reference answers and none of them can be read.
     """
-    answers, judged = found["answers"], found["judged"]
-    if judged is not None and judged["why"]:
-        raise DataError(" ".join(judged["why"]))
-    if judged is not None and not judged["verdicts"]:
+    answers, rewarded = found["answers"], found["judged"]
+    if rewarded is not None and rewarded["why"]:
+        raise DataError(" ".join(rewarded["why"]))
+    if rewarded is not None and not rewarded["verdicts"]:
         return
     if found["reward"] is None and found["columns"]["answer"] and answers["given"] == answers["unreadable"]["count"]:
         raise no_gold(found["file"], found["columns"]["answer"], answers["unreadable"]["rows"])
@@ -290,8 +290,8 @@ def _rewards(problems: Sequence[Problem], reward: str, timeout: float) -> Json:
     asked = [problem for problem in problems if problem.spec["gold"] is not None or problem.solution]
     if not asked:
         raise DataError(f"{reward} cannot be tried: no row has an answer or a worked solution.")
-    with grader([reward], timeout=timeout) as judge:
-        verdicts = [verdict for verdict in judge([_answered(problem) for problem in asked]) if verdict is not None]
+    with grader([reward], timeout=timeout) as grade:
+        verdicts = [verdict for verdict in grade([_answered(problem) for problem in asked]) if verdict is not None]
     (name,) = verdicts[0].scores
     scores = [verdict.scores[name] for verdict in verdicts]
     numbers = [score for score in scores if score is not None]
@@ -390,11 +390,11 @@ def _overlap_lines(found: Json | None) -> list[str]:
     return lines + (_warned(found["alike"], what) or ["  overlap      none"])
 
 
-def _judged_lines(judged: Json) -> list[str]:
-    if judged["why"]:
-        return [f"! {why}" for why in judged["why"]]
-    by = "the verifier" if judged["verdicts"] else "no reference answer is read"
-    return [f"  judged       all rows, under {judged['recipe']}: {by}", *[f"! {line}" for line in judged["idle"]]]
+def _rewarded_lines(rewarded: Json) -> list[str]:
+    if rewarded["why"]:
+        return [f"! {why}" for why in rewarded["why"]]
+    by = "the verifier" if rewarded["verdicts"] else "no reference answer is read"
+    return [f"  rewarded     all rows, under {rewarded['recipe']}: {by}", *[f"! {line}" for line in rewarded["idle"]]]
 
 
 def _answer_lines(found: Mapping[str, Any]) -> list[str]:
@@ -406,7 +406,7 @@ def _answer_lines(found: Mapping[str, Any]) -> list[str]:
             answers["missing"], "rows without an answer: they need a reward function, or a recipe with a judge"
         )
     else:
-        lines += _judged_lines(found["judged"])
+        lines += _rewarded_lines(found["judged"])
     if answers["judges"] and found["reward"] is None and (found["judged"] is None or found["judged"]["verdicts"]):
         lines += list(lines_of(answers["judges"]))
     lines += [f"! {unread} answers that the verifier cannot read:"] if unread else []

@@ -14,13 +14,13 @@ import numpy as np
 
 from assay.errors import UsageError
 from assay.policy.sentences import MULTILINGUAL, Sentences, nearest
-from assay.reward.judged import grades_of, question_of
+from assay.reward.endpoint_judges import judge_scores, question_of
 from assay.rng import Key
 from assay.tasks.data.rows import plain_prompt
 from assay.tasks.data.task import data, tables
 from assay.types import Problem
 from assay.verifiers.judges.endpoint import Endpoint
-from assay.verifiers.judges.questions import Grade, Question
+from assay.verifiers.judges.questions import JudgeScores, Question
 from assay.verifiers.mathematics.against_gold import explain
 from assay.verifiers.mathematics.writing import find
 
@@ -100,11 +100,12 @@ def contaminated(rows: Sequence[Problem], rules: Rules, *, embed: Embed | None =
     pairs = [(at, int(neighbour)) for at in range(len(open_rows)) for neighbour in places[at]]
     if rules.judge:
         questions = [Question("same", theirs[neighbour], (texts[at],)) for at, neighbour in pairs]
-        grades = grades_of(Endpoint(), questions, Key("curate"))
+        replies = judge_scores(Endpoint(), questions, Key("curate"))
         reasons = [
-            "" if isinstance(grade, Grade) else f", which the judge did not decide ({grade.kind})" for grade in grades
+            "" if isinstance(reply, JudgeScores) else f", which the judge did not decide ({reply.kind})"
+            for reply in replies
         ]
-        same = [grade.values[0] == 1.0 if isinstance(grade, Grade) else True for grade in grades]
+        same = [reply.values[0] == 1.0 if isinstance(reply, JudgeScores) else True for reply in replies]
     else:
         same = (cosines.ravel() >= rules.alike).tolist()
         reasons = [f", at a cosine of {cosine:.3f}" for cosine in cosines.ravel()]
@@ -140,8 +141,8 @@ def not_unanimous(rows: Sequence[Problem], rules: Rules) -> dict[int, str]:
     ]
     pairs = [[(answer, other) for answer in texts for other in texts] for texts in answers]
     asked = list(dict.fromkeys(pair for few, some in zip(short, pairs, strict=True) if not few for pair in some))
-    judged = explain([(gold, f"\\boxed{{{answer}}}") for gold, answer in asked])
-    verdicts = {pair: explanation.verdict for pair, explanation in zip(asked, judged, strict=True)}
+    explained = explain([(gold, f"\\boxed{{{answer}}}") for gold, answer in asked])
+    verdicts = {pair: explanation.verdict for pair, explanation in zip(asked, explained, strict=True)}
     reasons: dict[int, str] = {}
     for i, (few, some) in enumerate(zip(short, pairs, strict=True)):
         if few:

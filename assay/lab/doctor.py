@@ -50,7 +50,7 @@ def examination(model: str | None = None) -> dict[str, Any]:
 
 
 def externals() -> dict[str, Any]:
-    """Foreign program -> its state, what was found, what to do. Each is asked to judge the two cases of its record."""
+    """Foreign program -> its state, what was found, what to do. Each is asked to verify the two cases of its record."""
     from assay.externals import EXTERNALS, examine
 
     shown = {}

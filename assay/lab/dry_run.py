@@ -99,7 +99,7 @@ def text(plan: Planned, *, run: str) -> str:
         "model": [_model(experiment)],
         "problems": _problems(experiment, plan.notes),
         "asked with": _asked_with(experiment.chat),
-        "judged by": _judged_by(experiment),
+        "judged by": _rewarded_by(experiment),
         "loss": [_loss(experiment)],
         "stages": _stages(experiment),
         "a step": [_step(recipe.scale)],
@@ -153,7 +153,7 @@ def _problems(experiment: Experiment, notes: Sequence[str]) -> list[str]:
     return [*([f"{'; '.join(tasks)}; {experiment.pool.wording} wording"] if tasks else []), *_few(notes, NOTES)]
 
 
-def _judged_by(experiment: Experiment) -> list[str]:
+def _rewarded_by(experiment: Experiment) -> list[str]:
     """Who says what answers are worth; a judge whose address is not known yet is named with what to set."""
     lines = [", ".join(experiment.rewards) or "the verifiers of the tasks; rows of files as mathematics"]
     for name, reward in judged_by(experiment.recipe).items():

@@ -121,17 +121,17 @@ def _names(names: Sequence[str]) -> str:
 
 
 def _tasks(which: str) -> Iterator[Sequence[str]]:
-    """The rows of the built-in tasks whose answers a foreign program judges (`external`), or of the others (`own`)."""
+    """The rows of the built-in tasks that a foreign program verifies (`external`), or of the others (`own`)."""
     if which not in ("own", "external"):
         raise unknown("set of tasks", which, ("own", "external"), "assay/lab/pages.py")
-    yield "task", "in one line", "levels", "first", "judged by", "second oracle"
+    yield "task", "in one line", "levels", "first", "verified by", "second oracle"
     yield ("---",) * 6
     for task in TASKS.values():
         if bool(task.externals) == (which == "external"):
             levels = f"{task.levels[0]} to {task.levels[-1]}"
-            judges = _names(task.externals) if task.externals else "its own checker"
+            by = _names(task.externals) if task.externals else "its own checker"
             first = str(task.first or task.levels[0])
-            yield f"`{task.name}`", task.summary, levels, first, judges, "yes" if task.second else "no"
+            yield f"`{task.name}`", task.summary, levels, first, by, "yes" if task.second else "no"
 
 
 def _parts_of_own(which: str) -> Iterator[Sequence[str]]:

@@ -158,8 +158,8 @@ def _rewards(recipe: Recipe) -> list[str]:
     """The rewards of a recipe, without the plain outcome, and without those of the recipe that it starts from: these
     are of another paper.
     """
-    judged = (one for mechanism in recipe.mechanisms for one in (mechanism, *mechanism.rules))
-    found = [name_of(part) for one in judged for part in one.reward]
+    rules = (one for mechanism in recipe.mechanisms for one in (mechanism, *mechanism.rules))
+    found = [name_of(part) for one in rules for part in one.reward]
     theirs = _rewards(RECIPES[LIKES[recipe.name].like]) if recipe.name in LIKES else []
     return [name for name in found if name not in (*theirs, name_of(Outcome))]
 

@@ -119,7 +119,7 @@ def examine(
     max_new: int | None,
     seed: int,
     system: str | None = None,
-    judge: Verify = verify_twice,
+    verify: Verify = verify_twice,
 ) -> dict[str, Any]:
     """Evaluates a model: unbiased pass@k on the split `test`, on the same problems as every run on this pool.
 
@@ -146,7 +146,7 @@ def examine(
         key=Key(seed)("eval"),
         sampling=Sampling(max_new, temperature, stop=policy.tokenizer.stops),
         codec=policy.tokenizer,
-        verify=judge,
+        verify=verify,
         asked=asked_with(model, policy.tokenizer),
         rewarded=rewarding(run.experiment.recipe, pool, policy.tokenizer, Memory(seed)) if run and rates else list,
     )

@@ -1,4 +1,4 @@
-"""`assay search`: a trained policy answers by tree search, which a model that was trained beside it guides and judges.
+"""`assay search`: a trained policy answers by tree search, which a model that was trained beside it guides and values.
 
 No verdict is read before the answer is chosen (rStar-Math 2501.04519). Beside it stand single answers, and the best and
 the most frequent of as many plain answers as cost the same number of tokens.
@@ -13,7 +13,7 @@ import numpy as np
 
 from assay.ask import FirstSteps, Sampling
 from assay.ask.first_steps import first_steps
-from assay.collect import AtEnd, Collector, Judge, StepSearch, Verify
+from assay.collect import AtEnd, Collector, StepSearch, Verify, Worth
 from assay.errors import ConfigError, StorageError, UsageError
 from assay.known import RECIPES
 from assay.lab.sample import asked_with, check_sampling, exam, how_many
@@ -93,7 +93,7 @@ def search(
     temperature: float = 1.0,
     max_new: int | None = None,
     seed: int = 0,
-    judge: Verify = verify_twice,
+    verify: Verify = verify_twice,
     trust_addresses: bool = False,
 ) -> dict[str, Any]:
     """How often answers to the split `test` are right: those that a policy gives at once, those that a search finds,
@@ -116,7 +116,7 @@ def search(
 
     def plain(number: int) -> list[Episode]:
         requests = changed(bank.questions(asked, samples=number, sampling=sampling, codec=codec))
-        return bank.answer(models["policy"], requests, key=key, codec=codec, verify=judge)
+        return bank.answer(models["policy"], requests, key=key, codec=codec, verify=verify)
 
     def score(answers: Sequence[Episode]) -> list[float]:
         spans = [read(answer, "response", codec) for answer in answers]
@@ -125,7 +125,7 @@ def search(
     first = changed(bank.questions(asked, samples=1, sampling=sampling, codec=codec))
     first = first_steps(first, Memory(seed), width=width, depth=1, least=1, marks=marks)
     walk = bind(part, codec=codec, micro_tokens=MICRO_TOKENS, max_new=max_new)
-    collector = Collector(AtEnd(judge), lambda role: Judge(True, ()), (walk,), lambda *_: [], codec, continues=True)
+    collector = Collector(AtEnd(verify), lambda role: Worth(True, ()), (walk,), lambda *_: [], codec, continues=True)
     trees, _ = collector(models, first, Memory(seed))
     single = plain(1)
     number = max(1, round(written(trees) / max(1, written(single))))
@@ -164,7 +164,7 @@ def arm(
     name: str, episodes: Sequence[Episode], choose: Callable[[Sequence[Episode]], Sequence[Episode]]
 ) -> dict[str, Any]:
     """How often what is chosen of each problem's answers is right, and the tokens of a problem. Problems whose chosen
-    answer we failed to judge do not count.
+    answer we failed to verify do not count.
     """
     groups = by_group(episodes).values()
     chosen = [choose(group.members) for group in groups]

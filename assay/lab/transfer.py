@@ -80,7 +80,7 @@ def transfer(
     temperature: float = 1.0,
     max_new: int | None = None,
     seed: int = 0,
-    judge: Verify = verify_twice,
+    verify: Verify = verify_twice,
 ) -> dict[str, Any]:
     """Pass rates on the split `test` of the large model, with z + times (z_tuned - z_untuned) for each of `times`, and
     of the trained large model, the oracle, if there is one. All answer the same problems by the same random numbers.
@@ -105,7 +105,7 @@ def transfer(
             key=Key(seed)("eval"),
             sampling=Sampling(max_new, temperature, stop=policy.tokenizer.stops),
             codec=policy.tokenizer,
-            verify=judge,
+            verify=verify,
             asked=asked_with(tuned, policy.tokenizer),
         )
         return bank.examined(answered, ks)

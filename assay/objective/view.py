@@ -81,7 +81,7 @@ class View:
 
     @property
     def right(self) -> Tensor:
-        """bool[B] rows whose answer was judged to be right."""
+        """bool[B] rows whose answer the verifier found right."""
         assert self.batch.right is not None
         return self.logp.new_tensor(self.batch.right).bool()
 

@@ -104,7 +104,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Situation:
-    """A model, its work and the GPUs, from which placements are judged.
+    """A model, its work and the GPUs, from which placements are weighed.
 
     Example:
         estimates(Situation(shape("Qwen/Qwen3-8B"), work, gpu("h100"), 16))[0]

@@ -158,7 +158,7 @@ def _replies(episodes: Sequence[Episode]) -> Stats:
 
 
 def _steps(episodes: Sequence[Episode]) -> Stats:
-    """Of the tasks that judge steps: the shares of steps by verdict, steps in an answer, and answers by their ending.
+    """Of the tasks that verify steps: the shares of steps by verdict, steps in an answer, and answers by their ending.
 
     `steps/faithful` and `steps/shortcut` are shares of the answers that give a final answer.
     """

@@ -5,14 +5,14 @@ from assay.reward.certainty import Certainty
 from assay.reward.combinators import Cascade, Gated, OfTasks, Product, Sum, Veto
 from assay.reward.continued import SampledSteps
 from assay.reward.controls import Misjudged, Shuffled
+from assay.reward.endpoint_judges import JudgedAlone, JudgedByReference, JudgedInPairs
 from assay.reward.formed import WellFormed
-from assay.reward.judged import JudgedAlone, JudgedByReference, JudgedInPairs
-from assay.reward.judgements import ScoredBy
 from assay.reward.kept import KeptRules
 from assay.reward.learnt import LearntScore, LearntSteps
 from assay.reward.lengths import SoftOverlong
 from assay.reward.partial import PartialOutcome
 from assay.reward.parts import Graded, Outcome
+from assay.reward.role_judges import ScoredBy
 from assay.reward.rubrics import JudgedByRubric
 from assay.reward.scored import Scored
 from assay.reward.stepped import ValidSteps

@@ -146,7 +146,7 @@ def _chosen(episode: Episode, over: str, codec: Decoding) -> np.ndarray:
 
 
 class Certainty(Rewarding):
-    """How sure the policy is of what it wrote, by the numbers of its own softmax; nobody judges the answer.
+    """How sure the policy is of what it wrote, by the numbers of its own softmax; nobody verifies the answer.
 
     The forms (`assay/reward/certainty.py` has their formula): self-certainty KL(U, pi), the log-prob of the answer
     (trajectory: sum, likelihood: mean), its negative entropies (token-entropy: sum, mean-entropy: mean), its

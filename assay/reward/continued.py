@@ -36,7 +36,7 @@ class SampledSteps(Rewarding):
     """Each step earns what the policy makes of it: right answers among those that `continue-steps` of `expand` sampled
     from its end (Math-Shepherd 2312.08935).
 
-    A step whose continuations could not be judged earns nothing.
+    A step whose continuations could not be verified earns nothing.
 
         reward=(SampledSteps(estimate="soft"),)
         --mechanism.reward sampled-steps --mechanism.reward.0.estimate soft

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from assay.part import Rewarding
-from assay.reward.judged import judgeable
+from assay.reward.endpoint_judges import judgeable
 from assay.types import Episode, Problem, Reward
 from assay.verifiers.instructions import Rule, fault_of, share
 from assay.verifiers.judges.questions import without_thought

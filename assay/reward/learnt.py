@@ -13,7 +13,7 @@ import numpy as np
 from assay.models import Models
 from assay.part import Rewarding
 from assay.reward.composed import whole
-from assay.reward.judgements import by_parent
+from assay.reward.role_judges import by_parent
 from assay.reward.within import steps_of
 from assay.scale import Output
 from assay.tasks.judging import JUDGE

@@ -9,7 +9,7 @@ from assay.types import Episode, Reward
 
 
 def partial_outcome(episodes: Sequence[Episode], *, right: float, readable: float, wrong: float) -> list[Reward | None]:
-    """`right` if the verdict is ok, else `readable` if an answer was found that could be judged, else `wrong`."""
+    """`right` if the verdict is ok, else `readable` if an answer was found that could be verified, else `wrong`."""
     worth = []
     for episode in episodes:
         verdict = episode.verdict

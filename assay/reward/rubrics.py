@@ -10,12 +10,12 @@ from typing import Any, Literal
 from assay.memory import Memory
 from assay.reward.anchors import Anchors, anchored
 from assay.reward.composed import whole
-from assay.reward.judged import Judged, graded, judgeable, question_of, response_of
+from assay.reward.endpoint_judges import Judged, judgeable, question_of, response_of, rewards_by_judge
 from assay.types import Episode, Problem, Reward
 from assay.verifiers.instructions import fault_of, meets
 from assay.verifiers.judges.contentless import has_text
 from assay.verifiers.judges.endpoint import Endpoint
-from assay.verifiers.judges.questions import Grade, Question
+from assay.verifiers.judges.questions import JudgeScores, Question
 
 WORTH = {"essential": 1.0, "important": 0.7, "optional": 0.3, "pitfall": 0.8}
 """The weights of RaR 2507.17746. A pitfall is worded so that meeting it is good."""
@@ -113,14 +113,14 @@ def by_rubric(
     used = [(*rubric, *guarding) if rubric else () for rubric in own]
     questions = [_question(e, r, aggregation) for e, r in zip(episodes, used, strict=True)]
 
-    def value(i: int, grade: Grade) -> Reward:
+    def value(i: int, given: JudgeScores) -> Reward:
         if aggregation == "implicit":
-            return Reward(name, grade.values[0])
+            return Reward(name, given.values[0])
         text = response_of(episodes[i])
-        scores = [_checked(criterion, score, text) for criterion, score in zip(used[i], grade.values, strict=True)]
+        scores = [_checked(criterion, score, text) for criterion, score in zip(used[i], given.values, strict=True)]
         return of_vector(name, used[i], scores, anchors)
 
-    rewards = graded(name, endpoint, questions, memory.key(name, memory.step), value)
+    rewards = rewards_by_judge(name, endpoint, questions, memory.key(name, memory.step), value)
     return [
         Reward.unknown(name, "bad_gold") if rubric is None else reward
         for reward, rubric in zip(rewards, rubrics, strict=True)

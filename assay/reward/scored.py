@@ -1,4 +1,4 @@
-"""The score of a user's reward function, times a weight."""
+"""The grade of a user's reward function, times a weight."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ Rewards = list[Reward | None]
 
 
 def scored(episodes: Sequence[Episode], *, name: str, weight: float, cut: Literal["scored", "wrong"]) -> Rewards:
-    """weight * score; None for an answer to which the reward function gave no score. Where a cut answer is `wrong`, it
+    """weight * grade; None for an answer to which the reward function gave no grade. Where a cut answer is `wrong`, it
     has at most 0.
     """
-    scores = [(episode.verdict.scores if episode.verdict else {}).get(name) for episode in episodes]
-    values = [None if score is None else weight * score for score in scores]
+    grades = [(episode.verdict.scores if episode.verdict else {}).get(name) for episode in episodes]
+    values = [None if grade is None else weight * grade for grade in grades]
     most = [0.0 if cut == "wrong" and episode.finish == "length" else math.inf for episode in episodes]
     return [None if value is None else Reward(name, min(value, top)) for value, top in zip(values, most, strict=True)]
 
 
 class Scored(Rewarding):
-    """The score of one reward function of the user. `assay train --reward` adds one such part for each function.
+    """The grade of one reward function of the user. `assay train --reward` adds one such part for each function.
 
-    For your own recipes: to put the score of `--reward FILE.py:brevity` within another reward, as in
+    For your own recipes: to put the grade of `--reward FILE.py:brevity` within another reward, as in
     `--mechanism.reward.0.of`.
 
     reward=(Scored(name="brevity", weight=0.5),)

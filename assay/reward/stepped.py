@@ -1,4 +1,4 @@
-"""A reward for the steps of a chain of thought, from tasks that judge each step exactly."""
+"""A reward for the steps of a chain of thought, from tasks that verify each step exactly."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from assay.types import Episode, Reward, RewardScope
 def valid_steps(
     episodes: Sequence[Episode], *, codec: Decoder, valid: float, useless: float, wrong: float, last: bool
 ) -> list[Reward | None]:
-    """r_k = `valid`, `useless` or `wrong` at the last token of step k; None for a task that cannot judge steps. With
+    """r_k = `valid`, `useless` or `wrong` at the last token of step k; None for a task that cannot verify steps. With
     `last`, `valid` at the last token of a right answer and `wrong` at that of any other.
     """
     worth: dict[StepVerdict, float] = {"valid": valid, "useless": useless, "wrong": wrong}
@@ -48,12 +48,12 @@ def token_at(character: int, ids: Sequence[int], codec: Decoder) -> int:
 
 
 class ValidSteps(Rewarding):
-    """Each step of the answer earns what its verdict is worth, if the task judges steps (docs/task.md).
+    """Each step of the answer earns what its verdict is worth, if the task verifies steps (docs/task.md).
 
     A step that takes back a wrong one is valid. So that mistakes made on purpose do not pay, `wrong` costs at least
     what `valid` earns.
 
-    For your own recipes: on tasks that judge steps, with a credit that tells tokens apart, such as `return-to-go`.
+    For your own recipes: on tasks that verify steps, with a credit that tells tokens apart, such as `return-to-go`.
 
     reward=(Outcome(), ValidSteps(wrong=-0.2)), credit=ReturnToGo()
     --mechanism.reward outcome,valid-steps --mechanism.reward.1.wrong -0.2 --mechanism.credit return-to-go

@@ -14,7 +14,7 @@ from assay.run.pretrained_needs import reads_text
 MASK = WholeAnswers()
 
 
-def judged(experiment: Experiment, rewards: Sequence[str], *, only: bool) -> Experiment:
+def counted(experiment: Experiment, rewards: Sequence[str], *, only: bool) -> Experiment:
     """The experiment with these reward functions, and with what `cut` says of answers that the limit cut off: `auto` is
     wrong for pretrained models, and stays for others, whose verifiers fail a cut answer and whose functions score it.
     """

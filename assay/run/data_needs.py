@@ -36,8 +36,8 @@ def files(pool: Pool) -> list[str]:
 
 
 def require_answers(pool: Pool, recipe: Recipe | None = None) -> list[str]:
-    """Refuses rows that cannot be judged without reward functions: under a recipe those that nothing in it judges, else
-    those without a reference answer. Returns lines about rows that a stage cannot judge.
+    """Refuses rows that cannot be rewarded without reward functions: under a recipe those that nothing in it rewards,
+    else those without a reference answer. Returns lines about rows that a stage cannot reward.
     """
     for name in files(pool):
         for table in tables(name):
@@ -47,7 +47,7 @@ def require_answers(pool: Pool, recipe: Recipe | None = None) -> list[str]:
                 against_gold.require()
             if recipe is None:
                 require_gold(table)
-    return [] if recipe is None else open_rows.require_judged(recipe, pool, scored=False)
+    return [] if recipe is None else open_rows.require_rewarded(recipe, pool, scored=False)
 
 
 def answer_warnings(pool: Pool, read: Callable[[Problem], bool] = lambda _: True) -> list[str]:

@@ -7,16 +7,16 @@ from collections.abc import Mapping, Sequence
 from assay.externals import require
 from assay.part import name_of, parts_of
 from assay.recipe import Recipe
-from assay.reward.judged import Judged
+from assay.reward.endpoint_judges import Judged
 from assay.source import Pool
 from assay.tasks import short, task
 from assay.tasks.data import is_data
 
 
 def require_externals(pool: Pool, rewards: Sequence[str] = ()) -> dict[str, str]:
-    """The versions of the externals that a pool needs. Raises ConfigError if one is missing or judges wrongly.
+    """The versions of the externals that a pool needs. Raises ConfigError if one is missing or verifies wrongly.
 
-    With `rewards`, reward functions judge the rows of files, also in exams.
+    With `rewards`, reward functions grade the rows of files, also in exams.
     """
     needs: dict[str, list[str]] = {}
     for share in pool.shares:
@@ -39,7 +39,7 @@ def versions(now: Mapping[str, str], before: Mapping[str, Sequence[str]]) -> dic
 def changes(now: Mapping[str, str], before: Mapping[str, Sequence[str]]) -> list[str]:
     """A warning for each external of another version than the one that the run used last."""
     return [
-        f"{name} judged this run in version {before[name][-1]} and is now {version}: later verdicts may differ from "
+        f"{name} verified this run in version {before[name][-1]} and is now {version}: later verdicts may differ from "
         "earlier ones on equal answers. Install the old version again, or start a new run, if that matters"
         for name, version in now.items()
         if before.get(name) and before[name][-1] != version

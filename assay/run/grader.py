@@ -20,10 +20,10 @@ from assay.source import Pool
 from assay.tasks import task
 from assay.tasks.verifying import verify, verify_twice
 from assay.types import Episode, Problem, Stats, Verdict
+from assay.verifiers.functions.grading import Grading as Scorer
 from assay.verifiers.functions.loading import load
 from assay.verifiers.functions.naming import RewardName, named, names, parse
 from assay.verifiers.functions.process import SECONDS, STILL
-from assay.verifiers.functions.scorer import Scorer
 
 PROBE = 16  # problems whose columns are compared with the arguments of reward functions before a run starts
 SLOW = 0.5  # a reward function that takes a larger share of a step gets a warning

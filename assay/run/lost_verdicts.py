@@ -1,8 +1,8 @@
-"""Answers that could not be judged: a run warns of some, and ends, to be resumed, when they are many.
+"""Answers that could not be verified: a run warns of some, and ends, to be resumed, when they are many.
 
 A lost worker, a judge that is down or a gold that cannot be read leaves an answer without a reward; it does not train.
 One such answer is an accident. When a large share is lost step after step, the run spends its time on answers that
-teach nothing, and the others are no fair sample: those that take long to judge are lost first.
+teach nothing, and the others are no fair sample: those that take long to verify are lost first.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class LostVerdicts:
         share = count / max(len(episodes), 1)
         self.in_a_row = self.in_a_row + 1 if share > ENDED else 0
         causes = ", ".join(f"{kind} {number}" for kind, number in kinds.most_common())
-        said = f"{count} of {len(episodes)} answers of this step could not be judged ({causes})"
+        said = f"{count} of {len(episodes)} answers of this step could not be verified ({causes})"
         if self.in_a_row >= STEPS:
             return f"{said}, and more than {ENDED:.0%} in each of the last {STEPS} steps. {ADVICE}"
         frequent = frozenset(kinds) if share > WARNED else frozenset[str]()
@@ -48,7 +48,7 @@ class LostVerdicts:
         return ""
 
 
-ADVICE = "`assay doctor --externals` examines the programs that judge, and docs/rewards.md says what the kinds mean"
+ADVICE = "`assay doctor --externals` examines the programs that verify, and docs/rewards.md says what the kinds mean"
 
 
 def lost_by(episode: Episode) -> str:

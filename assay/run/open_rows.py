@@ -1,4 +1,4 @@
-"""Whether a recipe can judge answers to the rows of data files: by a verdict, which needs a reference answer, or by
+"""Whether a recipe can reward answers to the rows of data files: by a verdict, which needs a reference answer, or by
 judges, rules and reward models, which do not. The parts of the recipe say themselves what they read.
 """
 
@@ -22,15 +22,15 @@ FUNCTION = "say what an answer earns with --reward file.py:function"
 
 
 @dataclass(frozen=True)
-class Unjudged:
-    """Rows that a recipe cannot judge, and why."""
+class Unrewarded:
+    """Rows that a recipe cannot reward, and why."""
 
     rows: tuple[int | str, ...]
     why: str
 
     def refusal(self, table: Table) -> DataError:
         files = ", ".join(Path(place).name for place in table.places)
-        return DataError(f"{count_of(len(self.rows), 'row')} of {files} cannot be judged: {self.why}")
+        return DataError(f"{count_of(len(self.rows), 'row')} of {files} cannot be rewarded: {self.why}")
 
 
 class Readers:
@@ -58,11 +58,11 @@ class Readers:
         return list(dict.fromkeys(name_of(part) for part in self.parts(problem) if part.reads_verdict(problem)))
 
     def lacks(self, mechanism: Mechanism, problem: Problem) -> str | None:
-        """What the row would need so that one of the stage's rewards judges answers to it; None if one does."""
+        """What the row would need so that one of the stage's rewards can reward answers to it; None if one does."""
         found = [part.lacks(problem) for part in mechanism.rule("policy").reward]
         return None if None in found else " or ".join(dict.fromkeys(needs for needs in found if needs))
 
-    def spoilt(self, table: Table) -> Unjudged | None:
+    def spoilt(self, table: Table) -> Unrewarded | None:
         """The rows with a column that a reward reads and cannot read."""
         found: list[tuple[int | str, str]] = []
         for row in table.problems:
@@ -71,15 +71,15 @@ class Readers:
         if not found:
             return None
         named = "; ".join(f"line {row}: {fault}" for row, fault in found[:SHOWN])
-        return Unjudged(tuple(row for row, _ in found), f"{named}. Mend the column.")
+        return Unrewarded(tuple(row for row, _ in found), f"{named}. Mend the column.")
 
-    def unjudged(self, table: Table) -> Unjudged | None:
-        """The rows whose answers nothing in the recipe can judge, and what would."""
+    def unrewarded(self, table: Table) -> Unrewarded | None:
+        """The rows whose answers nothing in the recipe can reward, and what would."""
         bare = [row for row in table.problems if row.open and self.verdict(row)]
         if bare:
             where = f"the column '{table.columns.answer}'" if table.columns.answer else f"any of {', '.join(ANSWERS)}"
             lines, names = [row.spec["row"] for row in bare], ", ".join(self.verdict(bare[0])[:3])
-            return Unjudged(
+            return Unrewarded(
                 tuple(lines),
                 f"no answer in {where} ({listed(lines)}). {self.recipe.name} reads whether answers are right "
                 f"({names}). Name the column with --answer-column, {FUNCTION}, or let a judge rate answers, which "
@@ -93,22 +93,22 @@ class Readers:
             return None
         would = " or ".join(dict.fromkeys(need for row in lost for need in needs[row] if need)) or "another recipe"
         why = f"nothing in {self.recipe.name} does ({listed(lost)}). What would: {would}; or {FUNCTION}."
-        return Unjudged(tuple(lost), why)
+        return Unrewarded(tuple(lost), why)
 
-    def refused(self, table: Table, *, scored: bool) -> Unjudged | None:
-        """The rows for which `assay train` refuses the table. Where reward functions judge (`scored`), only columns are
+    def refused(self, table: Table, *, scored: bool) -> Unrewarded | None:
+        """The rows for which `assay train` refuses the table. Where reward functions grade (`scored`), only columns are
         refused that a reward reads and cannot read.
         """
-        return self.spoilt(table) or (None if scored else self.unjudged(table))
+        return self.spoilt(table) or (None if scored else self.unrewarded(table))
 
     def idle(self, table: Table) -> Iterator[str]:
-        """A line for each stage in which nothing judges some rows."""
+        """A line for each stage in which nothing rewards some rows."""
         for number, (name, mechanism) in enumerate(self.stages):
             needs = [found for row in table.problems if (found := self.lacks(mechanism, row)) is not None]
             if needs:
                 yield (
-                    f"stage {name}: nothing judges answers to {len(needs)} of {len(table.problems)} rows of "
-                    f"{table.place}, so that they teach nothing there; {needs[0] or 'another reward'} would judge "
+                    f"stage {name}: nothing rewards answers to {len(needs)} of {len(table.problems)} rows of "
+                    f"{table.place}, so that they teach nothing there; {needs[0] or 'another reward'} would reward "
                     f"them, and --stages.{number}.share 0 leaves the stage out"
                 )
 
@@ -122,9 +122,9 @@ def has_open_rows(pool: Pool) -> bool:
     return any(row.open for table in tables_of(pool) for row in table.problems)
 
 
-def require_judged(recipe: Recipe, pool: Pool, *, scored: bool) -> list[str]:
-    """Refuses rows that the recipe cannot judge; `scored`: reward functions judge. Returns a line for each stage in
-    which nothing judges some rows.
+def require_rewarded(recipe: Recipe, pool: Pool, *, scored: bool) -> list[str]:
+    """Refuses rows that the recipe cannot reward; `scored`: reward functions grade. Returns a line for each stage in
+    which nothing rewards some rows.
     """
     readers, lines = Readers(recipe), list[str]()
     for table in tables_of(pool):

@@ -38,7 +38,7 @@ def scored_by(
 
 
 def _with(mechanism: Mechanism, of_policy: Callable[[Rewards], Rewards], of_role: Callable[[Rewards], Rewards]) -> Any:
-    """The mechanism with other rewards. Roles whose answers no verifier judges keep theirs."""
+    """The mechanism with other rewards. Roles whose answers no verifier checks keep theirs."""
     rules = tuple(
         dataclasses.replace(rule, reward=(of_policy if rule.role == "policy" else of_role)(rule.reward))
         if rule.verified

@@ -106,7 +106,7 @@ class Recorder:
     panel: Panel
     stop: StopFlag
     worked: Worked | None = None  # the exam of the untrained model with examples; None: there is none
-    judge: Grader = field(default_factory=Grader)
+    grader: Grader = field(default_factory=Grader)
     second: SecondLook = field(default_factory=lambda: SecondLook(0.0, print))
     lost: LostVerdicts = field(default_factory=lambda: LostVerdicts(print))
     page: Page | None = None  # the report, which is rewritten while the run goes on
@@ -130,7 +130,7 @@ class Recorder:
         if self.page:
             self.page.now()
         self.settled = (memory, models)
-        self.judge.at(memory.step)
+        self.grader.at(memory.step)
         self._tick("")
 
     def phase(self, name: str) -> None:
@@ -159,8 +159,8 @@ class Recorder:
         stats = {**step_stats(episodes, rows), **stats, **_spent(memory), **self._times(episodes)}
         for name in models:
             stats |= models[name].measured()
-        stats |= self.judge.measured() | self.second(episodes, memory.key("second look"))
-        if slow := self.judge.slow(stats, budget=self.experiment.machine.judging):
+        stats |= self.grader.measured() | self.second(episodes, memory.key("second look"))
+        if slow := self.grader.slow(stats, budget=self.experiment.machine.judging):
             self.panel.note(slow)
         self.folder.append("metrics", {"step": memory.step, **finite(stats)})
         self.track(memory.step, finite(stats))
@@ -185,7 +185,7 @@ class Recorder:
         if self.page:
             self.page.turn()
         self.settled = (memory, models)
-        self.judge.at(memory.step)
+        self.grader.at(memory.step)
         self.clock = {}
         if ending:
             raise Stopped(ending)
@@ -216,7 +216,7 @@ class Recorder:
             key=memory.key("exam", name, memory.step),
             sampling=Sampling(scale.max_new, plan.temperature, stop=codec.stops),
             codec=codec,
-            verify=self.judge.exam,
+            verify=self.grader.exam,
             asked=asked,
             rewarded=noted,
         )

@@ -1,4 +1,4 @@
-"""The second look: in training, an independent oracle judges a share of the answers that the verifier found right.
+"""The second look: in training, an independent oracle verifies a share of the answers that the verifier found right.
 
 A policy learns whatever the verifier accepts, so a verifier with a hole is farmed. The second oracle of a task
 (`Task.second`) is another program, or the same one on fresh data. What it refuses although it was rewarded is counted,

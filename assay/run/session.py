@@ -18,7 +18,7 @@ from assay.record.panel import Panel
 from assay.run import attention_needs, data_needs, external_needs, open_rows, picture_needs, settings
 from assay.run.base_training import ready
 from assay.run.configure import from_data, override, to_data
-from assay.run.cut_answers import judged
+from assay.run.cut_answers import counted
 from assay.run.experiment import Experiment, check
 from assay.run.grader import absolute, changes, grader_of, require_services, sources
 from assay.run.loading import load_model
@@ -63,7 +63,7 @@ def plan(
     for path in [path for path in asked if path.split(".")[0] in ("pool", "lora", "cut")]:
         experiment = override(experiment, path, asked.pop(path))
     check_pool(experiment.pool)
-    experiment = judged(experiment, rewards, only=only)
+    experiment = counted(experiment, rewards, only=only)
     numbers = {path: asked.pop(path) for path in list(asked) if f"{path}.".startswith("recipe.scale.")}
     experiment, rules = at_its_scale(experiment, numbers)
     for path, value in asked.items():
@@ -75,7 +75,7 @@ def plan(
     attention_needs.require_attention(experiment)
     data_needs.require_solutions(experiment.recipe, experiment.pool)
     if experiment.rewards:
-        idle = open_rows.require_judged(experiment.recipe, experiment.pool, scored=True)
+        idle = open_rows.require_rewarded(experiment.recipe, experiment.pool, scored=True)
     else:
         idle = data_needs.require_answers(experiment.pool, experiment.recipe)
     experiment, fewer = data_needs.at_most_rows(experiment)
@@ -153,14 +153,14 @@ def resume(
             say(f"warning: {sentence}. Training does not read these records; curves and reports of this run do.")
         data_needs.require_unchanged(experiment.pool, folder.document["identity"])
         rewards = experiment.rewards
-        judge = grader_of(experiment, functions)
+        grader = grader_of(experiment, functions)
         services = require_services(experiment.recipe)
-        for change in changes(judge, folder.document.get("rewards", {})):
+        for change in changes(grader, folder.document.get("rewards", {})):
             say(f"warning: {change}")
         if "code" in trusted:
-            folder.amend(rewards=sources(judge), code=code_of(rewards))
+            folder.amend(rewards=sources(grader), code=code_of(rewards))
         foreign = external_needs.require_externals(experiment.pool, rewards=experiment.rewards)
-        _compare_judges(folder, externals={**services, **foreign}, verifiers=verifiers_of(experiment.pool))
+        _compare_versions(folder, externals={**services, **foreign}, verifiers=verifiers_of(experiment.pool))
         ready(experiment.model)
         policy = load_model(experiment)
         if (digest := fingerprint(policy)) != folder.document["identity"]["weights"]:
@@ -181,7 +181,7 @@ def resume(
             say(f"all {memory.step} steps of {path} are done; --steps N extends the run to N.")
         elif scale.over(memory.step, memory.budget.tokens):
             say(f"{path} has spent its {scale.num_tokens:,} tokens (scale.num_tokens), in {memory.step} steps.")
-        how = {"quiet": quiet, "shown": shown, "judge": judge, "checkpoint": checkpoint}
+        how = {"quiet": quiet, "shown": shown, "grader": grader, "checkpoint": checkpoint}
         carry_on(folder, experiment, policy, memory, **how)
     return Path(path)
 
@@ -196,9 +196,9 @@ def _require_same(before: Experiment, now: Experiment, path: Path | str) -> None
             )
 
 
-def _compare_judges(folder: RunFolder, **judges: Mapping[str, str]) -> None:
+def _compare_versions(folder: RunFolder, **versions: Mapping[str, str]) -> None:
     """Warns of verifiers, externals and judges whose version has changed, and writes the new versions down."""
-    for kind, now in judges.items():
+    for kind, now in versions.items():
         before = folder.document.get(kind, {})
         for change in external_needs.changes(now, before):
             say(f"warning: {change}.")

@@ -47,7 +47,7 @@ IDENTITY = ("model", "pool", "seed", "profile")  # fields of the experiment that
 class Prepared:
     """What the checks before a run have opened and found."""
 
-    judge: Grader
+    grader: Grader
     externals: Mapping[str, str]  # the services and programs that the run asks, each with its version
     memory: Plan | None
 
@@ -65,8 +65,8 @@ def prepare(experiment: Experiment, place: Path | Numbered, functions: Functions
     if isinstance(place, Path):
         require_vacant(place)
     require_packages(experiment.tracking.sinks)
-    judge = grader_of(experiment, functions)
-    check_functions(judge, experiment.pool)
+    grader = grader_of(experiment, functions)
+    check_functions(grader, experiment.pool)
     externals = require_services(experiment.recipe)
     externals |= external_needs.require_externals(experiment.pool, rewards=experiment.rewards)
     for line in data_needs.notes(experiment.pool, experiment.chat):
@@ -77,7 +77,7 @@ def prepare(experiment: Experiment, place: Path | Numbered, functions: Functions
     memory = memory_of(experiment)  # a run that does not fit is refused before its model is loaded
     if memory is not None:
         require_memory(memory)
-    return Prepared(judge, externals, memory)
+    return Prepared(grader, externals, memory)
 
 
 def begin(
@@ -108,7 +108,7 @@ def begin(
         "recipe": experiment.recipe.name,
         "task": [short(share.task) for share in experiment.pool.shares],
         "experiment": to_data(experiment),
-        "rewards": sources(prepared.judge),
+        "rewards": sources(prepared.grader),
         "code": code_of(experiment.rewards),
         "memory": None if prepared.memory is None else as_data(prepared.memory.budget),
         **({} if provenance is None else {"provenance": dataclasses.asdict(provenance)}),
@@ -119,13 +119,13 @@ def begin(
     folder = RunFolder.create(path, identity=identity, document=document, keep=experiment.saving.keep)
     with folder:
         remember(folder, experiment)
-        how = {"quiet": quiet, "shown": shown, "judge": prepared.judge, "longest": longest}
+        how = {"quiet": quiet, "shown": shown, "grader": prepared.grader, "longest": longest}
         carry_on(folder, experiment, policy, Memory(experiment.seed), **how)
     return path
 
 
 def verifiers_of(pool: Pool) -> dict[str, str]:
-    """The versions of the verifiers that judge the answers to these problems."""
+    """The versions of the verifiers that check the answers to these problems."""
     return verifier_versions(share.task for share in pool.shares)
 
 
@@ -151,7 +151,7 @@ def carry_on(
     *,
     quiet: bool,
     shown: Panel | None,
-    judge: Grader,
+    grader: Grader,
     checkpoint: Any = None,
     longest: int | None = None,
 ) -> None:
@@ -165,9 +165,9 @@ def carry_on(
     if policy.tokenizer.pictures is not None:
         picture_needs.keep(policy.tokenizer.pictures, folder.path)
     restarts, begun = 0, memory.step  # restarts from one checkpoint, at least one after a loss; and its step
-    with judge:
+    with grader:
         while True:
-            rest = {"quiet": quiet, "shown": shown, "judge": judge, "checkpoint": checkpoint, "longest": longest}
+            rest = {"quiet": quiet, "shown": shown, "grader": grader, "checkpoint": checkpoint, "longest": longest}
             try:
                 with open_models(experiment, policy, folder.path) as models, processor_of(models["policy"]):
                     _train(folder, experiment, policy, models, memory, **rest)
@@ -228,7 +228,7 @@ def _train(
     *,
     quiet: bool,
     shown: Panel | None,
-    judge: Grader,
+    grader: Grader,
     checkpoint: Any,
     longest: int | None,
 ) -> None:
@@ -257,15 +257,15 @@ def _train(
         pool=experiment.pool,
         codec=codec,
         micro_tokens=micro_tokens,
-        verdicts=judge.verdicts(experiment.pool),
+        verdicts=grader.verdicts(experiment.pool),
     )
     total = experiment.recipe.scale.num_steps
     title = f"{experiment.recipe.name} on {' '.join(short(share.task) for share in experiment.pool.shares)}"
     own = panel(total, quiet=quiet, title=title) if shown is None else contextlib.nullcontext(shown)
     with own as shown, StopFlag() as stop, asking(stop.check), few_collections():
-        judge.tell(shown.note)
+        grader.tell(shown.note)
         if longest is not None:
-            warn(folder, shown, experiment, policy, models, longest=longest, verify=judge)
+            warn(folder, shown, experiment, policy, models, longest=longest, verify=grader)
         with tracking(experiment.tracking.sinks, series_of(folder, experiment, memory.step), shown.note) as tracker:
             files, examined = policy_files(policy), exams(experiment)
             page = Page(lambda: write_report(folder.path, checked=False), shown.note)
@@ -281,7 +281,7 @@ def _train(
                 shown,
                 stop,
                 worked=_worked(experiment, policy, examined, shown) if memory.step == 0 else None,
-                judge=judge,
+                grader=grader,
                 second=second,
                 lost=lost,
                 page=page,

@@ -126,7 +126,7 @@ def of_hub(name: str) -> tuple[str, ...]:
 
 
 def chain_of(problem: Problem, text: str) -> Chain | None:
-    """The steps of a response, each with a verdict; None if no task that is known judges the steps of this problem."""
+    """The steps of a response, each with a verdict; None if no task that is known verifies its steps."""
     return TASKS[problem.task].chain(problem, text) if problem.task in TASKS else None
 
 

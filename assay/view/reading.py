@@ -74,7 +74,7 @@ def _groups(columns: Mapping[str, Sequence[Any]]) -> list[list[Json]]:
 
 
 def outcome(row: Mapping[str, Any]) -> str:
-    """The outcome of an answer: right, wrong, truncated, invalid (the verifier failed) or unjudged."""
+    """The outcome of an answer: right, wrong, truncated, invalid (the verifier failed) or `unjudged` (no verdict)."""
     verdict = row.get("verdict")
     if verdict == "invalid":
         return "invalid"

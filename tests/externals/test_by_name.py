@@ -161,7 +161,7 @@ def test_a_run_whose_task_needs_an_external_asks_for_it_before_training(
     assert shell(*train_line(model, run), "--steps", "1", "--quiet").code == 0
     assert RunFolder.read_only(run).document["externals"] == {"oracle": ["1.0"]}
     oracle["oracle"] = dataclasses.replace(OK, version=lambda: "1.1")
-    assert "judged this run in version 1.0 and is now 1.1" in shell("resume", run, "--steps", "2").err
+    assert "verified this run in version 1.0 and is now 1.1" in shell("resume", run, "--steps", "2").err
     assert RunFolder.read_only(run).document["externals"] == {"oracle": ["1.0", "1.1"]}
 
 
@@ -170,7 +170,7 @@ def test_a_resume_with_another_version_warns_and_both_are_on_record() -> None:
     assert before == {"oracle": ["1.0"], "judge": ["7"]}
     now = {"oracle": "1.1", "judge": "7", "new": "3"}
     (warning,) = changes(now, before)
-    assert warning.startswith("oracle judged this run in version 1.0 and is now 1.1")
+    assert warning.startswith("oracle verified this run in version 1.0 and is now 1.1")
     assert versions(now, before) == {"oracle": ["1.0", "1.1"], "judge": ["7"], "new": ["3"]}
     assert changes(now, versions(now, before)) == []
 

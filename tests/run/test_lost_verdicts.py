@@ -1,4 +1,4 @@
-"""Answers that could not be judged: when a run warns of them, and when it ends."""
+"""Answers that could not be verified: when a run warns of them, and when it ends."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_a_run_without_verdicts_is_stopped_with_its_state_saved(
 
     monkeypatch.setattr(Recorder, "step", step)
     reply = shell(*train_line(model, run), "--steps", "8", "--quiet", "--json")
-    assert reply.code == 75 and "could not be judged (worker_lost" in reply.document["message"]
+    assert reply.code == 75 and "could not be verified (worker_lost" in reply.document["message"]
     assert "assay resume" in reply.document["message"]
     assert steps_of(run) == [1, 2, 3, 4, 5] and RunFolder.read_only(run).store.steps()[-1] == 5
     monkeypatch.undo()

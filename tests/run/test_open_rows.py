@@ -1,4 +1,4 @@
-"""Which recipes can judge rows without a reference answer. Their parts say themselves what they read."""
+"""Which recipes can reward rows without a reference answer. Their parts say themselves what they read."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from assay.reward import (
     Product,
     SoftOverlong,
 )
-from assay.run.open_rows import Readers, require_judged
+from assay.run.open_rows import Readers, require_rewarded
 from assay.run.own_rewards import scored_by
 from assay.source import Pool, Share
 from assay.tasks.data.task import data
@@ -165,7 +165,7 @@ def judged_by(*rewards: Rewarding) -> Recipe:
 
 def refusal(path: Path, recipe: Recipe, *, scored: bool = False) -> str:
     with pytest.raises(DataError) as caught:
-        require_judged(recipe, Pool((Share(data(path).name),)), scored=scored)
+        require_rewarded(recipe, Pool((Share(data(path).name),)), scored=scored)
     return str(caught.value)
 
 
@@ -173,12 +173,12 @@ def test_a_row_that_nothing_judges_is_refused_with_what_would(tmp_path: Path) ->
     rows = [{"prompt": "a", "rules": [["lowercase"]]}, {"prompt": "b"}, {"prompt": "c", "rules": None}]
     path = jsonl(tmp_path / "rows.jsonl", rows)
     said = refusal(path, judged_by(Product(of=(KeptRules(), SoftOverlong()))))
-    assert said.startswith("2 rows of rows.jsonl cannot be judged: nothing in grpo does (lines 2, 3). What would: ")
+    assert said.startswith("2 rows of rows.jsonl cannot be rewarded: nothing in grpo does (lines 2, 3). What would: ")
     assert "the column 'rules'; or say what an answer earns with --reward" in said
     assert "grpo reads whether answers are right (outcome)" in refusal(path, RECIPES["grpo"])
     pool = Pool((Share(data(path).name),))
-    assert require_judged(judged_by(JudgedAlone()), pool, scored=False) == []
-    assert require_judged(RECIPES["grpo"], pool, scored=True) == []
+    assert require_rewarded(judged_by(JudgedAlone()), pool, scored=False) == []
+    assert require_rewarded(RECIPES["grpo"], pool, scored=True) == []
 
 
 UNREADABLE = [(recipe, *case) for recipe, cases in said("UNREADABLE").items() for case in cases]

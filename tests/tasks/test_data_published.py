@@ -10,7 +10,7 @@ from data_files import jsonl, problems_of, table_of
 from small_runs import Shell
 
 from assay.lab.data_check import check_data, text
-from assay.lab.data_judges import seconds_of
+from assay.lab.data_verified import seconds_of
 from assay.tasks import task
 from assay.tasks.data.published import is_published, published
 from assay.tasks.data.task import data
@@ -76,7 +76,7 @@ def test_the_check_counts_the_rows_that_can_be_judged(tmp_path: Path) -> None:
     cores = judges["delay"]["cores"]
     assert judges["delay"] == {"answers": 100, "budget": 8.0, "cores": cores, "seconds": 8.0 * 100 / cores}
     said = text(found)
-    assert "3 of 7 rows can be judged (42.9%)" in said and "! 2 cannot: two results of the program" in said
+    assert "3 of 7 rows can be verified (42.9%)" in said and "! 2 cannot: two results of the program" in said
     assert f"8 s x 100 / {cores} cores = {800 / cores:g} s at most" in said and "block of code" in said
 
 

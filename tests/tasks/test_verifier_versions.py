@@ -88,13 +88,13 @@ def test_a_run_says_which_verifier_judged_and_a_resume_and_a_comparison_say_when
 
     assert recorded() == {name: [own]}
     other = copy_of(run, tmp_path / "other")
-    assert "judged this run" not in shell("resume", run, "--steps", 5, "--quiet").err
+    assert "verified this run" not in shell("resume", run, "--steps", 5, "--quiet").err
     training = sys.modules["assay.run.training"]
     monkeypatch.setattr(training, "verifier_versions", lambda names: dict.fromkeys([name], "later"))
     reply = shell("resume", run, "--steps", 6, "--quiet")
-    assert reply.code == 0 and f"{name} judged this run in version {own} and is now later" in reply.err
+    assert reply.code == 0 and f"{name} verified this run in version {own} and is now later" in reply.err
     assert recorded() == {name: [own, "later"]}
-    assert "judged this run" not in shell("resume", run, "--steps", 7, "--quiet").err
+    assert "verified this run" not in shell("resume", run, "--steps", 7, "--quiet").err
     compared_runs = compare_runs([other, run])
     assert as_json(compared_runs)["judged_otherwise"] == [name]
     show(compared_runs)

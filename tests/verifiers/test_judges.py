@@ -1,4 +1,4 @@
-"""Judges: what is asked, how replies are read, and that no fault becomes a grade."""
+"""Judges: what is asked, how replies are read, and that no fault becomes a score."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from assay.verifiers.judges.questions import (
     REPLY,
     RULES,
     TASK,
-    Grade,
+    JudgeScores,
     Question,
     asked,
     read_reply,
@@ -37,10 +37,12 @@ YES, NO = Act(text='It is. {"verdict": true}'), Act(text='{"verdict": false}')
 MESSAGES = [{"role": "user", "content": "?"}]
 
 
-def grade(script: Any, *, clock: Clock | None = None, **changes: Any) -> tuple[Grade | Fault, list[dict[str, Any]]]:
+def scored(
+    script: Any, *, clock: Clock | None = None, **changes: Any
+) -> tuple[JudgeScores | Fault, list[dict[str, Any]]]:
     with serving(script) as server:
         judge = Judge(endpoint(server, **changes), clock=clock or Clock())
-        return judge.grades([QUESTION], Key(0))[0], server.bodies
+        return judge.scores([QUESTION], Key(0))[0], server.bodies
 
 
 # --- replies ------------------------------------------------------------------------------------------------
@@ -91,7 +93,7 @@ GARBAGE: list[tuple[Question, str]] = [
 
 @pytest.mark.parametrize(("question", "text", "values"), READ)
 def test_a_reply_of_the_form_asked_for_is_read(question: Question, text: str, values: tuple[float, ...]) -> None:
-    assert read_reply(question, text) == Grade(values)
+    assert read_reply(question, text) == JudgeScores(values)
 
 
 @pytest.mark.parametrize(("question", "text"), GARBAGE, ids=range(len(GARBAGE)))
@@ -107,7 +109,7 @@ def test_no_text_that_is_not_of_the_form_is_a_grade(text: str) -> None:
 
 
 def test_a_pair_is_won_only_in_both_orders() -> None:
-    first, second, tie = Grade((1.0,)), Grade((0.0,)), Grade((0.5,))
+    first, second, tie = JudgeScores((1.0,)), JudgeScores((0.0,)), JudgeScores((0.5,))
     assert win(first, second) == 1.0 and win(second, first) == 0.0
     for forth, back in ((first, first), (second, second), (tie, tie), (first, tie), (tie, second)):
         assert win(forth, back) == 0.5
@@ -171,22 +173,22 @@ ONCE = [
 @pytest.mark.parametrize("act", [act for _, act in ONCE], ids=[name for name, _ in ONCE])
 def test_a_fault_is_tried_again_and_never_a_grade(act: Act) -> None:
     wait = 0.3 if act.headers else 5.0
-    found, bodies = grade([act, YES], read=wait)
-    assert found == Grade((1.0,)) and len(bodies) == 2
+    found, bodies = scored([act, YES], read=wait)
+    assert found == JudgeScores((1.0,)) and len(bodies) == 2
     assert bodies[0] == bodies[1]
-    lost, bodies = grade([act], read=wait)
+    lost, bodies = scored([act], read=wait)
     assert isinstance(lost, Fault) and lost.kind in ("judge_down", "judge_busy", "judge_garbage") and len(bodies) == 3
 
 
 @pytest.mark.parametrize("status", [301, 302, 307, 400, 404, 422])
 def test_a_refusal_or_a_redirect_is_not_tried_again(status: int) -> None:
-    found, bodies = grade([Act(status=status, body=b"{}", headers={"Location": "/v1/chat/completions"}), YES])
+    found, bodies = scored([Act(status=status, body=b"{}", headers={"Location": "/v1/chat/completions"}), YES])
     assert isinstance(found, Fault) and found.kind == "judge_refused" and len(bodies) == 1
 
 
 def test_a_drip_of_bytes_ends_at_the_deadline() -> None:
     begun = time.monotonic()
-    found, _ = grade([Act(text="x" * 400, drip=0.02)], read=0.2, attempts=1)
+    found, _ = scored([Act(text="x" * 400, drip=0.02)], read=0.2, attempts=1)
     assert isinstance(found, Fault) and found.kind == "judge_down"
     assert time.monotonic() - begun < 4
 
@@ -201,10 +203,10 @@ def test_nobody_there_and_no_such_host() -> None:
 
 def test_a_wait_that_the_server_asks_for_is_kept_unless_it_is_too_long() -> None:
     clock = Clock()
-    found, _ = grade([Act(status=429, headers={"Retry-After": "7"}), YES], clock=clock)
-    assert found == Grade((1.0,)) and clock.slept == [7.0]
+    found, _ = scored([Act(status=429, headers={"Retry-After": "7"}), YES], clock=clock)
+    assert found == JudgeScores((1.0,)) and clock.slept == [7.0]
     clock = Clock()
-    found, bodies = grade([Act(status=503, headers={"Retry-After": f"{LONGEST + 1:.0f}"}), YES], clock=clock)
+    found, bodies = scored([Act(status=503, headers={"Retry-After": f"{LONGEST + 1:.0f}"}), YES], clock=clock)
     assert isinstance(found, Fault) and clock.slept == [] and len(bodies) == 1
 
 
@@ -219,7 +221,7 @@ def test_waits_grow_are_jittered_and_follow_from_the_key() -> None:
     for seed in (0, 0, 1, 2, 3):
         clock = Clock()
         with serving([Act(status=500)]) as server:
-            Judge(endpoint(server, attempts=4), clock=clock).grades([QUESTION], Key(seed))
+            Judge(endpoint(server, attempts=4), clock=clock).scores([QUESTION], Key(seed))
         waits.append(clock.slept)
     assert waits[0] == waits[1] and len({tuple(slept) for slept in waits}) == 4
     for slept in waits:
@@ -247,7 +249,7 @@ def test_the_key_goes_only_to_the_address_of_the_environment(
 
 def test_a_question_ends_with_its_budget() -> None:
     clock = Clock()
-    found, bodies = grade([Act(status=500, headers={"Retry-After": "20"})], clock=clock, budget=50.0, attempts=9)
+    found, bodies = scored([Act(status=500, headers={"Retry-After": "20"})], clock=clock, budget=50.0, attempts=9)
     assert isinstance(found, Fault) and clock.time == 40.0 and len(bodies) == 3
 
 
@@ -261,18 +263,18 @@ def test_the_breaker_opens_after_several_faults_and_closes_again() -> None:
 
     with serving(script) as server:
         judge = Judge(endpoint(server, attempts=1, at_once=1), clock=clock)
-        found = judge.grades(questions, Key(0))
+        found = judge.scores(questions, Key(0))
         assert [isinstance(one, Fault) for one in found] == [True] * 5 + [False] * 2
         assert clock.slept == [PAUSE] and len(server.bodies) == 7
-        assert judge.grades(questions, Key(0)) == [Grade((1.0,))] * 7
+        assert judge.scores(questions, Key(0)) == [JudgeScores((1.0,))] * 7
 
 
 def test_a_judge_that_answers_nothing_ends_the_run_and_a_wrong_key_too() -> None:
     questions = [dataclasses.replace(QUESTION, problem=str(n)) for n in range(8)]
     with serving([Act(status=500)]) as server, pytest.raises(EndpointError, match=r"none of 8 answers.*assay resume"):
-        Judge(endpoint(server), clock=Clock()).grades(questions, Key(0))
+        Judge(endpoint(server), clock=Clock()).scores(questions, Key(0))
     with serving([Act(status=401)]) as server, pytest.raises(EndpointError, match=KEY):
-        Judge(endpoint(server), clock=Clock()).grades(questions[:1], Key(0))
+        Judge(endpoint(server), clock=Clock()).scores(questions[:1], Key(0))
 
 
 def test_several_questions_are_under_way_at_once_and_equal_ones_are_asked_once() -> None:
@@ -286,8 +288,15 @@ def test_several_questions_are_under_way_at_once_and_equal_ones_are_asked_once()
     questions = [dataclasses.replace(QUESTION, answers=(text,)) for text in texts]
     with serving(script) as server:
         judge = Judge(endpoint(server, at_once=4))
-        assert [g.values[0] for g in judge.grades(questions, Key(0)) if isinstance(g, Grade)] == [1, 0, 1, 0, 0, 0]
-        assert len(server.bodies) == 4 and judge.grades(questions, Key(9))[0] == Grade((1.0,))
+        assert [g.values[0] for g in judge.scores(questions, Key(0)) if isinstance(g, JudgeScores)] == [
+            1,
+            0,
+            1,
+            0,
+            0,
+            0,
+        ]
+        assert len(server.bodies) == 4 and judge.scores(questions, Key(9))[0] == JudgeScores((1.0,))
         assert len(server.bodies) == 4
 
 
@@ -333,7 +342,7 @@ def test_an_address_that_cannot_be_used_is_an_error_that_names_the_variable(
     [
         ([YES], ConfigError, "self-test"),
         ([NO], ConfigError, "self-test"),
-        ([Act(status=400)], EndpointError, "does not grade"),
+        ([Act(status=400)], EndpointError, "does not judge"),
     ],
 )
 def test_a_judge_that_cannot_tell_right_from_wrong_is_refused_before_a_run(
@@ -356,7 +365,7 @@ def test_another_model_behind_the_same_name_is_told_once() -> None:
         judge, name = Judge(endpoint(server, at_once=1)), f"judge fake at {server.url}"
         SERVED.news()
         for number in range(6):
-            judge.grades([Question("reference", str(number), ("x",), reference="y")], Key(0))
+            judge.scores([Question("reference", str(number), ("x",), reference="y")], Key(0))
         assert SERVED.models[name] == ["", "big-2026-01", "big-2026-05"]
         first, second = SERVED.news()
         assert "as a model without a name and now answers as big-2026-01" in first and first.startswith(name)

@@ -34,18 +34,18 @@ from assay.run.own_rewards import scored_by
 from assay.tasks import task
 from assay.types import Episode, Verdict
 from assay.verifiers.functions.calling import TrainerState
+from assay.verifiers.functions.grading import Grading
 from assay.verifiers.functions.loading import Function, load
 from assay.verifiers.functions.naming import RewardName, named, names, parse
 from assay.verifiers.functions.process import LONGEST, check_timeout
-from assay.verifiers.functions.scorer import Scorer
 
 TALK = ({"role": "system", "content": "Be brief."}, {"role": "user", "content": "What is 1 + 1?"})
 
 
-def scorer(*calls: Callable[..., Any], weights: Sequence[float] = (), **settings: Any) -> Scorer:
+def scorer(*calls: Callable[..., Any], weights: Sequence[float] = (), **settings: Any) -> Grading:
     numbered = zip(calls, weights or [1.0] * len(calls), strict=True)
     functions = tuple(Function(call.__name__, call, weight) for call, weight in numbered)
-    return Scorer(functions, **settings)
+    return Grading(functions, **settings)
 
 
 def seen(prompt: Any = "What?", **columns: Any) -> dict[str, Any]:
@@ -118,7 +118,7 @@ def test_objects_partials_and_methods_are_functions() -> None:
 
     calls = {"object": Judge(), "method": Judge().halved, "partial": functools.partial(scaled, factor=3.0)}
     functions = tuple(Function(name, call) for name, call in calls.items())
-    assert Scorer(functions)([answered(data_row(1), "ab")])[0].scores == {"object": 2.0, "method": 1.0, "partial": 6.0}
+    assert Grading(functions)([answered(data_row(1), "ab")])[0].scores == {"object": 2.0, "method": 1.0, "partial": 6.0}
 
 
 def test_what_one_function_changes_no_other_sees_and_the_problem_keeps() -> None:
@@ -219,7 +219,7 @@ def test_weights_that_sum_to_one_but_for_rounding_are_enough() -> None:
     calls = [lambda completions: [1.0] for _ in range(3)]
     functions = tuple(Function(f"f{i}", call, w) for i, (call, w) in enumerate(zip(calls, (0.7, 0.2, 0.1))))
     assert 0.7 + 0.2 + 0.1 < 1
-    assert Scorer(functions)([answered(data_row(1), "x")])[0].status == "ok"
+    assert Grading(functions)([answered(data_row(1), "x")])[0].status == "ok"
 
 
 def test_a_truncated_answer_keeps_its_scores_and_is_not_right() -> None:
@@ -362,7 +362,7 @@ def test_files_give_functions_classes_objects_and_what_is_inside_them(tmp_path: 
     path = tmp_path / "my rewards.py"
     path.write_text(FILE)
     functions = load([parse(f"{path}:{name}") for name in ("Judge", "ready", "plain", "Judge.still")])
-    found = Scorer(functions)([answered(data_row(1), "abc")])[0].scores
+    found = Grading(functions)([answered(data_row(1), "abc")])[0].scores
     assert found == {"Judge": 6.0, "ready": 6.0, "plain": 1.0, "still": 0.5}
     assert len({function.digest for function in functions}) == 1
 
@@ -373,7 +373,7 @@ def test_modules_of_the_path_and_of_the_folder_give_functions(tmp_path: Path, mo
     (tmp_path / "house_rewards.py").write_text("def f(completions):\n    return [1.0] * len(completions)\n")
     functions = load([parse("house_rewards:f")])
     assert "house_rewards" not in sys.modules and functions[0].digest
-    with Scorer(functions) as judge:
+    with Grading(functions) as judge:
         assert judge([answered(data_row(1), "x")])[0].scores == {"f": 1.0}
 
 
@@ -515,7 +515,7 @@ def test_an_exam_asks_the_checker_of_the_task_whatever_reward_trains() -> None:
     right = task("countdown").solve(task_problem.spec).answer
     asked = [answered(task_problem, right), answered(task_problem, "1"), answered(data_row(1), "1")]
     paid = Function("paid", lambda prompts, completions: [1.0] * len(completions))
-    with Grader(Scorer((paid,))) as judge:
+    with Grader(Grading((paid,))) as judge:
         assert [verdict and verdict.status for verdict in judge(asked)] == ["ok", "ok", "ok"]
         examined = judge.exam(asked)
     assert [verdict and verdict.status for verdict in examined] == ["ok", "fail", "ok"]

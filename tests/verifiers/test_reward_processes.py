@@ -24,9 +24,9 @@ from assay.record.folder import RunFolder
 from assay.record.signals import StopFlag
 from assay.run.configure import from_data, to_data
 from assay.run.experiment import Experiment
+from assay.verifiers.functions.grading import Grading
 from assay.verifiers.functions.loading import Function, load
 from assay.verifiers.functions.naming import parse
-from assay.verifiers.functions.scorer import Scorer
 
 pytestmark = [pytest.mark.slow, pytest.mark.turns(2)]
 
@@ -49,18 +49,18 @@ def file_with(folder: Path, body: str, *, name: str = "f", head: str = "") -> Pa
     return path
 
 
-def scorer(path: Path, *names: str, **settings: Any) -> Scorer:
-    return Scorer(load([parse(f"{path}:{name}") for name in names or ("f",)]), **settings)
+def scorer(path: Path, *names: str, **settings: Any) -> Grading:
+    return Grading(load([parse(f"{path}:{name}") for name in names or ("f",)]), **settings)
 
 
-def refused(judge: Scorer) -> str:
+def refused(judge: Grading) -> str:
     with judge, pytest.raises(DataError) as caught:
         judge(EPISODES)
     assert caught.value.exit_code == 64
     return str(caught.value)
 
 
-def child_of(judge: Scorer) -> int:
+def child_of(judge: Grading) -> int:
     (process,) = judge._processes()
     assert process.child is not None
     return process.child.process.pid
@@ -158,7 +158,7 @@ def test_a_process_that_was_killed_from_outside_is_asked_again_and_whoever_has_r
     )
     calls.write_text("")
     functions = load([parse(f"{tmp_path}/{name}.py:{name}") for name in ("quick", "slow")])
-    with Scorer(functions, warn=warned.append) as judge:
+    with Grading(functions, warn=warned.append) as judge:
         verdicts = judge(EPISODES)
     assert [verdict.scores for verdict in verdicts] == [{"quick": 1.0, "slow": 0.5}] * len(EPISODES)
     assert calls.read_text() == "qss"
@@ -183,9 +183,9 @@ def test_an_exit_of_a_function_of_python_is_named_and_ctrl_c_passes() -> None:
         raise SystemExit(0)
 
     for call in (leaves, late):
-        message = refused(Scorer((Function(call.__name__, call),)))
+        message = refused(Grading((Function(call.__name__, call),)))
         assert "raised SystemExit: 0, for line 7 of rows.jsonl" in message
-    with Scorer((Function("interrupted", interrupted),)) as judge, pytest.raises(KeyboardInterrupt):
+    with Grading((Function("interrupted", interrupted),)) as judge, pytest.raises(KeyboardInterrupt):
         judge(EPISODES)
 
 
@@ -233,7 +233,7 @@ def test_a_process_that_somebody_stops_is_given_up_and_asked_again(tmp_path: Pat
         f"        pathlib.Path({str(mark)!r}).touch()\n        os.kill(os.getpid(), signal.SIGSTOP)\n{path.read_text()}"
     )
     said: list[str] = []
-    judge = Scorer(load([parse(f"{path}:f")], still=1.0), limit=300.0, warn=said.append)
+    judge = Grading(load([parse(f"{path}:f")], still=1.0), limit=300.0, warn=said.append)
     before, began = child_of(judge), time.monotonic()
     with judge:
         assert [verdict.kind for verdict in judge(EPISODES)] == ["", ""]
@@ -244,7 +244,7 @@ def test_a_process_that_somebody_stops_is_given_up_and_asked_again(tmp_path: Pat
 def test_a_process_that_stops_itself_each_time_ends_the_run(tmp_path: Path) -> None:
     path = file_with(tmp_path, "os.kill(os.getpid(), signal.SIGSTOP)", head="import os, signal")
     began = time.monotonic()
-    message = refused(Scorer(load([parse(f"{path}:f")], still=0.5), limit=300.0))
+    message = refused(Grading(load([parse(f"{path}:f")], still=0.5), limit=300.0))
     assert "'f'" in message and "stood still, stopped by a signal, for 0.5 s (machine.deadline)" in message
     head = "import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)"
     with pytest.raises(ConfigError, match=r"stood still, stopped by a signal, for 0\.5 s .* while it was imported"):
@@ -267,7 +267,7 @@ def test_among_functions_that_wait_together_the_one_that_hangs_is_named(tmp_path
 def test_a_function_of_python_that_never_ends_is_interrupted_and_named(case: str) -> None:
     space: dict[str, Any] = {}
     exec(f"def f(completions):\n    if 'another' in completions:\n        {HANGS[case]}\n    return [1.0]\n", space)
-    message = refused(Scorer((Function("f", space["f"]),), limit=0.5))
+    message = refused(Grading((Function("f", space["f"]),), limit=0.5))
     assert "'f' (<python>)" in message and "did not return within 1 s, for line 9 of rows.jsonl" in message
 
 
@@ -278,7 +278,7 @@ def test_a_function_of_python_that_waits_for_ever_is_named() -> None:
         await asyncio.Event().wait()
         return []
 
-    assert "did not return within 1 s, for line 7 of rows.jsonl" in refused(Scorer((Function("f", f),), limit=0.5))
+    assert "did not return within 1 s, for line 7 of rows.jsonl" in refused(Grading((Function("f", f),), limit=0.5))
 
 
 def test_a_function_of_python_is_interrupted_in_any_thread() -> None:
@@ -289,7 +289,7 @@ def test_a_function_of_python_is_interrupted_in_any_thread() -> None:
             pass
 
     found: list[str] = []
-    thread = threading.Thread(target=lambda: found.append(refused(Scorer((Function("f", f),), limit=0.3))))
+    thread = threading.Thread(target=lambda: found.append(refused(Grading((Function("f", f),), limit=0.3))))
     thread.start()
     thread.join()
     assert "did not return within" in found[0]
@@ -300,7 +300,7 @@ import sys
 sys.path.insert(0, {tests!r})
 from test_reward_processes import EPISODES
 from assay.host.interrupt import asking
-from assay.verifiers.functions.scorer import Scorer
+from assay.verifiers.functions.grading import Grading
 from assay.verifiers.functions.loading import Function
 from assay.record.signals import StopFlag
 
@@ -309,7 +309,7 @@ def f(completions):
     {body}
 
 with StopFlag() as stop, asking(stop.check):
-    Scorer((Function("f", f),), limit={limit})(EPISODES)
+    Grading((Function("f", f),), limit={limit})(EPISODES)
 """
 
 
@@ -409,7 +409,7 @@ def test_functions_of_two_files_wait_together(tmp_path: Path) -> None:
     for me, other in (("one", "two"), ("two", "one")):
         (tmp_path / f"{me}.py").write_text(text.format(me=me, other=other, folder=str(tmp_path / "marks")))
     (tmp_path / "marks").mkdir()
-    with Scorer(load([parse(f"{tmp_path}/{name}.py:{name}") for name in ("one", "two")])) as judge:
+    with Grading(load([parse(f"{tmp_path}/{name}.py:{name}") for name in ("one", "two")])) as judge:
         assert judge(EPISODES)[0].scores == {"one": 1.0, "two": 1.0}
 
 
@@ -464,7 +464,7 @@ def test_values_that_no_computation_survives_are_the_functions_fault(apart: bool
     else:
         space: dict[str, Any] = {}
         exec(f"def f(completions):\n    {body}\n", space)
-        message = refused(Scorer((Function("f", space["f"]),)))
+        message = refused(Grading((Function("f", space["f"]),)))
     assert what.replace("for a call with 2 answers", "for line 7") in message and len(message) < 4000
 
 
@@ -472,7 +472,7 @@ def test_a_weight_that_makes_a_reward_endless_is_told() -> None:
     def f(completions: list[str]) -> list[float]:
         return [1e10] * len(completions)
 
-    message = refused(Scorer((Function("f", f, 1e300),)))
+    message = refused(Grading((Function("f", f, 1e300),)))
     assert "gave 1e+10 with a weight of 1e+300 for line 7 of rows.jsonl" in message
 
 
@@ -554,7 +554,7 @@ def test_one_watchdog_serves_all_calls() -> None:
     def f(completions: list[str]) -> list[float]:
         return [1.0] * len(completions)
 
-    with Scorer((Function("f", f),)) as judge:
+    with Grading((Function("f", f),)) as judge:
         pids = []
         for _ in range(3):
             judge(EPISODES)

@@ -11,9 +11,9 @@ from small_runs import Shell
 
 import assay
 from assay.errors import AssayError
+from assay.verifiers.functions.grading import Grading
 from assay.verifiers.functions.loading import load
 from assay.verifiers.functions.naming import parse
-from assay.verifiers.functions.scorer import Scorer
 
 EPISODES = [
     answered(data_row(7, answer="2", source="a"), "an answer"),
@@ -101,7 +101,7 @@ def test_what_a_function_gives_wrongly_is_told(case: str, tmp_path: Path) -> Non
     path = tmp_path / "my.py"
     path.write_text(f"def f(completions, **kwargs):\n    {body}\n")
     with pytest.raises(AssayError) as caught:
-        Scorer(load([parse(f"{path}:f")]))(EPISODES)
+        Grading(load([parse(f"{path}:f")]))(EPISODES)
     assert str(caught.value) == message.format(dir=tmp_path, first=IDS[0], second=IDS[1])
     assert caught.value.exit_code == 64
 
@@ -130,7 +130,7 @@ def test_what_a_function_asks_for_wrongly_is_told_before_a_run(case: str, tmp_pa
     text, message = ASKS[case]
     (tmp_path / "my.py").write_text(text)
     with pytest.raises(AssayError) as caught:
-        Scorer(load([parse(f"{tmp_path}/my.py:f")])).check([episode.request.problem for episode in EPISODES])
+        Grading(load([parse(f"{tmp_path}/my.py:f")])).check([episode.request.problem for episode in EPISODES])
     assert str(caught.value) == message.format(dir=tmp_path)
     assert caught.value.exit_code == 78
 

@@ -16,7 +16,7 @@ from assay.lab.study.declared import check
 from assay.lab.study.plan import Arm, Budget, Expected, Scores, Study, StudyRun, profile_for, tasks_of
 from assay.part import name_of, parts_of
 from assay.recipe import PROFILES
-from assay.reward.judged import Judged
+from assay.reward.endpoint_judges import Judged
 from assay.scoring.conclusion import LEAST_SEEDS
 
 ALL = "all"  # of `recipes`: every recipe that the tasks can serve

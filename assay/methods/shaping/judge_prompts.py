@@ -20,7 +20,7 @@ JUDGE_PROMPTS = Like(
     paper="2306.05685",
     claim="a strong judge agrees with people in above 80% of comparisons, as often as people among each other; judging "
     "both orders removes its preference for a place",
-    missing="the paper's subject, how well such a judge agrees with people: here its grades are a reward",
+    missing="the paper's subject, how well such a judge agrees with people: here its scores are a reward",
     changes={"mechanism.reward": (JudgedInPairs(against="group"),)},
     notes=(*NOTES, "A group of 8 takes 56 questions."),
     deviations=DEVIATIONS,

@@ -1,1 +1,1 @@
-"""Judges: models behind an OpenAI-compatible endpoint that grade answers."""
+"""Judges: models behind an OpenAI-compatible endpoint that judge answers."""

@@ -1,6 +1,6 @@
 """Asks a judge many questions: several at once, again after a fault, and not at all while it is down.
 
-A question that stays without an answer has a `Fault`, which becomes `invalid`: it is never a grade. All waits come from
+A question that stays without an answer has a `Fault`, which becomes `invalid`: it is never a score. All waits come from
 a clock that tests replace, and all jitter from a key, so that a run that is repeated waits the same times.
 """
 
@@ -18,7 +18,7 @@ from typing import Protocol
 from assay.errors import ConfigError, EndpointError
 from assay.rng import Key, digest, uniforms
 from assay.verifiers.judges.endpoint import KEY, SERVED, URL, Endpoint, Fault, Message, Said
-from assay.verifiers.judges.questions import PROMPTS, Grade, Question, asked, read_reply
+from assay.verifiers.judges.questions import PROMPTS, JudgeScores, Question, asked, read_reply
 from assay.verifiers.judges.request import post
 
 BASE = 1.0  # seconds: the longest wait before the second attempt; it doubles with each further attempt
@@ -75,38 +75,38 @@ class Judge:
     """A judge behind an endpoint, with what it has said so far.
 
     Example:
-        grades = judge_of(Endpoint(url="http://127.0.0.1:8000/v1", model="m")).grades(questions, Key(0))
+        scores = judge_of(Endpoint(url="http://127.0.0.1:8000/v1", model="m")).scores(questions, Key(0))
     """
 
     endpoint: Endpoint
     post: Post = post
     clock: Clock = field(default_factory=Wall)
     breaker: Breaker = field(default_factory=Breaker)
-    _known: dict[str, Grade] = field(default_factory=dict)
+    _known: dict[str, JudgeScores] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
         url, model, _ = self.endpoint.resolved()
         return f"judge {model} at {url}"
 
-    def grades(self, questions: Sequence[Question], key: Key) -> list[Grade | Fault]:
-        """The grade of each question, or why there is none. Equal questions are asked once."""
+    def scores(self, questions: Sequence[Question], key: Key) -> list[JudgeScores | Fault]:
+        """The scores in the reply to each question, or why there is none. Equal questions are asked once."""
         names = [digest("question", question) for question in questions]
         new = {n: q for n, q in zip(names, questions, strict=True) if n not in self._known}
         found = self._round(new, key("first"))
         if lost := {n: new[n] for n, said in found.items() if said is PAUSED}:
             self.clock.sleep(max(0.0, self.breaker.until - self.clock.now()))
             found |= self._round(lost, key("second"))
-        self._known |= {n: said for n, said in found.items() if isinstance(said, Grade)}
+        self._known |= {n: said for n, said in found.items() if isinstance(said, JudgeScores)}
         self._require_some(list(found.values()))
         return [self._known[n] if n in self._known else found[n] for n in names]
 
-    def _round(self, questions: dict[str, Question], key: Key) -> dict[str, Grade | Fault]:
+    def _round(self, questions: dict[str, Question], key: Key) -> dict[str, JudgeScores | Fault]:
         with ThreadPoolExecutor(max(1, self.endpoint.at_once)) as pool:
-            said = pool.map(lambda item: self._grade(item[1], key(item[0])), questions.items())
+            said = pool.map(lambda item: self._ask(item[1], key(item[0])), questions.items())
             return dict(zip(questions, said, strict=True))
 
-    def _grade(self, question: Question, key: Key) -> Grade | Fault:
+    def _ask(self, question: Question, key: Key) -> JudgeScores | Fault:
         """One question, with up to `attempts` attempts within its budget."""
         messages, begun = asked(question, key("nonce")), self.clock.now()
         fault = PAUSED
@@ -123,15 +123,15 @@ class Judge:
             outcome = reply if isinstance(reply, Fault) else read_reply(question, reply.text)
             if isinstance(reply, Said):
                 SERVED.note(self.name, reply.model)
-            self.breaker.note(ok=isinstance(outcome, Grade), now=self.clock.now())
-            if isinstance(outcome, Grade):
+            self.breaker.note(ok=isinstance(outcome, JudgeScores), now=self.clock.now())
+            if isinstance(outcome, JudgeScores):
                 return outcome
             fault = outcome
             if not fault.again:
                 return fault
         return fault
 
-    def _require_some(self, said: Sequence[Grade | Fault]) -> None:
+    def _require_some(self, said: Sequence[JudgeScores | Fault]) -> None:
         """Ends the run where going on makes no sense: a wrong key, or a judge that answers nothing at all."""
         faults = [one for one in said if isinstance(one, Fault)]
         if wrong := [one for one in faults if one.kind == "judge_key"]:
@@ -141,7 +141,7 @@ class Judge:
             )
         if len(faults) == len(said) >= FEW:
             raise EndpointError(
-                f"the judge graded none of {len(said)} answers; the last fault: {faults[-1].kind}, "
+                f"the judge scored none of {len(said)} answers; the last fault: {faults[-1].kind}, "
                 f"{faults[-1].detail}. When it answers again, `assay resume` continues the run."
             )
 
@@ -169,13 +169,13 @@ def examine(endpoint: Endpoint) -> dict[str, str]:
     """
     endpoint.resolved()
     cases = [Question("reference", "What is 2 + 2?", (answer,), reference="4") for answer in ("four", "5")]
-    grades = judge_of(endpoint).grades(cases, Key("examine"))
-    if faults := [grade for grade in grades if isinstance(grade, Fault)]:
+    scores = judge_of(endpoint).scores(cases, Key("examine"))
+    if faults := [score for score in scores if isinstance(score, Fault)]:
         raise EndpointError(
-            f"the judge at {endpoint.resolved()[0]} does not grade: {faults[0].kind}, {faults[0].detail}. Start it, or "
+            f"the judge at {endpoint.resolved()[0]} does not judge: {faults[0].kind}, {faults[0].detail}. Start it, or "
             "set ASSAY_JUDGE_URL and ASSAY_JUDGE_MODEL to one that does."
         )
-    if grades != [Grade((1.0,)), Grade((0.0,))]:
+    if scores != [JudgeScores((1.0,)), JudgeScores((0.0,))]:
         raise ConfigError(
             f"the judge {endpoint.resolved()[1]} fails its self-test: it must accept 'four' for 4 and refuse '5'. Take "
             "a stronger model (ASSAY_JUDGE_MODEL)."

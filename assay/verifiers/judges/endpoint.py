@@ -72,7 +72,7 @@ class Said:
 class Served:
     """The models that have answered behind each endpoint since this process began, in the order of their first reply.
 
-    A server may put another model behind a name at any time; grades before and after cannot be compared then.
+    A server may put another model behind a name at any time; scores before and after cannot be compared then.
 
     served = Served()
     served.note("judge m at http://127.0.0.1:8000/v1", "m-2026-05-01")  # "": nothing new
@@ -92,7 +92,7 @@ class Served:
                 if len(known) > 1:
                     self.told.append(
                         f"{name} has answered as {known[-2] or 'a model without a name'} and now answers as "
-                        f"{model or 'a model without a name'}: grades before and after cannot be compared"
+                        f"{model or 'a model without a name'}: scores before and after cannot be compared"
                     )
 
     def news(self) -> list[str]:

@@ -2,7 +2,7 @@
 
 Whatever the policy wrote, and the reference, stand between marks with a random word in them (a nonce): an answer
 cannot end its own block, because it cannot know the word. A reply must end with one JSON object of the form that was
-asked for. Anything else, also two objects that contradict each other, is garbage and no grade.
+asked for. Anything else, also two objects that contradict each other, is garbage and no score.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Grade:
-    """What a judge said: one number from 0 to 1, or one for each criterion: `Grade((1.0,))`."""
+class JudgeScores:
+    """What a judge said: one number from 0 to 1, or one for each criterion: `JudgeScores((1.0,))`."""
 
     values: tuple[float, ...]
 
@@ -116,8 +116,8 @@ def without_thought(text: str) -> str:
     return text.rpartition(_THOUGHT)[2].strip()
 
 
-def read_reply(question: Question, text: str) -> Grade | Fault:
-    """The grade in a reply."""
+def read_reply(question: Question, text: str) -> JudgeScores | Fault:
+    """The scores in a reply."""
     tail = text[-_REPLY:].rpartition(_THOUGHT)[2].rstrip().removesuffix("```").rstrip()
     named = _NAMED.get(question.form, "rating")
     found = [value for value in objects(tail) if named in value]
@@ -128,11 +128,11 @@ def read_reply(question: Question, text: str) -> Grade | Fault:
     values = _values(question, found[-1][named])
     if values is None:
         return Fault("judge_garbage", f"{named} is {str(found[-1][named])[:80]!r}", again=True)
-    return Grade(values)
+    return JudgeScores(values)
 
 
 def _values(question: Question, said: Any) -> tuple[float, ...] | None:
-    """The grade as numbers from 0 to 1; None for a value that was not offered."""
+    """The scores, numbers from 0 to 1; None for a value that was not offered."""
     if question.form in ("reference", "same"):
         return (float(said),) if isinstance(said, bool) else None
     if question.form == "pair":
@@ -171,7 +171,7 @@ def _not_json(word: str) -> float:
     raise ValueError(f"{word} is no JSON")
 
 
-def win(first: Grade, swapped: Grade) -> float:
+def win(first: JudgeScores, swapped: JudgeScores) -> float:
     """Who wins of a pair that was judged in both orders: 1 if both name the first, 0 if both the second, else 0.5."""
     forth, back = first.values[0], 1.0 - swapped.values[0]
     return forth if math.isclose(forth, back) and forth in (0.0, 1.0) else 0.5

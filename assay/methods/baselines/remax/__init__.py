@@ -33,7 +33,7 @@ REMAX = Recipe(
     notes=(
         "KL weight 0.05, rate, decay and lengths are those of the released script for Llama-2-7B; num_prompts and "
         "num_steps are ours (the script has one prompt a device).",
-        "The tokens of the greedy answer count towards the budget, and the verifier judges it like any other answer. "
+        "The tokens of the greedy answer count towards the budget, and the verifier checks it like any other answer. "
         "It never trains, and is in no statistics.",
         "The KL penalty is part of the reward of each token, and the advantage of a token contains the rewards of all "
         "later tokens.",

@@ -30,7 +30,7 @@ AMPO = Recipe(
     notes=(
         "The trigger, the choice of traces, the number of teachers, the loss and the scale are those of the published "
         "code.",
-        "The published code gives every trace the reward 1. Here the verifier judges a trace, and a wrong trace is "
+        "The published code gives every trace the reward 1. Here the verifier checks a trace, and a wrong trace is "
         "left out.",
         "The published format reward of 0.1 is left out: worked solutions all have the right form, so it would change "
         "no ranking. The published penalty for repetition is left out too.",

@@ -64,9 +64,9 @@ RSTAR_MATH = Recipe(
         "the first step succeeds, those beside it are hardly tried. With a preference model every step has a visit, "
         "its score, and is tried.",
         "A step ends at ',' or '|', or at the end of a line; answers have at most 16 steps, in the published code 16 "
-        "and an ending one. The tasks judge each step exactly, which stands for the Python of the paper: a step that "
+        "and an ending one. The tasks verify each step exactly, which stands for the Python of the paper: a step that "
         "is not wrong is one that runs. Answers that end by two wrong steps, by 16 steps or by the limit have -1 for "
-        "their last step alone, as in the published code. A task that cannot judge steps ends none of its answers "
+        "their last step alone, as in the published code. A task that cannot verify steps ends none of its answers "
         "early.",
         "The mean Q of an answer counts its last step too, whose Q is its outcome: of right answers it prefers short "
         "ones.",

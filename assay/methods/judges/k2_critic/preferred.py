@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from assay.part import Rewarding
-from assay.reward.judgements import by_parent, unread
+from assay.reward.role_judges import by_parent, unread
 from assay.tasks.judging import COMPARE, written
 from assay.types import Episode, Reward
 

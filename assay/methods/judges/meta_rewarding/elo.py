@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from assay.part import Positive, Rewarding
-from assay.reward.judgements import by_parent
+from assay.reward.role_judges import by_parent
 from assay.tasks.judging import COMPARE, written
 from assay.types import Episode, Reward, by_group
 

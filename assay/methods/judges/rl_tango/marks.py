@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from assay.part import Rewarding
-from assay.reward.judgements import by_parent, signs_of, unread
+from assay.reward.role_judges import by_parent, signs_of, unread
 from assay.reward.stepped import ends_of
 from assay.reward.within import Decoder
 from assay.tasks import chain_of

@@ -53,7 +53,7 @@ DENSE_STEP_MODEL = Recipe(
         "The step model is then fixed, as in the paper, and what it does not know is exploited: where it was not "
         "trained on answers without steps, the policy wrote nothing else within thirty steps. Compare `steps/mean` "
         "and the length with the start.",
-        "A task that cannot judge steps leaves the step model at p = 0.5, and the outcome alone trains.",
+        "A task that cannot verify steps leaves the step model at p = 0.5, and the outcome alone trains.",
     ),
     deviations=(
         "In the authors' code the tokens that separate steps have no advantage; here a mark belongs to the step that "

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from assay.ask.hints import answered
 from assay.ask.yes_or_no import NO, YES, asked_whether_right, said, with_verdict
-from assay.collect.judges import request_about
+from assay.collect.ask_judges import request_about
 from assay.memory import Memory
 from assay.part import Count, Expansion, Rewarding
 from assay.prompt import Prompt

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from assay.ask.hints import answered
-from assay.collect.judges import judged_before, open_to_judgement, request_about
+from assay.collect.ask_judges import judged_before, open_to_judgement, request_about
 from assay.memory import Memory
 from assay.methods.shaping.rlmec.edits import REWRITTEN, distance
 from assay.part import Expansion

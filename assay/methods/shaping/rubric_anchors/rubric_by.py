@@ -8,7 +8,7 @@ import numpy as np
 
 from assay.part import Rewarding
 from assay.reward.anchors import Anchors
-from assay.reward.judgements import by_parent, signs_of, unread
+from assay.reward.role_judges import by_parent, signs_of, unread
 from assay.reward.rubrics import Criterion, of_vector
 from assay.tasks import num_rules
 from assay.tasks.judging import JUDGE

@@ -19,7 +19,7 @@ SGPO = Like(
     notes=(
         "Slope and threshold are ours: the paper's were not found. With them a wrong answer earns from 0.02 to 0.5. "
         "The scale and the KL penalty are those of `grpo`.",
-        "The task judges the steps. On a task that cannot judge steps this is GRPO.",
+        "The task verifies the steps. On a task that cannot verify steps this is GRPO.",
         "Division by the standard deviation of the group makes a small difference of shares as large as that of right "
         "and wrong: `--mechanism.credit.scale none` keeps it small.",
         "True steps that lead nowhere raise the share. `reward/mean` counts the grades; `reward/accuracy` does not.",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from assay.ask import Codec
 from assay.part import Rewarding
-from assay.reward.judged import gold_of
+from assay.reward.endpoint_judges import gold_of
 from assay.reward.votes import answer_of
 from assay.types import Episode, Reward
 

@@ -27,7 +27,7 @@ TP_GRPO = Like(
         "to the end of the answer leave the outcome alone in a thought that is right. So runs of equal steps need not "
         "be merged.",
         "In a group without a wrong answer the outcome teaches nothing, but wrong thoughts still lose alpha.",
-        "The task judges the steps. On a task that cannot judge steps this is GRPO.",
+        "The task verifies the steps. On a task that cannot verify steps this is GRPO.",
     ),
     deviations=(
         "The paper's judge marks the steps of a wrong answer that match the content of the answer. Here these are the "

@@ -52,7 +52,7 @@ def built_on(chain: Chain, text: str, *, right: bool) -> Iterator[bool]:
 
 
 class Thoughts(Shape):
-    """Advantages by thoughts, which are runs of steps with equal verdicts, for tasks that judge steps (TP-GRPO
+    """Advantages by thoughts, which are runs of steps with equal verdicts, for tasks that verify steps (TP-GRPO
     2507.23317).
 
     In a right answer a wrong thought loses alpha times the accuracy of the group. In a wrong answer a thought that it

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from assay.memory import Memory
-from assay.reward.judged import Judged, graded, judgeable, question_of, response_of
+from assay.reward.endpoint_judges import Judged, judgeable, question_of, response_of, rewards_by_judge
 from assay.types import Episode, Problem, Reward
 from assay.verifiers.judges.contentless import has_text
 from assay.verifiers.judges.endpoint import Endpoint
@@ -28,12 +28,12 @@ def judged_rules(episodes: Sequence[Episode], *, endpoint: Endpoint, memory: Mem
         return Question("checklist", question_of(episode.request.problem), (text,), criteria=soft)
 
     questions = [question(episode, soft) for episode, soft in zip(episodes, rules, strict=True)]
-    rewards = graded(
+    rewards = rewards_by_judge(
         name,
         endpoint,
         questions,
         memory.key(name, memory.step),
-        lambda _, grade: Reward(name, float(all(grade.values))),
+        lambda _, scores: Reward(name, float(all(scores.values))),
     )
     return [
         Reward.unknown(name, "bad_gold") if soft is None else reward

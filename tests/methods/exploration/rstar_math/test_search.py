@@ -53,7 +53,7 @@ def test_no_verdict_guides_the_search(run: str) -> None:
     def always(episodes: Sequence[Episode]) -> list[Verdict]:
         return [Verdict.ok(e.text) for e in episodes]
 
-    low, high = (search(run, POOL, problems=4, width=3, rollouts=3, judge=judge) for judge in (never, always))
+    low, high = (search(run, POOL, problems=4, width=3, rollouts=3, verify=judge) for judge in (never, always))
     assert [a["tokens"] for a in low["arms"]] == [a["tokens"] for a in high["arms"]]
     assert [a["right"]["mean"] for a in low["arms"]] == [0.0] * 4 and low["found"] == 0.0
     assert high["arms"][0]["right"]["mean"] == 1.0

@@ -57,7 +57,7 @@ def test_answers_on_which_the_judge_fails_neither_train_nor_count(monkeypatch: p
 def test_a_judge_that_is_gone_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     with serving([Act(status=503)]) as server:
         monkeypatch.setenv(URL, server.url)
-        with pytest.raises(EndpointError, match="graded none"):
+        with pytest.raises(EndpointError, match="scored none"):
             trained("judge-single")
 
 
@@ -66,7 +66,7 @@ def test_a_run_without_a_fair_judge_is_refused_before_its_model_is_loaded(
 ) -> None:
     with serving([Act(text="yes")]) as server:
         monkeypatch.setenv(URL, server.url)
-        with pytest.raises(EndpointError, match="does not grade"):
+        with pytest.raises(EndpointError, match="does not judge"):
             small_run("judge-prompts", tmp_path)
     assert not (tmp_path / "run").exists()
 

@@ -32,7 +32,7 @@ from assay.reward import Anchors, JudgedByRubric, Veto
 from assay.reward.anchors import anchored
 from assay.reward.rubrics import Criterion, of_vector, rubric_of
 from assay.rng import Key
-from assay.run.open_rows import require_judged
+from assay.run.open_rows import require_rewarded
 from assay.source import Pool, Share
 from assay.tasks.data.task import data
 from assay.types import Episode, Problem, Request, Reward
@@ -246,5 +246,5 @@ def test_the_second_stage_alone_asks_the_judge() -> None:
 def test_rows_that_the_first_stage_cannot_judge_are_told_with_what_leaves_it_out(tmp_path: Path) -> None:
     rows = [{"prompt": "a", "soft": ["kind"]}, {"prompt": "b"}, {"prompt": "c", "rules": [], "soft": None}]
     pool = Pool((Share(data(jsonl(tmp_path / "rows.jsonl", rows)).name),))
-    (line,) = require_judged(RECIPES["rubric-anchors"], pool, scored=False)
-    assert line.startswith("stage follow: nothing judges answers to 3 of 3 rows") and "--stages.0.share 0" in line
+    (line,) = require_rewarded(RECIPES["rubric-anchors"], pool, scored=False)
+    assert line.startswith("stage follow: nothing rewards answers to 3 of 3 rows") and "--stages.0.share 0" in line

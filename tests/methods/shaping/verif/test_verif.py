@@ -21,7 +21,7 @@ from assay.methods.shaping.verif.rules import JudgedRules
 from assay.part import Rewarding, bind
 from assay.reward import KeptRules, Product
 from assay.rng import Key
-from assay.run.open_rows import require_judged
+from assay.run.open_rows import require_rewarded
 from assay.source import Pool, Share
 from assay.tasks import task
 from assay.tasks.data.task import data
@@ -133,7 +133,7 @@ def test_a_row_without_rules_of_either_sort_is_refused_with_the_columns_that_it_
     rows = [{"prompt": "a", "soft": ["kind"]}, {"prompt": "b"}, {"prompt": "c", "rules": [], "soft": None}]
     pool = Pool((Share(data(jsonl(tmp_path / "rows.jsonl", rows)).name),))
     with pytest.raises(DataError) as caught:
-        require_judged(RECIPES["verif"], pool, scored=False)
+        require_rewarded(RECIPES["verif"], pool, scored=False)
     said = str(caught.value)
-    assert said.startswith("2 rows of rows.jsonl cannot be judged: nothing in verif does (lines 2, 3). What would: ")
+    assert said.startswith("2 rows of rows.jsonl cannot be rewarded: nothing in verif does (lines 2, 3). What would: ")
     assert "the column 'rules' or the column 'soft'; or say what an answer earns with --reward" in said

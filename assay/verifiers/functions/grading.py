@@ -1,4 +1,4 @@
-"""Scores answers by reward functions of users, which have TRL's signature:
+"""Grades answers by reward functions of users, which have TRL's signature:
 f(prompts, completions, **columns) -> numbers.
 
 A function is called once with all answers of a round, and is given the columns that its signature names. It gives a
@@ -34,13 +34,13 @@ SHARE = 1.0  # seconds that a single answer may always take while the answer on 
 
 
 @dataclass
-class Scorer:
-    """Judges answers by reward functions: an answer is right if the weighted
-    sum of its rewards is at least `right_from`.
+class Grading:
+    """Grades answers by reward functions: an answer is right if the weighted
+    sum of its grades is at least `right_from`.
 
     Example:
-        with Scorer(load([parse("rewards.py:accuracy")])) as scorer:
-            verdicts = scorer(episodes)  # one for each, with the scores of each function
+        with Grading(load([parse("rewards.py:accuracy")])) as grading:
+            verdicts = grading(episodes)  # one for each, with the grades of each function as its scores
     """
 
     functions: tuple[Function, ...]
@@ -56,7 +56,7 @@ class Scorer:
     _here: Here | None = None
 
     def __call__(self, episodes: Sequence[Episode]) -> list[Verdict]:
-        """A verdict with scores for each answer. An answer for which every function gives None has no reward."""
+        """A verdict with the grades of each answer. An answer for which every function gives None has no reward."""
         answered = [i for i, episode in enumerate(episodes) if episode.finish != "error"]
         rows = self._scores([episodes[i] for i in answered]) if answered else []
         scores = dict(zip(answered, rows, strict=True))

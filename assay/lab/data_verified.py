@@ -1,4 +1,4 @@
-"""Of which rows of data a judge can be built, why of the others it cannot, and how long judging may delay a step."""
+"""Of which rows of data a verifier can be built, why of the others it cannot, and how long it may delay a step."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Json = dict[str, Any]
 ENDLESS = 100  # answers that never end, by which the delay of a step is told
 
 
-def judges(problems: Sequence[Problem], troubles: Sequence[Trouble | None]) -> Json:
-    """The share of rows that can be judged, the reasons of the others with a row of each, and the longest delay.
+def verified(problems: Sequence[Problem], troubles: Sequence[Trouble | None]) -> Json:
+    """The share of rows that can be verified, the reasons of the others with a row of each, and the longest delay.
 
-    judges(table.problems, troubles_of(table.problems))["share"]  # 0.98
+    verified(table.problems, troubles_of(table.problems))["share"]  # 0.98
     """
     reasons: dict[str, Json] = {}
     for problem, trouble in zip(problems, troubles, strict=True):
@@ -36,7 +36,7 @@ def judges(problems: Sequence[Problem], troubles: Sequence[Trouble | None]) -> J
 
 
 def _delay(problems: Sequence[Problem]) -> Json | None:
-    """How long a step with `ENDLESS` answers that never end waits for verdicts; None where no row can be judged."""
+    """How long a step with `ENDLESS` answers that never end waits for verdicts; None where no row can be verified."""
     budgets = [seconds_of(problem) for problem in problems]
     if not budgets:
         return None
@@ -45,7 +45,7 @@ def _delay(problems: Sequence[Problem]) -> Json | None:
 
 
 def seconds_of(problem: Problem) -> float:
-    """The seconds that judging one answer to a row can take in all."""
+    """The seconds that verifying one answer to a row can take in all."""
     if not problem.spec.get("tests"):
         from assay.verifiers.mathematics.against_gold import SECONDS
 
@@ -59,8 +59,8 @@ def seconds_of(problem: Problem) -> float:
 
 
 def lines_of(found: Mapping[str, Any]) -> Iterator[str]:
-    """What `judges` found, for people."""
-    yield f"  judges       {found['built']} of {found['rows']} rows can be judged ({found['share']:.1%})"
+    """What `verified` found, for people."""
+    yield f"  verifier     {found['built']} of {found['rows']} rows can be verified ({found['share']:.1%})"
     for one in found["reasons"]:
         yield f"! {one['count']} cannot: {one['reason']} (as row {one['row']})"
     if (delay := found["delay"]) is not None:

@@ -18,7 +18,7 @@ from assay.types import Episode, Problem, Reward, by_group
 from assay.verifiers.answers import find_answer
 from assay.verifiers.judges.contentless import has_text, says_something
 from assay.verifiers.judges.endpoint import Endpoint, Fault
-from assay.verifiers.judges.questions import Grade, Question, win, without_thought
+from assay.verifiers.judges.questions import JudgeScores, Question, win, without_thought
 
 
 class Judged(Rewarding):
@@ -32,13 +32,13 @@ class Judged(Rewarding):
         return examine(self.endpoint)
 
 
-def grades_of(endpoint: Endpoint, questions: Sequence[Question], key: Key) -> list[Grade | Fault]:
+def judge_scores(endpoint: Endpoint, questions: Sequence[Question], key: Key) -> list[JudgeScores | Fault]:
     """What the judge says to each question. The client is imported only where there is something to ask."""
     if not questions:
         return []
     from assay.verifiers.judges.client import judge_of
 
-    return judge_of(endpoint).grades(questions, key)
+    return judge_of(endpoint).scores(questions, key)
 
 
 def question_of(problem: Problem) -> str:
@@ -58,24 +58,24 @@ def gold_of(problem: Problem) -> str:
     return "" if gold is None else str(gold)
 
 
-def graded(
+def rewards_by_judge(
     name: str,
     endpoint: Endpoint,
     questions: Sequence[Question | float | None],
     key: Key,
-    value: Callable[[int, Grade], Reward],
+    value: Callable[[int, JudgeScores], Reward],
 ) -> list[Reward | None]:
-    """The reward of each answer: None without a question, a number without asking, else by the judge's grade."""
+    """The reward of each answer: None without a question, a number without asking, else by the judge's scores."""
     asked = [(i, question) for i, question in enumerate(questions) if isinstance(question, Question)]
-    replies = grades_of(endpoint, [question for _, question in asked], key)
-    grades = {i: grade for (i, _), grade in zip(asked, replies, strict=True)}
+    replies = judge_scores(endpoint, [question for _, question in asked], key)
+    scores = {i: reply for (i, _), reply in zip(asked, replies, strict=True)}
     result: list[Reward | None] = []
     for i, question in enumerate(questions):
-        grade = grades.get(i)
-        if isinstance(grade, Fault):
-            result.append(Reward.unknown(name, grade.kind))
-        elif grade is not None:
-            result.append(value(i, grade))
+        outcome = scores.get(i)
+        if isinstance(outcome, Fault):
+            result.append(Reward.unknown(name, outcome.kind))
+        elif outcome is not None:
+            result.append(value(i, outcome))
         else:
             result.append(Reward(name, question) if isinstance(question, float) else None)
     return result
@@ -117,12 +117,12 @@ def by_reference(
 
     name = "judge-reference"
     key = memory.key(name, memory.step)
-    return graded(
+    return rewards_by_judge(
         name,
         endpoint,
         [question(episode) for episode in episodes],
         key,
-        lambda _, grade: Reward(name, right if grade.values[0] else wrong),
+        lambda _, scores: Reward(name, right if scores.values[0] else wrong),
     )
 
 
@@ -160,8 +160,8 @@ def alone(episodes: Sequence[Episode], *, endpoint: Endpoint, memory: Memory) ->
 
     name = "judge-single"
     questions = [question(episode) for episode in episodes]
-    return graded(
-        name, endpoint, questions, memory.key(name, memory.step), lambda _, grade: Reward(name, grade.values[0])
+    return rewards_by_judge(
+        name, endpoint, questions, memory.key(name, memory.step), lambda _, scores: Reward(name, scores.values[0])
     )
 
 
@@ -189,7 +189,7 @@ def in_pairs(
 ) -> list[Reward | None]:
     """R_i = mean_j w_ij over the other answers j of the group, or w of the answer against the worked solution.
 
-    A comparison without a grade counts for neither of its answers. Otherwise one answer on which the judge fails would
+    A comparison without a score counts for neither of its answers. Otherwise one answer on which the judge fails would
     cost the whole group its rewards.
     """
     name = "judge-pairs"
@@ -202,13 +202,13 @@ def in_pairs(
             prompt = question_of(episodes[i].request.problem)
             questions |= {(prompt, first, second): None, (prompt, second, first): None}
     asked = [Question("pair", prompt, (a, b)) for prompt, a, b in questions]
-    replies = grades_of(endpoint, asked, memory.key(name, memory.step))
-    grades = dict(zip(questions, replies, strict=True))
+    replies = judge_scores(endpoint, asked, memory.key(name, memory.step))
+    scores = dict(zip(questions, replies, strict=True))
     wins: dict[int, list[float | Fault]] = {}
     for i, j in pairs:
         prompt, first, second = question_of(episodes[i].request.problem), texts[i], _other(episodes, texts, i, j)
         plain = _plain_win(first, second)
-        both = (grades.get((prompt, first, second)), grades.get((prompt, second, first)))
+        both = (scores.get((prompt, first, second)), scores.get((prompt, second, first)))
         wins.setdefault(i, []).append(_win(plain, *both))
     return [_mean_win(name, wins.get(i, [])) for i in range(len(episodes))]
 
@@ -236,10 +236,10 @@ def _plain_win(first: str, second: str) -> float | None:
     return None if all(says) else float(says[0])
 
 
-def _win(plain: float | None, forth: Grade | Fault | None, back: Grade | Fault | None) -> float | Fault:
+def _win(plain: float | None, forth: JudgeScores | Fault | None, back: JudgeScores | Fault | None) -> float | Fault:
     if plain is not None:
         return plain
-    if isinstance(forth, Grade) and isinstance(back, Grade):
+    if isinstance(forth, JudgeScores) and isinstance(back, JudgeScores):
         return win(forth, back)
     return next(one for one in (forth, back) if isinstance(one, Fault))
 
