@@ -20,10 +20,9 @@ def ancestor_means(rows: Sequence[Row], *, weigh: str) -> list[Row]:
     """
     result = list(rows)
     for group in by_group(rows).values():
-        own = group.members
-        reward = np.array([earned(row) for row in own], np.float64)
-        for i, path, value in zip(group.places, pieces(own), reward, strict=True):
-            below = [range(len(own)), *(piece.leaves for piece in path if len(piece.leaves) > 1)]
+        reward = np.array([earned(row) for row in group.members], np.float64)
+        for i, path, value in zip(group.places, pieces(group.members), reward, strict=True):
+            below = [range(len(reward)), *(piece.leaves for piece in path if len(piece.leaves) > 1)]
             weight = [1.0 if weigh == "depth" else float(len(leaves)) for leaves in below]
             centred = [value - reward[list(leaves)].mean() for leaves in below]
             found = float(np.average(centred, weights=weight)) if spread(reward.tolist()) else 0.0

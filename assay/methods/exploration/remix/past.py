@@ -20,12 +20,11 @@ def keep_past(memory: Memory, *, rows: Sequence[Row], steps: int, place: str = S
     store = {group: entry for group, entry in memory.store(place).items() if memory.step - entry["step"] < steps}
     held = [episode for episode in memory.kept.get(place, ()) if episode.request.group in store]
     for group in by_group(rows).values():
-        some = group.members
-        if any(row.waited for row in some) or not any(row.in_loss for row in some):
+        if any(row.waited for row in group.members) or not any(row.in_loss for row in group.members):
             continue
-        own = {row.episode.request.id: row for row in reversed(some)}
+        own = {row.episode.request.id: row for row in reversed(group.members)}
         marks = {name: [row.in_loss, row.in_group, row.in_denominator] for name, row in reversed(own.items())}
-        store[some[0].group] = {"step": memory.step, "rows": marks}
+        store[group.name] = {"step": memory.step, "rows": marks}
         held += [replayed(own[name].episode) for name in marks]
     return memory.keep(place, store).hold(place, held)
 
