@@ -334,7 +334,7 @@ class Episode:
         return self.request.group
 
     @property
-    def judged(self) -> bool:
+    def verified(self) -> bool:
         """Whether it has a verdict, and no error of ours is in its place."""
         return self.verdict is not None and self.verdict.status != "invalid"
 
@@ -420,8 +420,8 @@ class Row(Carried):
         return self.episode.reward
 
     @property
-    def judged(self) -> bool:
-        return self.episode.judged
+    def verified(self) -> bool:
+        return self.episode.verified
 
     @property
     def right(self) -> bool:
@@ -444,7 +444,7 @@ Answer = TypeVar("Answer", bound=Episode | Row)
 class Group(Generic[Member]):
     """The requests, episodes or rows that are compared with each other, in the order in which they came.
 
-    group.rewards, group.judged, group.right  # of episodes and rows
+    group.rewards, group.verified, group.right  # of episodes and rows
     """
 
     name: str
@@ -456,14 +456,14 @@ class Group(Generic[Member]):
         return [member.reward for member in self.members]
 
     @property
-    def judged(self: Group[Answer]) -> list[Answer]:
+    def verified(self: Group[Answer]) -> list[Answer]:
         """The members with a verdict that is no error of ours."""
-        return [member for member in self.members if member.judged]
+        return [member for member in self.members if member.verified]
 
     @property
     def right(self: Group[Answer]) -> list[bool]:
         """Whether each of the judged members is right."""
-        return [member.right for member in self.members if member.judged]
+        return [member.right for member in self.members if member.verified]
 
 
 def by_group(every: Sequence[Member]) -> dict[str, Group[Member]]:

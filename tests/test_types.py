@@ -144,7 +144,7 @@ def test_a_group_tells_right_from_wrong_where_we_judged() -> None:
     ]
     for some in (episodes, [Row(e) for e in episodes]):
         group = by_group(some)["g"]
-        assert group.judged == [some[0], some[2], some[4]] and group.right == [True, False, True]
+        assert group.verified == [some[0], some[2], some[4]] and group.right == [True, False, True]
         assert group.rewards == [1.0, 0.5, 0.0, None, None]
 
 

@@ -36,7 +36,7 @@ def judged_before(episodes: Sequence[Episode], role: str) -> set[str]:
 
 def open_to_judgement(episode: Episode, of: str) -> bool:
     """Whether the answer is complete, is of this role, and has a verdict that is no error of ours."""
-    return episode.judged and episode.request.role == of and episode.finish in ("stop", "length")
+    return episode.verified and episode.request.role == of and episode.finish in ("stop", "length")
 
 
 def request_about(episode: Episode, prompt: Prompt, codec: Codec, *, role: str, group: str, **changes: Any) -> Request:

@@ -21,7 +21,7 @@ def continued(episodes: Sequence[Episode], places: Callable[[Episode], Iterable[
     seen = {start_of(episode.request) for episode in episodes if episode.request.tag == CONTINUATION}
     asked = []
     for episode in episodes:
-        if not episode.judged or episode.request.tag == CONTINUATION or episode.provenance != "fresh":
+        if not episode.verified or episode.request.tag == CONTINUATION or episode.provenance != "fresh":
             continue
         tokens, origin = episode.stream("ids"), episode.stream("origin")
         for at in sorted(set(places(episode))):

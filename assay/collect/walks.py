@@ -67,7 +67,7 @@ def stepwise(episodes: Sequence[Episode]) -> list[list[Episode]]:
 
 def outcome(answer: Episode) -> float | None:
     """1 if the answer is right and -1 if it is wrong; None if it was cut, or if we failed to verify it."""
-    return (1.0 if answer.right else -1.0) if answer.finish == "stop" and answer.judged else None
+    return (1.0 if answer.right else -1.0) if answer.finish == "stop" and answer.verified else None
 
 
 def backed_up(members: Sequence[Episode], worth: Callable[[Episode], float | None] = outcome) -> Tree:

@@ -168,7 +168,7 @@ def arm(
     """
     groups = by_group(episodes).values()
     chosen = [choose(group.members) for group in groups]
-    lost = [not all(e.judged for e in few) for few in chosen]
+    lost = [not all(e.verified for e in few) for few in chosen]
     right = np.array([any(e.right for e in few) for few, gone in zip(chosen, lost, strict=True) if not gone], float)
     told = bank.as_json(interval(right, bank.RESAMPLING)) if len(right) else None
     return {"arm": name, "right": told, "tokens": written(episodes) / len(groups), "invalid": sum(lost)}

@@ -22,7 +22,7 @@ def keep_examined(memory: Memory, *, episodes: Sequence[Episode], place: str = S
     """
     rights: dict[str, list[bool]] = {}
     for episode in episodes:
-        if episode.judged and not episode.request.helped:
+        if episode.verified and not episode.request.helped:
             rights.setdefault(episode.request.problem.id, []).append(episode.right)
     shares = {problem: sum(seen) / len(seen) for problem, seen in rights.items()}
     return memory.keep(place, memory.store(place) | shares)

@@ -17,7 +17,7 @@ def sampled_steps(episodes: Sequence[Episode], *, estimate: Literal["hard", "sof
 
     hard: p_k = 1 if any of them is right, else 0; soft: p_k = their share of right answers (2312.08935).
     """
-    judged = [e for e in episodes if e.judged]
+    judged = [e for e in episodes if e.verified]
     scores = [(e.request, float(e.right)) for e in judged if e.request.tag == CONTINUATION]
     values = values_from(scores, max if estimate == "hard" else np.mean)
     return [_scored(episode, values, last) for episode in episodes]

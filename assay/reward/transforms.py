@@ -202,7 +202,7 @@ def masked(episodes: Sequence[Episode], *, of: Child, name: str, only: Among) ->
 def _among(episode: Episode, only: Among) -> bool:
     return {
         "right": episode.right,
-        "wrong": episode.judged and not episode.right,
+        "wrong": episode.verified and not episode.right,
         "finished": episode.finish == "stop",
         "unaided": not episode.request.helped,
     }[only]

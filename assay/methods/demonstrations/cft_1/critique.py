@@ -69,7 +69,7 @@ def criticise(episodes: Sequence[Episode], *, codec: Codec, most: int) -> list[R
         return []
     different: dict[str, Episode] = {}
     for episode in episodes:
-        if episode.text.strip() and episode.judged:
+        if episode.text.strip() and episode.verified:
             different.setdefault(episode.text.strip(), episode)
     asked = []
     for text, episode in list(different.items())[:most]:

@@ -38,7 +38,7 @@ def fork_attended(
     for group in by_group(episodes).values():
         if any(e.request.parent for e in group.members) or places == 0:
             continue
-        written = [e for e in group.judged if len(e) > e.request.given]
+        written = [e for e in group.verified if len(e) > e.request.given]
         if written:
             key = memory.key("fork-attended", memory.step, group.name)
             waiting.append((written, forked([e.right for e in written], key)))

@@ -15,7 +15,7 @@ def accuracy_gain(episodes: Sequence[Episode], *, everyone: Sequence[Episode]) -
     with_text: dict[str, list[bool]] = {}
     for episode in everyone:
         request = episode.request
-        if request.role == ROLE or not episode.judged:
+        if request.role == ROLE or not episode.verified:
             continue
         if request.parent:
             with_text.setdefault(request.parent, []).append(episode.right)

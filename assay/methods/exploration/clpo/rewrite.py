@@ -38,7 +38,7 @@ ASKING: dict[Mode, dict[str, str]] = {
 
 def mode_of(episodes: Iterable[Episode], *, hard: float, medium: float) -> Mode | None:
     """`hard` if a <= hard, `medium` if hard < a <= medium, else None; a is the accuracy of the judged answers."""
-    judged = [e.right for e in episodes if e.judged]
+    judged = [e.right for e in episodes if e.verified]
     if not judged or (accuracy := sum(judged) / len(judged)) > medium:
         return None
     return HARD if accuracy <= hard else MEDIUM

@@ -28,7 +28,7 @@ def stage_rates(memory: Memory, *, episodes: Sequence[Episode], place: str = STO
         store, now = {"before": now}, {}
     seen: dict[str, list[bool]] = {}
     for episode in episodes:
-        if episode.judged and not episode.request.helped:
+        if episode.verified and not episode.request.helped:
             seen.setdefault(episode.request.problem.id, []).append(episode.right)
     for problem, rights in seen.items():
         right, tried, first = now.get(problem, (0, 0, sum(rights) / len(rights)))

@@ -27,7 +27,7 @@ def rated(memory: Memory, *, episodes: Sequence[Episode], keep: float, place: st
     store = memory.store(place)
     counted: dict[str, tuple[int, int]] = {}
     for episode in episodes:
-        if not episode.judged or episode.request.helped:
+        if not episode.verified or episode.request.helped:
             continue
         name = _name(episode.request.problem.task, episode.request.problem.level)
         right, tried = counted.get(name, (0, 0))

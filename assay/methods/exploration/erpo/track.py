@@ -29,7 +29,7 @@ def track_temperature(
     Answers that had a hint do not count.
     """
     store = memory.store(place)
-    for group in by_group([e for e in episodes if e.judged and not e.request.helped]).values():
+    for group in by_group([e for e in episodes if e.verified and not e.request.helped]).values():
         problem, rights = group.members[0].request.problem.id, group.right
         lowest, now = sampling.temperature, store.get(problem, sampling.temperature)
         if all(rights):

@@ -31,7 +31,7 @@ def adapt_guidance(
     """l <- clip(l mean(r_{k-T+1}, ..., r_k) / r_k, 1, l_max), with r_k the accuracy of the unguided answers of step k;
     l <- l grow where r_k = 0. A step without unguided answers that were judged changes nothing.
     """
-    judged = [episode.right for episode in episodes if episode.judged and not episode.request.helped]
+    judged = [episode.right for episode in episodes if episode.verified and not episode.request.helped]
     if not judged:
         return memory
     store, rate = memory.store(place), sum(judged) / len(judged)

@@ -41,7 +41,7 @@ def helpful(rows: Sequence[Row], *, role: str, margin: float, least: int) -> lis
     without: dict[int, list[bool]] = {}
     for row in rows:
         request = row.episode.request
-        if row.judged:
+        if row.verified:
             rights = with_it.setdefault(request.parent, []) if request.parent else without.setdefault(request.draw, [])
             rights.append(row.right)
     out, kept = set(), set()

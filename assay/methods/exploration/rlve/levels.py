@@ -71,7 +71,7 @@ def _counted(before: Standing, share: Share, episodes: Sequence[Episode]) -> Sta
         episode
         for episode in episodes
         if (episode.request.problem.task, episode.request.problem.level) == highest
-        and episode.judged
+        and episode.verified
         and not episode.request.helped
     ]
     return Standing(

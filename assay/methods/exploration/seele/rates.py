@@ -88,7 +88,7 @@ def points_of(episodes: Sequence[Episode]) -> dict[float, float]:
     """Mean accuracy for each share of steps with which answers to one problem began; each given step is a segment."""
     rights: dict[float, list[bool]] = {}
     for episode in episodes:
-        if episode.judged:
+        if episode.verified:
             rights.setdefault(rate_of(episode.request), []).append(episode.right)
     return {rate: float(np.mean(seen)) for rate, seen in sorted(rights.items())}
 

@@ -21,7 +21,7 @@ def keep_curves(memory: Memory, *, episodes: Sequence[Episode], place: str = STO
     """
     rights: dict[str, list[bool]] = {}
     for episode in episodes:
-        if episode.judged and not episode.request.helped:
+        if episode.verified and not episode.request.helped:
             rights.setdefault(episode.request.problem.id, []).append(episode.right)
     store = memory.store(place)
     for problem, seen in rights.items():

@@ -42,7 +42,7 @@ class Evolution:
 
 def right_of(answers: Iterable[Episode], checks: int) -> float | None:
     """c = checks times the share of right answers among those with a verdict; None if none has one."""
-    judged = [e.right for e in answers if e.judged]
+    judged = [e.right for e in answers if e.verified]
     return checks * sum(judged) / len(judged) if judged else None
 
 

@@ -37,7 +37,7 @@ def climb(memory: Memory, *, episodes: Sequence[Episode], pool: Pool, place: str
     """
     store, solved = memory.store(place), {}
     for episode in episodes:
-        if episode.judged and not episode.request.helped:
+        if episode.verified and not episode.request.helped:
             problem = episode.request.problem
             _, right = solved.get(family_of(problem), (problem, False))
             solved[family_of(problem)] = problem, right or episode.right

@@ -75,7 +75,7 @@ def both(episodes: Sequence[Episode], *, by: Literal["verdict", "order"]) -> lis
             result.append(Reward("both", alone.value, parts=(alone,)))
             continue
         pair = pairs[episode.request.group.rpartition("/")[0], episode.request.sample // 2]
-        whole = len(pair) == 2 and all(e.judged for e in pair.values())
+        whole = len(pair) == 2 and all(e.verified for e in pair.values())
         agree = whole and (_ordered(*pair.values()) if by == "order" else all(e.right for e in pair.values()))
         result.append(Reward("both", float(agree), parts=(alone,)) if whole else None)
     return result

@@ -28,7 +28,7 @@ def ask_verdicts(
     if any(episode.request.role == verifier for episode in episodes):
         return []
     asked = []
-    for group, own in by_group([e for e in episodes if e.request.role == role and e.judged]).items():
+    for group, own in by_group([e for e in episodes if e.request.role == role and e.verified]).items():
         kinds = [[e for e in own.members if e.right], [e for e in own.members if not e.right]]
         count = min(most, *map(len, kinds))
         for name, kind in zip(("right", "wrong"), kinds, strict=True):

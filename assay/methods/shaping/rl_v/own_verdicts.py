@@ -42,7 +42,7 @@ def own_verdicts(rows: Sequence[Row], *, codec: Codec, memory: Memory, role: str
 
 
 def _judged(row: Row) -> bool:
-    return row.judged and row.episode.provenance == "fresh"
+    return row.verified and row.episode.provenance == "fresh"
 
 
 def _verdict_on(row: Row, codec: Codec) -> Row:

@@ -15,7 +15,7 @@ def right_prefix(episodes: Sequence[Episode], *, slope: float, threshold: float)
     """R = sigma(beta (k / K - gamma)) in groups without a right answer, where k of the K steps come before the first
     wrong one (2505.11595); None for all other answers.
     """
-    judged = [e for e in episodes if e.judged]
+    judged = [e for e in episodes if e.verified]
     solved = {episode.request.group for episode in judged if episode.right}
     unsolved = {id(episode) for episode in judged if episode.request.group not in solved}
     return [_graded(episode, slope, threshold) if id(episode) in unsolved else None for episode in episodes]
