@@ -16,7 +16,11 @@ from pathlib import Path
 import pytest
 from rooms import PACKAGE, ROOT
 
-CLASSES = ("Batch", "Episode", "Group", "Judge", "Memory", "Request", "Run", "Segment", "Step", "Table", "Verdict")
+CLASSES = (
+    *("Base", "Batch", "Card", "Credit", "Engine", "Episode", "Gate", "Grade", "Group", "Judge", "Memory"),
+    *("Node", "Origin", "Part", "Problem", "Prompt", "Ratio", "Recipe", "Request", "Reward", "Row", "Run"),
+    *("Scale", "Segment", "Stage", "Step", "Stream", "Table", "Task", "Term", "Verdict", "Verifier"),
+)
 MODULES = ("bank", "banks", "grader", "judge", "judges", "known", "run", "scorer", "table", "verdict", "verdicts")
 SEAMS = (("cli", "lab"), ("methods", "verifiers"))  # rooms in which one base name is one thing, seen from two sides
 GLOSSARY = ROOT / "docs" / "glossary.md"

@@ -10,8 +10,8 @@ from typing import Any
 
 from assay.errors import DataError, UsageError
 from assay.sandbox import opened
-from assay.tasks.data.files import Row, read
-from assay.verifiers.programs.generated import Made, Origin, make
+from assay.tasks.data.files import FileRow, read
+from assay.verifiers.programs.generated import Ingredients, Made, make
 
 Json = dict[str, Any]
 NEEDED = ("prompt", "generator", "validator", "solutions")
@@ -42,12 +42,12 @@ def make_tests(places: Sequence[str], into: Path) -> Json:
 
 def _rows(place: str) -> list[tuple[str, Mapping[str, Any]]]:
     items = list(read(place))
-    if bad := [item for item in items if not isinstance(item, Row)]:
+    if bad := [item for item in items if not isinstance(item, FileRow)]:
         raise DataError(f"{place}: line {bad[0].line} {bad[0].what}")
-    return [(f"{Path(place).name}:{item.line}", item.columns) for item in items if isinstance(item, Row)]
+    return [(f"{Path(place).name}:{item.line}", item.columns) for item in items if isinstance(item, FileRow)]
 
 
-def origin_of(where: str, columns: Mapping[str, Any]) -> Origin:
+def origin_of(where: str, columns: Mapping[str, Any]) -> Ingredients:
     """What the tests of a row are made of. DataError names what is missing."""
     solutions = columns.get("solutions")
     texts = all(isinstance(columns.get(name), str) and columns[name].strip() for name in NEEDED[:3])
@@ -56,7 +56,7 @@ def origin_of(where: str, columns: Mapping[str, Any]) -> Origin:
             f"{where}: expected the texts 'prompt', 'generator' (a function generate(scale, seed)) and 'validator' (a "
             f"function valid(text)), and 'solutions', a list of programs; there are: {', '.join(columns)}."
         )
-    return Origin(columns["generator"], columns["validator"], tuple(solutions), columns.get("hard") is True)
+    return Ingredients(columns["generator"], columns["validator"], tuple(solutions), columns.get("hard") is True)
 
 
 def _written(columns: Mapping[str, Any], made: Made) -> Json:

@@ -22,14 +22,13 @@ from assay.part import bind
 from assay.part_checks import check_parts
 from assay.reward.learnt import read, scores_after
 from assay.rng import Key
-from assay.run.ancestry import Origin, origin
+from assay.run.ancestry import ParentRun, origin
 from assay.run.trust import Trust, require_trust
 from assay.scoring import bank
 from assay.scoring.intervals import interval
 from assay.source import Pool
 from assay.tasks.verifying import verify_twice
-from assay.types import Episode, by_group
-from assay.types import Origin as Writer
+from assay.types import Episode, Origin, by_group
 from assay.verifiers.elections import majority
 from assay.view.text import bounds, columns
 
@@ -62,7 +61,7 @@ def training(beside: str) -> list[str]:
     return [name for name, recipe in RECIPES.items() if beside in recipe.models and recipe.models[beside].valued]
 
 
-def _restored(run: Origin) -> tuple[Policy, Models]:
+def _restored(run: ParentRun) -> tuple[Policy, Models]:
     from assay.record.folder import RunFolder
     from assay.run.base_training import ready
     from assay.run.loading import build_models, load_model, with_adapter
@@ -144,7 +143,7 @@ def search(
 def written(episodes: Sequence[Episode]) -> int:
     """The tokens that the policy wrote, each once."""
     own = [segment for e in episodes for segment in e.segments[len(e.request.prefix) :]]
-    return sum(int(np.count_nonzero(segment.origin == Writer.POLICY)) for segment in own)
+    return sum(int(np.count_nonzero(segment.origin == Origin.POLICY)) for segment in own)
 
 
 def best(members: Sequence[Episode], score: Score) -> list[Episode]:

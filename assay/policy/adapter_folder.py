@@ -13,7 +13,7 @@ from assay.errors import AssayError, ConfigError, StorageError
 from assay.policy.adapted import attach, stored, take
 from assay.policy.lora import CONFIG, ORIGIN, WEIGHTS, Lora, read_config, write_config
 from assay.policy.model_folder import as_json, load_whole, located, model_files, read_json, write_files, writing
-from assay.policy.policy import Base, Policy, base_fingerprint
+from assay.policy.policy import AdapterBase, Policy, base_fingerprint
 from assay.policy.safetensors_folder import opened
 from assay.policy.tokenizer import load_tokenizer
 from assay.rng import Key
@@ -24,7 +24,7 @@ def put_on(policy: Policy, lora: Lora, *, place: str, key: Key) -> Policy:
 
     The adapter's B is zero, so the policy computes what it computed before.
     """
-    base = Base(place, base_fingerprint(policy))
+    base = AdapterBase(place, base_fingerprint(policy))
     attach(policy.transformer, lora, key=key)
     return dataclasses.replace(policy, base=base)
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Base:
+class AdapterBase:
     """The base model of an adapter."""
 
     place: str  # its folder or Hub id
@@ -40,7 +40,7 @@ class Policy:
     transformer: Transformer | Foreign  # our own network, or one of `transformers`
     tokenizer: Tokenizer  # its end ids are those of tokenizer, config.json and generation_config.json together
     generation: Mapping[str, Any] = field(default_factory=dict)  # generation_config.json as it was read
-    base: Base | None = None  # the adapter's base, where the network has an adapter
+    base: AdapterBase | None = None  # the adapter's base, where the network has an adapter
 
     @property
     def config(self) -> PolicyConfig | ForeignConfig:

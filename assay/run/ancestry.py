@@ -24,7 +24,7 @@ EXAM = "test"
 
 
 @dataclass(frozen=True)
-class Origin:
+class ParentRun:
     """A run that produced a model: its folder, and the experiment that it was started with."""
 
     path: Path
@@ -38,7 +38,7 @@ class Origin:
         return self.experiment.chat.system or next((message for message in of_rows if message), "")
 
 
-def origin(model: str) -> Origin | None:
+def origin(model: str) -> ParentRun | None:
     """The run of a model that is given by a run folder, or by a checkpoint in one; None for any other model."""
     place = Path(model)
     if not place.exists():
@@ -48,19 +48,19 @@ def origin(model: str) -> Origin | None:
     if path is None:
         return None
     folder = RunFolder.read_only(path)
-    return Origin(path, folder, from_data(Experiment, folder.experiment))
+    return ParentRun(path, folder, from_data(Experiment, folder.experiment))
 
 
-def lineage(model: str) -> list[Origin]:
+def lineage(model: str) -> list[ParentRun]:
     """The run that produced a model, the run that produced the model which that run started from, and so on."""
-    runs: list[Origin] = []
+    runs: list[ParentRun] = []
     while (run := origin(model)) is not None and run.path not in [earlier.path for earlier in runs]:
         runs.append(run)
         model = run.experiment.model
     return runs
 
 
-def known_to(run: Origin) -> frozenset[str]:
+def known_to(run: ParentRun) -> frozenset[str]:
     """Digests of the rows of data files that a run trained on, or chose its best checkpoint by.
 
     A run folder holds these digests. For an older run without them the data files are read again; if they have changed

@@ -106,7 +106,7 @@ def _stated(spec: Spec) -> Program:
     """The program of a problem, made of its numbers and not of the text that answers are compared with."""
     from fractions import Fraction
 
-    from assay.verifiers.optimisation.program import Program, Row
+    from assay.verifiers.optimisation.program import Constraint, Program
 
     names = NAMES[: len(spec["prices"])]
 
@@ -114,8 +114,10 @@ def _stated(spec: Spec) -> Program:
         return dict(zip(names, map(Fraction, numbers), strict=True))
 
     sign = ">=" if spec["least"] else "<="
-    rows = [Row(linear(use), sign, Fraction(stock)) for use, stock in zip(spec["uses"], spec["stocks"], strict=True)]
-    rows += [Row({names[i]: Fraction(1)}, "<=", Fraction(most)) for i, most in spec["most"]]
+    rows = [
+        Constraint(linear(use), sign, Fraction(stock)) for use, stock in zip(spec["uses"], spec["stocks"], strict=True)
+    ]
+    rows += [Constraint({names[i]: Fraction(1)}, "<=", Fraction(most)) for i, most in spec["most"]]
     whole = frozenset(names if spec["whole"] else "")
     return Program(not spec["least"], linear(spec["prices"]), rows=tuple(rows), integers=whole)
 

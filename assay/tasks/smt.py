@@ -17,7 +17,7 @@ from assay.tasks.task import Solution, Spec, Task
 from assay.types import Verdict
 from assay.verifiers.smt import terms_and_values
 from assay.verifiers.smt.golds import gold_of, gold_text
-from assay.verifiers.smt.terms import Sort, Term, Variables, number, read, substituted, write
+from assay.verifiers.smt.terms import SmtTerm, Sort, Variables, number, read, substituted, write
 
 INTEGERS: dict[str, Sort] = {"a": "Int", "b": "Int"}
 NIBBLES: dict[str, Sort] = {"x": 4, "y": 4}
@@ -214,7 +214,7 @@ def _constant(spec: Spec) -> bool:
 # --- wordings -----------------------------------------------------------------------------------------------
 
 
-def infix(term: Term, *, inner: bool = False, beside: bool = False) -> str:
+def infix(term: SmtTerm, *, inner: bool = False, beside: bool = False) -> str:
     """A term as mathematicians and programmers write it: `2*a+b<=7`; `beside` a comparison sums need no brackets."""
     if term.operator == "value":
         return {"Bool": ("F", "T")}.get(str(term.sort), (str(term.value),) * 2)[bool(term.value)]

@@ -18,7 +18,7 @@ from assay.sandbox import opened
 from assay.tasks import task
 from assay.tasks.data.task import data
 from assay.verifiers.programs.agreement import HARD, MOST, agreed
-from assay.verifiers.programs.generated import MOST_INPUTS, Dropped, Made, Origin, inputs_of, make
+from assay.verifiers.programs.generated import MOST_INPUTS, Dropped, Ingredients, Made, inputs_of, make
 
 GENERATOR = """
 import random
@@ -135,7 +135,7 @@ def test_inputs_are_of_all_scales_and_what_the_validator_refuses_is_left_out() -
 @sandboxed
 @pytest.mark.slow
 def test_tests_come_of_solutions_that_agree_on_all_inputs() -> None:
-    found = make(Origin(GENERATOR, VALIDATOR, (SLOW, RIGHT, WRONG, RIGHT, LATE)), opened(), least=20)
+    found = make(Ingredients(GENERATOR, VALIDATOR, (SLOW, RIGHT, WRONG, RIGHT, LATE)), opened(), least=20)
     assert isinstance(found, Made), found
     assert found.agreeing == (0, 1, 3) and found.solution in (1, 3)  # three of five are 60 %; the slow one is not taken
     for text, wanted in found.tests:
@@ -146,7 +146,7 @@ def test_tests_come_of_solutions_that_agree_on_all_inputs() -> None:
 @pytest.mark.slow
 def test_a_problem_is_dropped_at_the_stage_that_it_fails() -> None:
     def stage(*solutions: str, generator: str = GENERATOR, hard: bool = False, least: int = 20) -> str:
-        found = make(Origin(generator, VALIDATOR, solutions, hard), opened(), least=least)
+        found = make(Ingredients(generator, VALIDATOR, solutions, hard), opened(), least=least)
         return found.stage if isinstance(found, Dropped) else "made"
 
     assert stage(RIGHT, RIGHT) == "solutions"

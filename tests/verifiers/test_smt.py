@@ -164,7 +164,7 @@ def test_places_are_all_of_a_small_domain() -> None:
 @external
 def test_z3_and_the_evaluation_give_every_operator_the_same_meaning() -> None:
     """For each operator: no place where Z3 finds a value that differs from the one computed here."""
-    built: list[terms.Term] = []
+    built: list[terms.SmtTerm] = []
     asked = [
         "(< a b 3)", "(<= b a 5)", "(>= a b b)", "(> 9 b a)", "(= a b 5)", "(distinct a b 5)", "(=> p q (= a b))",
         "((_ extract 2 1) x)", "((_ zero_extend 3) x)", "((_ sign_extend 3) x)", "(+ r 0.25)", "(< r 2 3.5)",
@@ -187,7 +187,8 @@ def test_z3_and_the_evaluation_give_every_operator_the_same_meaning() -> None:
             {"a": 5, "b": 5, "p": 0, "q": 1, "x": 9, "y": 3, "r": Fraction(3)},
         ):
             fixed = [
-                terms.Term("=", "Bool", (terms.Term(n, s), terms.number(place[n], s))) for n, s in variables.items()
+                terms.SmtTerm("=", "Bool", (terms.SmtTerm(n, s), terms.number(place[n], s)))
+                for n, s in variables.items()
             ]
             built.append(terms.both(*fixed, terms.differ(term, terms.number(value(term, place), sort))))
     assert len(built) == 2 * len(asked) == 2 * (len(_CALLS) + 12)

@@ -37,7 +37,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True)
-class Row:
+class FileRow:
     """One row of a file. `line` counts from 1: lines of a text file, rows of any other."""
 
     line: int
@@ -52,7 +52,7 @@ class Fault:
     what: str
 
 
-Item = Row | Fault
+Item = FileRow | Fault
 
 
 def is_hub(place: str) -> bool:
@@ -178,7 +178,7 @@ def _row_of(line: str, number: int) -> Item:
         return Fault(number, f"is not JSON: {error}.")
     if not isinstance(value, dict):
         return Fault(number, f'holds {kind(value)}, not an object such as {{"prompt": ..., "answer": ...}}.')
-    return Row(number, value)
+    return FileRow(number, value)
 
 
 def json_value(text: str) -> Any:
@@ -246,7 +246,7 @@ def _json(path: Path) -> Iterator[Item]:
         raise DataError(f"{path} is not JSON: {error}.") from None
     for number, value in enumerate(rows, 1):
         plain = isinstance(value, dict)
-        yield Row(number, value) if plain else Fault(number, f"is {kind(value)}, not an object.")
+        yield FileRow(number, value) if plain else Fault(number, f"is {kind(value)}, not an object.")
 
 
 def _csv(path: Path) -> Iterator[Item]:
@@ -270,7 +270,7 @@ def _cells(path: Path, text: Iterable[str]) -> Iterator[Item]:
             if cells and len(cells) != len(names):
                 yield Fault(line, f"has {len(cells)} cells, and the header {len(names)}: quote cells that hold commas.")
             elif cells:
-                yield Row(line, {name: cell or None for name, cell in zip(names, cells)})
+                yield FileRow(line, {name: cell or None for name, cell in zip(names, cells)})
             line = reader.line_num + 1
     except csv.Error as error:
         open_quote = "a quote is opened and never closed" if "unexpected end" in str(error) else str(error)
@@ -309,7 +309,7 @@ def _hub(place: str) -> Iterator[Item]:
 
 def _records(rows: Iterable[Mapping[str, Any]]) -> Iterator[Item]:
     for number, row in enumerate(rows, 1):
-        yield Row(number, {str(name): plain(value) for name, value in row.items()})
+        yield FileRow(number, {str(name): plain(value) for name, value in row.items()})
 
 
 UNREADABLE = object()  # in place of bytes, pictures or sounds, which are no JSON data

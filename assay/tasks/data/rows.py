@@ -17,7 +17,7 @@ from assay.errors import DataError
 from assay.policy.messages import pictures_in, plain_parts
 from assay.prompt import text_of
 from assay.rng import digest
-from assay.tasks.data.files import UNREADABLE, Fault, Row, kind, read
+from assay.tasks.data.files import UNREADABLE, Fault, FileRow, kind, read
 from assay.tasks.data.published import PUBLISHED, is_published, published
 from assay.types import Problem
 
@@ -94,7 +94,7 @@ def read_table(
     `split`: prompts are conversations that end with the assistant, whose last message is the answer.
     """
     items = list(read(place))
-    rows = [item for item in items if isinstance(item, Row)]
+    rows = [item for item in items if isinstance(item, FileRow)]
     faults = [item for item in items if isinstance(item, Fault)]
     if not rows:
         raise _refusal(place, faults, len(items)) if faults else DataError(f"{place} holds no rows.")
@@ -138,7 +138,7 @@ def _refusal(place: str, faults: Sequence[Fault], count: int) -> DataError:
 # Columns
 
 
-def _columns(place: str, rows: Iterable[Row], prompt: str, answer: str, split: bool) -> Columns:
+def _columns(place: str, rows: Iterable[FileRow], prompt: str, answer: str, split: bool) -> Columns:
     names = tuple(dict.fromkeys(name for row in rows for name in row.columns))
     nested = [f"{n}.{inner}" for row in rows for n, v in row.columns.items() if isinstance(v, Mapping) for inner in v]
     all_names = tuple(dict.fromkeys([*names, *nested]))
@@ -176,7 +176,7 @@ def _few(names: Sequence[str]) -> str:
 # Rows
 
 
-def _problem(row: Row, columns: Columns, task: str, system: str) -> Problem:
+def _problem(row: FileRow, columns: Columns, task: str, system: str) -> Problem:
     kept = {name: value for name, value in row.columns.items() if value is not UNREADABLE}
     asked, answer = _at(kept, columns.prompt), _at(kept, columns.answer) if columns.answer else None
     if columns.split:
@@ -342,7 +342,7 @@ def _worked(value: Any, name: str) -> str | None:
 # The table as a whole
 
 
-def _mixed(rows: Sequence[Row], name: str) -> list[Fault]:
+def _mixed(rows: Sequence[FileRow], name: str) -> list[Fault]:
     """Faults of rows whose prompt is a conversation where most prompts are texts, or the other way round."""
     lines: dict[str, list[int]] = {}
     for row in rows:
@@ -355,7 +355,7 @@ def _mixed(rows: Sequence[Row], name: str) -> list[Fault]:
 
 
 def _notes(
-    rows: Sequence[Row],
+    rows: Sequence[FileRow],
     columns: Columns,
     problems: Sequence[Problem],
     repeats: Sequence[int],

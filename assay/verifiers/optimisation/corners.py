@@ -14,7 +14,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from assay.verifiers.optimisation.program import Program, Row
+from assay.verifiers.optimisation.program import Constraint, Program
 
 FAR = 10_000  # half the side of the box for real variables
 MOST_PLANES = 20  # rows and bounds of two programs and of the box, each counted once
@@ -131,7 +131,7 @@ def _allowed(program: Program, points: np.ndarray) -> np.ndarray:
     return allowed
 
 
-def _times_denominators(row: Row, names: Sequence[str], points: np.ndarray) -> np.ndarray:
+def _times_denominators(row: Constraint, names: Sequence[str], points: np.ndarray) -> np.ndarray:
     numbers = [*(row.terms.get(name, Fraction(0)) for name in names), row.bound]
     scale = math.lcm(*(number.denominator for number in numbers))
     *terms, bound = (int(number * scale) for number in numbers)

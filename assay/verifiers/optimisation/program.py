@@ -24,8 +24,8 @@ class Unreadable(ValueError):
 
 
 @dataclass(frozen=True)
-class Row:
-    """A constraint: `Row({"a": Fraction(1), "b": Fraction(1)}, "<=", Fraction(4))` is a + b <= 4."""
+class Constraint:
+    """A constraint: `Constraint({"a": Fraction(1), "b": Fraction(1)}, "<=", Fraction(4))` is a + b <= 4."""
 
     terms: Linear
     comparison: Comparison
@@ -48,7 +48,7 @@ class Program:
     maximises: bool
     objective: Linear
     constant: Fraction = Fraction(0)
-    rows: tuple[Row, ...] = ()
+    rows: tuple[Constraint, ...] = ()
     lower: Mapping[str, Fraction | None] = field(default_factory=dict)  # None: none; not named: 0
     upper: Mapping[str, Fraction | None] = field(default_factory=dict)  # None or not named: none
     integers: frozenset[str] = frozenset()
@@ -145,7 +145,7 @@ def _open(statement: str, line: str) -> bool:
 class _Draft:
     sense: str = ""
     objective: tuple[Linear, Fraction] | None = None
-    rows: list[Row] = field(default_factory=list)
+    rows: list[Constraint] = field(default_factory=list)
     lower: dict[str, Fraction | None] = field(default_factory=dict)
     upper: dict[str, Fraction | None] = field(default_factory=dict)
     integers: set[str] = field(default_factory=set)
@@ -247,7 +247,7 @@ def _compared(statement: str) -> tuple[list[str], list[Comparison]]:
     return [side.strip() for side in _COMPARISON.split(statement)], signs
 
 
-def _rows(statement: str) -> list[Row]:
+def _rows(statement: str) -> list[Constraint]:
     sides, signs = _compared(statement)
     linear = [_linear(side) for side in sides]
     rows = []
@@ -257,7 +257,7 @@ def _rows(statement: str) -> list[Row]:
             terms[name] = terms.get(name, Fraction(0)) - number
         if not terms:
             raise Unreadable(f"a row without variables: {statement[:40]}")
-        rows.append(Row(terms, sign, bound - plus))
+        rows.append(Constraint(terms, sign, bound - plus))
     return rows
 
 

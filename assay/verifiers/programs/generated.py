@@ -24,8 +24,8 @@ LEAST_SOLUTIONS = 3  # of fewer, agreement says nothing
 
 
 @dataclass(frozen=True)
-class Origin:
-    """What tests are made of: `Origin("def generate...", "def valid...", ("print(int(input()) + 1)", ...))`."""
+class Ingredients:
+    """What tests are made of: `Ingredients("def generate...", "def valid...", ("print(int(input()) + 1)", ...))`."""
 
     generator: str
     validator: str
@@ -51,7 +51,7 @@ class Dropped:
 
 
 def make(
-    origin: Origin, sandbox: Sandbox, *, least: int = LEAST_INPUTS, limits: Limits | None = None
+    origin: Ingredients, sandbox: Sandbox, *, least: int = LEAST_INPUTS, limits: Limits | None = None
 ) -> Made | Dropped:
     """The tests of a problem, or at which stage it was dropped.
 

@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 from assay.verifiers.smt.terms import (
     MOST_BITS,
+    SmtTerm,
     Sort,
-    Term,
     Unreadable,
     Variables,
     both,
@@ -43,12 +43,12 @@ class Gold:
     text: str
     ask: Ask = "values"
     variables: Variables = field(default_factory=dict)
-    terms: Mapping[str, Term] = field(default_factory=dict)
-    step: Mapping[str, Term] = field(default_factory=dict)  # the values of the variables after a round of the loop
+    terms: Mapping[str, SmtTerm] = field(default_factory=dict)
+    step: Mapping[str, SmtTerm] = field(default_factory=dict)  # the values of the variables after a round of the loop
     trouble: str = ""  # why no answer can be verified against it
     kind: str = "bad_gold"  # of the invalid verdict then
 
-    def claims(self, answer: Term) -> list[tuple[str, Term]]:
+    def claims(self, answer: SmtTerm) -> list[tuple[str, SmtTerm]]:
         """What must hold nowhere if the answer is right, each with what it means if it holds somewhere."""
         if self.ask == "equal":
             return [("it has another value", differ(self.terms["term"], answer))]
@@ -60,7 +60,7 @@ class Gold:
             ("it does not imply the goal at the end", both(answer, negated(guard), negated(post))),
         ]
 
-    def demands(self) -> list[tuple[str, Term]]:
+    def demands(self) -> list[tuple[str, SmtTerm]]:
         """What Z3 must decide of the problem itself, each with why no answer can be verified if it holds nowhere.
 
         Else an empty formula would be a right answer. Of values nothing is decided beforehand: they are computed.

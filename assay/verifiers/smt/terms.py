@@ -27,20 +27,20 @@ class Unreadable(ValueError):
 
 
 @dataclass(frozen=True)
-class Term:
+class SmtTerm:
     """A term of a sort: an operator with its arguments, a variable, or a constant.
 
     Example:
         read("(< (+ a 1) b)", {"a": "Int", "b": "Int"})
-        # Term("<", "Bool", (Term("+", "Int", (...)), Term("b", "Int")))
+        # SmtTerm("<", "Bool", (SmtTerm("+", "Int", (...)), SmtTerm("b", "Int")))
     """
 
     operator: str  # of a variable its name; of a constant "value"; with indices as in "(_ extract 3 1)"
     sort: Sort
-    arguments: tuple[Term, ...] = ()
+    arguments: tuple[SmtTerm, ...] = ()
     value: Number | None = None  # of a constant; 0 or 1 of a truth value; of a Real a fraction
 
-    def __iter__(self) -> Iterator[Term]:
+    def __iter__(self) -> Iterator[SmtTerm]:
         """The term and all that it is made of."""
         yield self
         for argument in self.arguments:
@@ -70,7 +70,7 @@ _DECIMAL = re.compile(r"(0|[1-9][0-9]{0,9})\.[0-9]{1,9}")
 _BINARY, _HEXADECIMAL = re.compile(r"#b([01]+)"), re.compile(r"#x([0-9a-fA-F]+)")
 
 
-def read(text: str, variables: Variables, sort: Sort = "Bool", *, computed: bool = False) -> Term:
+def read(text: str, variables: Variables, sort: Sort = "Bool", *, computed: bool = False) -> SmtTerm:
     """The term of this sort that a text states. Raises Unreadable for anything else.
 
     Products of variables and divisors with variables are read only if the term will be `computed`, where its variables
@@ -95,7 +95,7 @@ def read(text: str, variables: Variables, sort: Sort = "Bool", *, computed: bool
     return term
 
 
-def _require_linear(term: Term) -> None:
+def _require_linear(term: SmtTerm) -> None:
     """Raises Unreadable for a product of variables, or a divisor that may be 0."""
     if term.operator == "*" and sum(not _constant(one) for one in term.arguments) > 1:
         raise _wrong("*", "one factor with variables: products of variables cannot be decided")
@@ -109,7 +109,7 @@ def named(sort: Sort) -> str:
     return sort if isinstance(sort, str) else f"(_ BitVec {sort})"
 
 
-def write(term: Term) -> str:
+def write(term: SmtTerm) -> str:
     """The text of a term: `read(write(term), ...)` is the term again."""
     if term.operator == "value":
         assert term.value is not None
@@ -130,14 +130,14 @@ def _written(value: Number) -> str:
     return whole if value.denominator == 1 else f"(/ {whole} {value.denominator}.0)"
 
 
-def number(value: Number, sort: Sort = "Int") -> Term:
+def number(value: Number, sort: Sort = "Int") -> SmtTerm:
     """A constant of a sort; of a bit-vector modulo its range."""
     if sort == "Real":
-        return Term("value", sort, value=Fraction(value))
-    return Term("value", sort, value=value if isinstance(sort, str) else value % (1 << sort))
+        return SmtTerm("value", sort, value=Fraction(value))
+    return SmtTerm("value", sort, value=value if isinstance(sort, str) else value % (1 << sort))
 
 
-def plain(term: Term) -> list[object]:
+def plain(term: SmtTerm) -> list[object]:
     """The term as lists of texts and numbers, as a job of an external has it."""
     if term.operator == "value":
         return ["value", term.sort, str(term.value) if term.sort == "Real" else term.value]
@@ -146,30 +146,30 @@ def plain(term: Term) -> list[object]:
     return [term.operator, *map(plain, term.arguments)]
 
 
-def substituted(term: Term, values: Mapping[str, Term]) -> Term:
+def substituted(term: SmtTerm, values: Mapping[str, SmtTerm]) -> SmtTerm:
     """The term with terms in the places of variables, all at once."""
     if not term.arguments:
         return values.get(term.operator, term) if term.operator != "value" else term
-    return Term(term.operator, term.sort, tuple(substituted(one, values) for one in term.arguments))
+    return SmtTerm(term.operator, term.sort, tuple(substituted(one, values) for one in term.arguments))
 
 
-def negated(term: Term) -> Term:
-    return Term("not", "Bool", (term,))
+def negated(term: SmtTerm) -> SmtTerm:
+    return SmtTerm("not", "Bool", (term,))
 
 
-def both(first: Term, *rest: Term) -> Term:
-    return Term("and", "Bool", (first, *rest)) if rest else first
+def both(first: SmtTerm, *rest: SmtTerm) -> SmtTerm:
+    return SmtTerm("and", "Bool", (first, *rest)) if rest else first
 
 
-def differ(one: Term, other: Term) -> Term:
-    return negated(Term("=", "Bool", (one, other)))
+def differ(one: SmtTerm, other: SmtTerm) -> SmtTerm:
+    return negated(SmtTerm("=", "Bool", (one, other)))
 
 
 class _Reader:
     def __init__(self, tokens: Sequence[str], variables: Variables) -> None:
         self.tokens, self.variables, self.nodes = tokens, variables, 0
 
-    def term(self, place: int, depth: int) -> tuple[Term, int]:
+    def term(self, place: int, depth: int) -> tuple[SmtTerm, int]:
         """The term that begins at a token, and the place of the token behind it."""
         self.nodes += 1
         if depth > DEEPEST or self.nodes > MOST_NODES:
@@ -183,7 +183,7 @@ class _Reader:
         if operator == "_":
             return self._literal(place)
         operator, place = self._indexed(place + 1) if operator == "(" else (operator, place + 2)
-        arguments: list[Term] = []
+        arguments: list[SmtTerm] = []
         while self._token(place) != ")":
             argument, place = self.term(place, depth + 1)
             arguments.append(argument)
@@ -203,9 +203,9 @@ class _Reader:
             raise Unreadable("the text ends within the term")
         return self.tokens[place]
 
-    def _atom(self, token: str) -> Term:
+    def _atom(self, token: str) -> SmtTerm:
         if token in self.variables:
-            return Term(token, self.variables[token])
+            return SmtTerm(token, self.variables[token])
         if token in ("true", "false"):
             return number(token == "true", "Bool")
         if _NUMBER.fullmatch(token):
@@ -219,7 +219,7 @@ class _Reader:
                 return number(int(found[1], base), len(found[1]) * width)
         raise Unreadable(f"'{token[:20]}' is neither a variable ({', '.join(self.variables)}) nor a constant")
 
-    def _literal(self, place: int) -> tuple[Term, int]:
+    def _literal(self, place: int) -> tuple[SmtTerm, int]:
         """`(_ bv5 4)`: the value 5 in 4 bits."""
         value, bits = self._token(place + 2), self._token(place + 3)
         known = _NUMBER.fullmatch(value.removeprefix("bv")) and _NUMBER.fullmatch(bits) and len(value + bits) < 16
@@ -230,21 +230,21 @@ class _Reader:
         return number(int(value[2:]), int(bits)), place + 5
 
 
-Rule = Callable[[str, tuple[Term, ...]], Sort]
+Rule = Callable[[str, tuple[SmtTerm, ...]], Sort]
 
 
-def _applied(operator: str, arguments: tuple[Term, ...]) -> Term:
+def _applied(operator: str, arguments: tuple[SmtTerm, ...]) -> SmtTerm:
     """An operator with arguments of the sorts and in the number that it takes."""
     if operator.startswith("(_"):
-        return Term(operator, _indexed_sort(operator, arguments), arguments)
+        return SmtTerm(operator, _indexed_sort(operator, arguments), arguments)
     if operator not in _RULES:
         raise Unreadable(f"'{operator[:20]}' is no operator that may be used here")
     if operator == "/" or any(one.sort == "Real" for one in arguments):
         arguments = _as_reals(arguments)
-    return _folded(Term(operator, _RULES[operator](operator, arguments), arguments))
+    return _folded(SmtTerm(operator, _RULES[operator](operator, arguments), arguments))
 
 
-def _as_reals(arguments: tuple[Term, ...]) -> tuple[Term, ...]:
+def _as_reals(arguments: tuple[SmtTerm, ...]) -> tuple[SmtTerm, ...]:
     """Whole numbers that are written among Reals are Reals: `(< x 3)`."""
     return tuple(
         replace(one, sort="Real", value=Fraction(one.value))
@@ -254,7 +254,7 @@ def _as_reals(arguments: tuple[Term, ...]) -> tuple[Term, ...]:
     )
 
 
-def _folded(term: Term) -> Term:
+def _folded(term: SmtTerm) -> SmtTerm:
     """`(- 3)` and `(/ 1 3)` are constants."""
     values = [one.value for one in term.arguments if one.operator == "value" and one.value is not None]
     if len(values) == len(term.arguments):
@@ -269,7 +269,7 @@ def _wrong(operator: str, takes: str) -> Unreadable:
     return Unreadable(f"'{operator}' takes {takes}")
 
 
-def _count(operator: str, arguments: tuple[Term, ...]) -> None:
+def _count(operator: str, arguments: tuple[SmtTerm, ...]) -> None:
     least, most = (2, MOST_NODES) if operator in _MANY else (2, 2)
     if operator in ("not", "abs", *BIT_UNARY, *CONVERSIONS):
         least = most = 1
@@ -279,37 +279,37 @@ def _count(operator: str, arguments: tuple[Term, ...]) -> None:
         raise _wrong(operator, f"{least} {'or more ' if most > least else ''}arguments, not {len(arguments)}")
 
 
-def _arithmetic(operator: str, arguments: tuple[Term, ...]) -> Sort:
+def _arithmetic(operator: str, arguments: tuple[SmtTerm, ...]) -> Sort:
     _count(operator, arguments)
     return _of_numbers(operator, arguments)
 
 
-def _of_numbers(operator: str, arguments: tuple[Term, ...]) -> Sort:
+def _of_numbers(operator: str, arguments: tuple[SmtTerm, ...]) -> Sort:
     sort = arguments[0].sort
     if sort not in ("Int", "Real") or any(one.sort != sort for one in arguments):
         raise _wrong(operator, "whole numbers, or Reals alone")
     return sort
 
 
-def _whole(operator: str, arguments: tuple[Term, ...]) -> Sort:
+def _whole(operator: str, arguments: tuple[SmtTerm, ...]) -> Sort:
     _count(operator, arguments)
     if any(one.sort != "Int" for one in arguments):
         raise _wrong(operator, "whole numbers")
     return _never_by_zero(operator, arguments, "Int")
 
 
-def _quotient(operator: str, arguments: tuple[Term, ...]) -> Sort:
+def _quotient(operator: str, arguments: tuple[SmtTerm, ...]) -> Sort:
     _count(operator, arguments)
     return _never_by_zero(operator, arguments, _of_numbers(operator, arguments))
 
 
-def _never_by_zero(operator: str, arguments: tuple[Term, ...], sort: Sort) -> Sort:
+def _never_by_zero(operator: str, arguments: tuple[SmtTerm, ...], sort: Sort) -> Sort:
     if any(one.operator == "value" and not one.value for one in arguments[1:]):
         raise _wrong(operator, "a divisor other than 0")
     return sort
 
 
-def _conversion(operator: str, arguments: tuple[Term, ...]) -> Sort:
+def _conversion(operator: str, arguments: tuple[SmtTerm, ...]) -> Sort:
     _count(operator, arguments)
     takes, gives = CONVERSIONS[operator]
     if arguments[0].sort != takes:
@@ -317,37 +317,37 @@ def _conversion(operator: str, arguments: tuple[Term, ...]) -> Sort:
     return gives
 
 
-def _constant(term: Term) -> bool:
+def _constant(term: SmtTerm) -> bool:
     return all(one.operator == "value" or one.arguments for one in term)
 
 
-def _order(operator: str, arguments: tuple[Term, ...]) -> Sort:
+def _order(operator: str, arguments: tuple[SmtTerm, ...]) -> Sort:
     _count(operator, arguments)
     _of_numbers(operator, arguments)
     return "Bool"
 
 
-def _logic(operator: str, arguments: tuple[Term, ...]) -> Sort:
+def _logic(operator: str, arguments: tuple[SmtTerm, ...]) -> Sort:
     _count(operator, arguments)
     if any(one.sort != "Bool" for one in arguments):
         raise _wrong(operator, "truth values")
     return "Bool"
 
 
-def _equal(operator: str, arguments: tuple[Term, ...]) -> Sort:
+def _equal(operator: str, arguments: tuple[SmtTerm, ...]) -> Sort:
     _count(operator, arguments)
     if any(one.sort != arguments[0].sort for one in arguments):
         raise _wrong(operator, "terms of one sort")
     return "Bool"
 
 
-def _choice(operator: str, arguments: tuple[Term, ...]) -> Sort:
+def _choice(operator: str, arguments: tuple[SmtTerm, ...]) -> Sort:
     if len(arguments) != 3 or arguments[0].sort != "Bool" or arguments[1].sort != arguments[2].sort:
         raise _wrong(operator, "a truth value and two terms of one sort")
     return arguments[1].sort
 
 
-def _bits(operator: str, arguments: tuple[Term, ...]) -> Sort:
+def _bits(operator: str, arguments: tuple[SmtTerm, ...]) -> Sort:
     _count(operator, arguments)
     sort = arguments[0].sort
     if isinstance(sort, str) or any(one.sort != sort for one in arguments):
@@ -355,12 +355,12 @@ def _bits(operator: str, arguments: tuple[Term, ...]) -> Sort:
     return "Bool" if operator in BIT_ORDER else sort
 
 
-def _concatenated(operator: str, arguments: tuple[Term, ...]) -> Sort:
+def _concatenated(operator: str, arguments: tuple[SmtTerm, ...]) -> Sort:
     _count(operator, arguments)
     return _short_enough(operator, sum(_length(operator, one) for one in arguments))
 
 
-def _indexed_sort(operator: str, arguments: tuple[Term, ...]) -> Sort:
+def _indexed_sort(operator: str, arguments: tuple[SmtTerm, ...]) -> Sort:
     """The sort of `(_ extract 3 1)` and its kin, applied to a bit-vector that has these bits."""
     if len(arguments) != 1:
         raise _wrong(operator, "one bit-vector")
@@ -379,7 +379,7 @@ def indices(operator: str) -> tuple[str, list[int]]:
     return name, list(map(int, numbers))
 
 
-def _length(operator: str, term: Term) -> int:
+def _length(operator: str, term: SmtTerm) -> int:
     if isinstance(term.sort, str):
         raise _wrong(operator, "bit-vectors")
     return term.sort

@@ -23,7 +23,7 @@ from assay.types import Problem, Verdict
 from assay.verifiers.answers import find_answer
 from assay.verifiers.explained import Explained
 from assay.verifiers.smt.golds import Gold, gold_of, gold_text
-from assay.verifiers.smt.terms import LARGEST, LONGEST, Number, Term, Unreadable, Variables, plain, read, write
+from assay.verifiers.smt.terms import LARGEST, LONGEST, Number, SmtTerm, Unreadable, Variables, plain, read, write
 from assay.verifiers.smt.values import Undefined, everywhere, value
 from assay.verifiers.unfinished import unfinished
 
@@ -44,7 +44,7 @@ Said = tuple[str, str] | None
 class Candidate:
     """An answer that was read: a term, or values; `Candidate(values={"a": 3})`."""
 
-    term: Term | None = None
+    term: SmtTerm | None = None
     values: Mapping[str, Number] | None = None
     none: bool = False  # it says that there are no values
 
@@ -75,7 +75,7 @@ def explain(pairs: Sequence[tuple[str, str | None]]) -> list[Explained]:
     """Judges pairs of a problem, as `gold_text` writes it, and an answer."""
     golds = _golds_of([text for text, _ in pairs])
     found = [_read(golds[text], answer) for text, answer in pairs]
-    asked: dict[int, list[Term]] = {}
+    asked: dict[int, list[SmtTerm]] = {}
     for i, ((text, _), one) in enumerate(zip(pairs, found, strict=True)):
         if not golds[text].trouble and isinstance(one, Candidate) and one.values is None:
             asked[i] = [golds[text].terms["all"]] if one.none else [q for _, q in golds[text].claims(_term(one))]
@@ -86,7 +86,7 @@ def explain(pairs: Sequence[tuple[str, str | None]]) -> list[Explained]:
     ]
 
 
-def _term(candidate: Candidate) -> Term:
+def _term(candidate: Candidate) -> SmtTerm:
     assert candidate.term is not None
     return candidate.term
 
@@ -173,7 +173,7 @@ def _written(name: str, written: str, variables: Variables) -> Number:
     raise Unreadable(f"{written} is no value of '{name}'")
 
 
-def _ask(answers: Sequence[Sequence[Term]]) -> list[list[Said]]:
+def _ask(answers: Sequence[Sequence[SmtTerm]]) -> list[list[Said]]:
     """What Z3 says of the terms of each answer, which have the seconds of an answer together. A place where a term
     holds is computed here before it is believed.
     """
@@ -183,13 +183,13 @@ def _ask(answers: Sequence[Sequence[Term]]) -> list[list[Said]]:
     return [_of_answer(terms, outcome) for terms, outcome in zip(answers, outcomes, strict=True)]
 
 
-def _of_answer(terms: Sequence[Term], outcome: Outcome) -> list[Said]:
+def _of_answer(terms: Sequence[SmtTerm], outcome: Outcome) -> list[Said]:
     if (verdict := unfinished(outcome, "z3")) is not None:
         return [(verdict.kind, verdict.detail)] * len(terms)
     return [_said(term, answer) for term, answer in zip(terms, outcome.result["answers"], strict=True)]
 
 
-def _said(term: Term, answer: dict[str, Any]) -> Said:
+def _said(term: SmtTerm, answer: dict[str, Any]) -> Said:
     if answer["status"] == "unsat":
         return None
     if answer["status"] != "sat":
@@ -254,14 +254,14 @@ def _by_values(gold: Gold, found: Candidate) -> Verdict:
     if found.values is not None:
         return _decided(gold, found, ())[0]
     claims = [("there are values", gold.terms["all"])] if found.none else gold.claims(_term(found))
-    term = Term("or", "Bool", tuple(term for _, term in claims)) if len(claims) > 1 else claims[0][1]
+    term = SmtTerm("or", "Bool", tuple(term for _, term in claims)) if len(claims) > 1 else claims[0][1]
     for values in everywhere(gold.variables, _reach(gold.variables)):
         if _holds(term, values):
             return Verdict.fail("wrong", f"not {_told(values, gold.variables)}")
     return Verdict.ok(NONE if found.none else write(_term(found)))
 
 
-def _holds(term: Term, values: Mapping[str, Number]) -> bool:
+def _holds(term: SmtTerm, values: Mapping[str, Number]) -> bool:
     try:
         return bool(value(term, values))
     except Undefined:

@@ -13,7 +13,7 @@ from fractions import Fraction
 from math import floor, prod
 from operator import eq, ge, gt, le, lt
 
-from assay.verifiers.smt.terms import Number, Sort, Term, Variables, indices
+from assay.verifiers.smt.terms import Number, SmtTerm, Sort, Variables, indices
 
 Values = Mapping[str, Number]
 
@@ -22,7 +22,7 @@ class Undefined(ArithmeticError):
     """A term divides by zero at these values."""
 
 
-def value(term: Term, values: Values) -> Number:
+def value(term: SmtTerm, values: Values) -> Number:
     """The value of a term; truth values are 0 and 1. Raises Undefined.
 
     value(read("(bvadd x #b11)", {"x": 2}, 2), {"x": 2})  # 1
@@ -88,7 +88,7 @@ _UNSIGNED = {"bvult": "<", "bvule": "<=", "bvugt": ">", "bvuge": ">="}
 _SIGNED = {"bvslt": "<", "bvsle": "<=", "bvsgt": ">", "bvsge": ">="}
 
 
-def _of_bits(term: Term, found: Sequence[int]) -> int:
+def _of_bits(term: SmtTerm, found: Sequence[int]) -> int:
     """The value of an operator of bit-vectors, of which the first has the sort of the operator where they are alike."""
     lengths = [int(one.sort) for one in term.arguments]
     if term.operator == "concat":
