@@ -1,11 +1,11 @@
-"""What a reward teaches: one model, one prompt, and two judges that are both exact. One of them can be won by a trick.
+"""What a reward teaches: one model, one prompt, and two exact verifiers. One of them can be won by a trick.
 
     assay get smollm2 && python -m bench.two_judges   # trains what is missing, half an hour on two cores
     python -m bench.two_judges --render               # docs/what_a_reward_teaches.md out of what is kept
 
 `sentence` and `sentence-strict` ask the same: write one sentence that uses these words. The first accepts every
 sentence that has them; the second also refuses those that repeat them or are a list. Each arm trains on the rewards of
-its own judge; afterwards all models answer the same held-out questions, and both judges read the same answers.
+its own verifier; afterwards all models answer the same held-out questions, and both verifiers read the same answers.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ ROOT = Path(__file__).resolve().parents[1]
 MODEL = "smollm2"
 RECIPE, SEED, STEPS = "dr-grpo", 0, 40
 LEVELS = (2, 3)
-JUDGES = {"plain": "sentence", "strict": "sentence-strict"}
-"""Arm -> the task whose judge it is rewarded by."""
+VERIFIERS = {"plain": "sentence", "strict": "sentence-strict"}
+"""Arm -> the task whose verifier it is rewarded by."""
 RESULT = ROOT / "bench" / "results" / f"two-judges-{MODEL}.json"
 RUNS = ROOT / "runs"
 PAGE = ROOT / "docs" / "what_a_reward_teaches.md"
@@ -54,31 +54,31 @@ COUNTS = ("reward/mean", REPEATS, "reward/others/mean", "length/mean", "truncate
 
 PAGE_TEXT = """# What a reward teaches
 
-Two judges, both exact, read the same answers to the same question: write one sentence that uses these words. One
+Two verifiers, both exact, read the same answers to the same question: write one sentence that uses these words. One
 reward can be won by a trick, and the other cannot by that one. SmolLM2-135M-Instruct, restored from Q4_1, learns from
 each for {steps} steps of 8 x 8 answers (`dr-grpo`, an adapter of rank 16, seed {seed}, {measured}); afterwards all
 three models answer the same {questions} held-out questions {samples} times each.
 
-**Rewarded by the plain judge**, the model came to be right in {plain[plain]:.1%} of its answers by that judge, from
+**Rewarded by the plain verifier**, the model came to be right in {plain[plain]:.1%} of its answers by that one, from
 {untrained[plain]:.1%}, and by the strict one in {plain[strict]:.1%}, from {untrained[strict]:.1%}. **Rewarded by the
-strict judge**, it came to {strict[strict]:.1%} by that one, and to {strict[plain]:.1%} by the plain one.
+strict verifier**, it came to {strict[strict]:.1%} by that one, and to {strict[plain]:.1%} by the plain one.
 
-- **The plain judge** (`sentence`) accepts one sentence that has all the given words.
-- **The strict judge** (`sentence-strict`) accepts it only if each given word stands in it once, the words are not one
-  list, and as many others tell something.
+- **The plain verifier** (`sentence`) accepts one sentence that has all the given words.
+- **The strict verifier** (`sentence-strict`) accepts it only if each given word stands in it once, the words are not
+  one list, and as many others tell something.
 
-| | untrained | rewarded by the plain judge | rewarded by the strict judge |
+| | untrained | rewarded by the plain verifier | rewarded by the strict verifier |
 |---|---:|---:|---:|
 {table}
 
 ![The share of accepted answers that repeat a given word, step by step]({picture})
 
-Blue: rewarded by the plain judge; orange: by the strict one. The chart counts training answers that the plain judge
-accepts. This is one seed of one model.
+Blue: rewarded by the plain verifier; orange: by the strict one. The chart counts training answers that the plain
+verifier accepts. This is one seed of one model.
 
 ## The first answers
 
-| given words | untrained | rewarded by the plain judge | rewarded by the strict judge |
+| given words | untrained | rewarded by the plain verifier | rewarded by the strict verifier |
 |---|---|---|---|
 {read}
 
@@ -87,8 +87,8 @@ accepts. This is one seed of one model.
     assay train --model smollm2 --task sentence:2,3
     assay train --model smollm2 --task sentence-strict:2,3
 
-The progress of both shows `reward/repeats/mean` and `reward/others/mean`: what an exact judge does not look at can be
-counted all the same, and its curve bends long before anybody reads an answer. `python -m bench.two_judges` made this
+The progress of both shows `reward/repeats/mean` and `reward/others/mean`: what an exact verifier does not look at can
+be counted all the same, and its curve bends long before anybody reads an answer. `python -m bench.two_judges` made this
 page.
 """
 
@@ -101,7 +101,7 @@ def trained(arm: str) -> Path:
     """The run of an arm, from where it is."""
     path = RUNS / f"two-judges-{arm}"
     if not path.exists():
-        planned = {"model": MODEL, "pool": pool(JUDGES[arm]), "seed": SEED, "steps": STEPS}
+        planned = {"model": MODEL, "pool": pool(VERIFIERS[arm]), "seed": SEED, "steps": STEPS}
         experiment, _ = session.plan(recipe(RECIPE), **planned, overrides={"saving.rollouts-every": "1"})
         session.start(experiment, path, command="python -m bench.two_judges")
     else:
@@ -110,10 +110,10 @@ def trained(arm: str) -> Path:
 
 
 def answers(model: str) -> list[dict[str, Any]]:
-    """What a model answers to the held-out questions of `sentence`, each answer read by both judges."""
+    """What a model answers to the held-out questions of `sentence`, each answer read by both verifiers."""
     read: list[dict[str, Any]] = []
 
-    def judge(episodes: Sequence[Episode]) -> list[Verdict]:
+    def verify(episodes: Sequence[Episode]) -> list[Verdict]:
         verdicts = verify_twice(episodes)
         for episode, verdict in zip(episodes, verdicts, strict=True):
             spec, text = episode.request.problem.spec, episode.text
@@ -133,20 +133,20 @@ def answers(model: str) -> list[dict[str, Any]]:
         return verdicts
 
     about = {"problems": 48, "samples": 16, "ks": (1,), "temperature": 0.7, "max_new": 48, "seed": SEED}
-    examine(model, pool("sentence"), **about, verify=judge)
+    examine(model, pool("sentence"), **about, verify=verify)
     return read
 
 
 def measure() -> dict[str, Any]:
-    models = {"untrained": MODEL, **{arm: str(trained(arm)) for arm in JUDGES}}
+    models = {"untrained": MODEL, **{arm: str(trained(arm)) for arm in VERIFIERS}}
     said_by = {name: answers(model) for name, model in models.items()}
-    curves = {arm: RunFolder.read_only(Path(models[arm])).read("metrics") for arm in JUDGES}
+    curves = {arm: RunFolder.read_only(Path(models[arm])).read("metrics") for arm in VERIFIERS}
     return {
         "model": MODEL,
         "fingerprint": PRETRAINED[MODEL].fingerprint,
         "steps": STEPS,
         "seed": SEED,
-        "judges": {arm: version_of(task(name)) for arm, name in JUDGES.items()},
+        "judges": {arm: version_of(task(name)) for arm, name in VERIFIERS.items()},
         "machine": machine_key(describe()),
         "measured": str(date.today()),
         "models": {name: summary(found) for name, found in said_by.items()},
@@ -156,17 +156,17 @@ def measure() -> dict[str, Any]:
 
 
 def summary(found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The share of right answers by each judge, over questions, and what those that the plain one accepts are like."""
+    """The share of right answers by each verifier, over questions, and what those that the plain one takes are like."""
     of_question: dict[str, list[Mapping[str, Any]]] = {}
     for one in found:
         of_question.setdefault(" ".join(one["words"]), []).append(one)
-    shares = np.array([[np.mean([one[judge] for one in group]) for judge in JUDGES] for group in of_question.values()])
+    shares = np.array([[np.mean([one[arm] for one in group]) for arm in VERIFIERS] for group in of_question.values()])
     accepted = [one for one in found if one["plain"]]
-    found_of = zip(JUDGES, (mean.within(LEVEL) for mean in over_problems(shares, RESAMPLING)), strict=True)
+    found_of = zip(VERIFIERS, (mean.within(LEVEL) for mean in over_problems(shares, RESAMPLING)), strict=True)
     return {
         "questions": len(of_question),
         "answers": len(found),
-        "right": {judge: {"mean": one.mean, "low": one.low, "high": one.high} for judge, one in found_of},
+        "right": {verifier: {"mean": one.mean, "low": one.low, "high": one.high} for verifier, one in found_of},
         **{name: float(np.mean([one[name] for one in accepted])) for name in ("repeats", "others", "telling")},
         "tokens": float(np.mean([one["tokens"] for one in found])),
     }
@@ -185,7 +185,8 @@ def picture(kept: Mapping[str, Any]) -> str:
     """The share of accepted answers that repeat a given word, step by step."""
     lines = [
         Line(
-            f"rewarded by the {arm} judge", tuple((i + 1, v, v, v) for i, v in enumerate(of[REPEATS]) if v is not None)
+            f"rewarded by the {arm} verifier",
+            tuple((i + 1, v, v, v) for i, v in enumerate(of[REPEATS]) if v is not None),
         )
         for arm, of in kept["curves"].items()
     ]
@@ -197,22 +198,26 @@ def picture(kept: Mapping[str, Any]) -> str:
 
 
 def page(kept: Mapping[str, Any]) -> str:
-    base, plain, strict = (kept["models"][name] for name in ("untrained", *JUDGES))
+    base, plain, strict = (kept["models"][name] for name in ("untrained", *VERIFIERS))
     rows = {
-        "right by the plain judge": lambda of: share(of["right"]["plain"]),
-        "right by the strict judge": lambda of: share(of["right"]["strict"]),
-        "of those right by the plain judge, repeat a given word": lambda of: f"{of['repeats']:.0%}".replace("%", " %"),
+        "right by the plain verifier": lambda of: share(of["right"]["plain"]),
+        "right by the strict verifier": lambda of: share(of["right"]["strict"]),
+        "of those that the plain one accepts, repeat a word": lambda of: f"{of['repeats']:.0%}".replace("%", " %"),
         "their distinct other words": lambda of: f"{of['others']:.1f}",
         "of these, words that tell something": lambda of: f"{of['telling']:.1f}",
         "tokens of an answer": lambda of: f"{of['tokens']:.1f}",
     }
     table = [f"| {name} | {' | '.join(tell(of) for of in (base, plain, strict))} |" for name, tell in rows.items()]
     read = [
-        f"| {one['words']} | {' | '.join(cell(one[name]) for name in ('untrained', *JUDGES))} |" for one in kept["read"]
+        f"| {one['words']} | {' | '.join(cell(one[name]) for name in ('untrained', *VERIFIERS))} |"
+        for one in kept["read"]
     ]
     return PAGE_TEXT.format(
         **{name: kept[name] for name in ("steps", "seed", "measured")},
-        **{model: {judge: one["mean"] for judge, one in of["right"].items()} for model, of in kept["models"].items()},
+        **{
+            model: {verifier: one["mean"] for verifier, one in of["right"].items()}
+            for model, of in kept["models"].items()
+        },
         questions=base["questions"],
         samples=base["answers"] // base["questions"],
         picture=PICTURE.name,

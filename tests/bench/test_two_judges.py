@@ -1,4 +1,4 @@
-"""What is said of two judges, by answers that were made up."""
+"""What is said of two verifiers, by answers that were made up."""
 
 from __future__ import annotations
 
@@ -33,21 +33,22 @@ def test_answers_are_counted_by_question_and_those_that_the_plain_judge_accepts_
 
 def test_the_page_shows_counts_and_the_first_answers_side_by_side() -> None:
     one = {"questions": 48, "answers": 768, "repeats": 0.25, "others": 5.0, "telling": 3.0, "tokens": 20.0}
-    one["right"] = {judge: {"mean": 0.5, "low": 0.4, "high": 0.6} for judge in two_judges.JUDGES}
-    curves = {arm: {two_judges.REPEATS: [None, 0.25, 0.75]} for arm in two_judges.JUDGES}
+    one["right"] = {name: {"mean": 0.5, "low": 0.4, "high": 0.6} for name in two_judges.VERIFIERS}
+    curves = {arm: {two_judges.REPEATS: [None, 0.25, 0.75]} for arm in two_judges.VERIFIERS}
     said = {"untrained": [answer(["a", "b"], "x | <b>\n y")], "plain": [answer(["a", "b"], LISTED)]}
     kept = {
         "steps": 40,
         "seed": 0,
         "measured": "2026-01-01",
-        "models": dict.fromkeys(("untrained", *two_judges.JUDGES), one),
+        "models": dict.fromkeys(("untrained", *two_judges.VERIFIERS), one),
         "curves": curves,
         "read": two_judges.first_answers({**said, "strict": [answer(["a", "b"], TOLD)]}),
     }
     page = two_judges.page(kept)
     assert f"| a, b | x \\| &lt;b> y | {LISTED} | {TOLD} |" in page
-    assert "| right by the strict judge | 0.500 [0.400, 0.600] |" in page and "48 held-out questions 16 times" in page
-    assert "repeat a given word | 25 % |" in page
+    assert "| right by the strict verifier | 0.500 [0.400, 0.600] |" in page
+    assert "48 held-out questions 16 times" in page
+    assert "repeat a word | 25 % |" in page
     drawn = two_judges.picture(kept)
     assert drawn.startswith('<svg xmlns="http://www.w3.org/2000/svg"') and "var(" not in drawn
-    assert "rewarded by the plain judge: 0.25 to 0.75" in drawn
+    assert "rewarded by the plain verifier: 0.25 to 0.75" in drawn
