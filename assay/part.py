@@ -52,15 +52,8 @@ PLACES: dict[Place, str] = {
 """What a part may say that it reads or writes, beside what its kind does."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Metric:
-    """A metric of the run that a part reads, by its name."""
-
-    name: str
-
-
-Thing = Place | Stream | Metric | type["Remembering"]
-"""What parts read and write: a place, a constant of rows, a metric; or the class that keeps the store that is read."""
+Thing = Place | Stream | type["Remembering"]
+"""What parts read and write: a place, a constant of rows; or the class that keeps the store that is read."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -192,7 +185,7 @@ class Part(Record):
     given: ClassVar[tuple[str, ...]] = ()  # set by a kind: the positional arguments of its functions, in this order
     offers: ClassVar[tuple[str, ...]] = ()  # set by a kind: names of `OFFERED` (part_checks) that they may ask for
 
-    reads: ClassVar[tuple[Thing, ...]] = ()  # what it reads beside its arguments: places, constants, stores, metrics
+    reads: ClassVar[tuple[Thing, ...]] = ()  # what it reads beside its arguments: places, constants, stores
     writes: ClassVar[tuple[Thing, ...]] = ()  # what it writes beside what its kind does: places, constants
     solutions: ClassVar[Literal["none", "some", "all"]] = "none"  # how many problems must have a worked solution
     needs_verdict: ClassVar[bool] = False  # it reads whether the verifier finds an answer right
@@ -379,6 +372,7 @@ class Condition(Part):
     slots = ("when",)
     given = ("seen",)
     offers = ("memory", "pool", "place")
+    metric: str = "reward/accuracy"  # what it reads, one value a step
 
 
 class OfObjective(Part):

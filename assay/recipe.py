@@ -399,7 +399,7 @@ def check(recipe: Recipe) -> None:
             "nothing to compare with. Set scale.group_size to 2 or more, or take `reinforce`, which needs no group."
         )
     for each in recipe.mechanisms:
-        written = {thing for part in parts_of(each) for thing in part.writes}
+        written: set[Thing] = {thing for part in parts_of(each) for thing in part.writes}
         for part in parts_of(each):
             problem = part.refusal(scale=scale, mechanism=each) or _unwritten(part, written)
             if problem := problem or _headless(part, recipe.models):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from assay.memory import Memory
 from assay.models import Models
-from assay.part import Condition, Count, Metric, Part, bind
+from assay.part import Condition, Count, Part, bind
 from assay.types import Stats
 
 if TYPE_CHECKING:
@@ -53,10 +53,6 @@ class Threshold(Condition):
     window: Count = 10
     does = threshold
 
-    @property
-    def reads(self) -> tuple[Metric, ...]:
-        return (Metric(self.metric),)
-
 
 def plateau(seen: Seen, *, metric: str, gain: float, window: int) -> bool:
     """mean of the last `window` values - mean of the `window` values before them < gain."""
@@ -75,10 +71,6 @@ class Plateau(Condition):
     gain: float = 0.01
     window: Count = 10
     does = plateau
-
-    @property
-    def reads(self) -> tuple[Metric, ...]:
-        return (Metric(self.metric),)
 
 
 def ends(shares: Sequence[float], num_steps: int) -> list[int]:
@@ -113,7 +105,7 @@ def current(stages: Sequence[Phases], models: Models, memory: Memory) -> tuple[P
 
 def watched(conditions: Sequence[Condition]) -> tuple[str, ...]:
     """The names of the metrics that these conditions look at."""
-    return tuple(sorted({thing.name for part in conditions for thing in part.reads if isinstance(thing, Metric)}))
+    return tuple(sorted({part.metric for part in conditions}))
 
 
 def note(memory: Memory, stats: Stats, names: Sequence[str]) -> Memory:

@@ -155,7 +155,7 @@ def mechanism_of(*places: Place) -> Mechanism:
     )
 
 
-def stores(part: Part) -> list[type[Remembering]]:
+def stores(part: Part | type[Part]) -> list[type[Remembering]]:
     """The classes of which one keeps the store that the part reads."""
     return [thing for thing in part.reads if isinstance(thing, type)]
 
@@ -328,7 +328,7 @@ def names() -> Iterator[tuple[Place, type[Part]]]:
 ACTIVE = [
     place
     for place, kind in names()
-    if place[0] in ("expand", "curate", "remember") or (stores(kind()) and not kind().outputs)
+    if place[0] in ("expand", "curate", "remember") or (stores(kind) and not kind().outputs)
 ]
 """What remembers, marks rows or draws further, without parameter sets of its own."""
 OTHERS = [

@@ -31,19 +31,14 @@ def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_place_is_known_and_said_by_a_part() -> None:
-    said = {thing for kind in PARTS.values() for part in kind.values() for thing in (*_of(part, "reads"), *part.writes)}
+    said = {thing for kind in PARTS.values() for part in kind.values() for thing in (*part.reads, *part.writes)}
     assert {thing for thing in said if isinstance(thing, str)} == set(PLACES)
-
-
-def _of(part: type[Part], question: str) -> Sequence[Any]:
-    found = getattr(part, question)
-    return getattr(part(), question) if isinstance(found, property) else found
 
 
 def test_a_constant_that_is_read_is_written_by_a_part() -> None:
     parts = [part for kind in PARTS.values() for part in kind.values()]
     written = {thing for part in parts for thing in part.writes if isinstance(thing, Stream)}
-    assert {thing for part in parts for thing in _of(part, "reads") if isinstance(thing, Stream)} <= written
+    assert {thing for part in parts for thing in part.reads if isinstance(thing, Stream)} <= written
 
 
 def pairs(before: Sequence[Row], after: Sequence[Row]) -> list[tuple[Row, Row]]:

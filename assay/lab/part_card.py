@@ -58,8 +58,8 @@ def part_card(slot: str, name: str) -> dict[str, Any]:
         "may_ask_for": [{"name": item, "means": OFFERED[item], "asks": item in asked} for item in kind.offers],
         "fields": [_field(record, field) for field in dataclasses.fields(record)],
         "answers": [_answer(record, item) for item in questions(kind)],
-        "reads": sorted(map(_called, record().reads)),
-        "writes": sorted(map(_called, record().writes)),
+        "reads": sorted(map(_called, record.reads)),
+        "writes": sorted(map(_called, record.writes)),
         "used_by": sorted(recipe.name for recipe in RECIPES.values() if _uses(recipe, record)),
         "method": _method(record),
     }

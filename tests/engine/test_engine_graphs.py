@@ -97,7 +97,7 @@ def test_replayed_steps_write_what_plain_steps_write(kind: str, monkeypatch: pyt
     plain = engine.generate(requests, KEY)
     recorder, seen = Recorder(), set()
 
-    def stepper(decoder: Decoder) -> graphs.Step:
+    def stepper(decoder: Decoder) -> graphs.DecodeStep:
         made = Bucketed(decoder, recorder)
 
         def step(*arguments):
@@ -178,7 +178,7 @@ def test_nothing_of_the_cache_outlives_the_sampling(recorded: bool, monkeypatch:
         step()
         return lambda: None
 
-    def stepper(decoder: Decoder) -> graphs.Step:
+    def stepper(decoder: Decoder) -> graphs.DecodeStep:
         made = Bucketed(decoder, at_once)
         caches.extend(map(weakref.ref, (decoder.keys, decoder.values, decoder, made.hidden)))
         return made.step if recorded else decoder.step

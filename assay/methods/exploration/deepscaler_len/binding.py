@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assay.part import Condition, Count, Metric
+from assay.part import Condition, Count
 from assay.stages import Seen
 
 
@@ -22,7 +22,3 @@ class LimitBinds(Condition):
     factor: float = 1.5
     window: Count = 50  # steps
     does = limit_binds
-
-    @property
-    def reads(self) -> tuple[Metric, ...]:
-        return (Metric(self.metric),)

@@ -315,7 +315,7 @@ def likelihood(engine: LocalEngine, label: str) -> float:
     from assay.engine.interface import Span
 
     problem = LETTERS_POOL.problem(Key("any"))
-    span = Span(Told().render(labelled(Prompt.of(problem), label).told), np.array([1, END], np.int32))
+    span = Span(Told().render(str(labelled(Prompt.of(problem), label).told)), np.array([1, END], np.int32))
     return float(engine.score([span])[0].logp.sum())
 
 

@@ -10,7 +10,6 @@ from tiny import policy, recipe_of, register, require_resumable, run
 from assay.errors import ConfigError
 from assay.known import recipe
 from assay.methods.exploration.deepscaler_len.binding import LimitBinds, limit_binds
-from assay.part import Metric
 from assay.part_checks import check_parts
 from assay.recipe import Recipe, at_profile
 
@@ -31,7 +30,7 @@ def test_the_limit_binds_by_hand() -> None:
     assert not binds(0.3, 0.2), "the only mean is its own lowest"
     assert not binds(), "nothing was seen yet"
     assert binds(0.0, 0.0, 0.1), "from none to some"
-    assert LimitBinds().reads == (Metric("length/truncated"),)
+    assert LimitBinds().metric == "length/truncated"
 
 
 @given(st.lists(st.floats(0, 1), max_size=30), st.integers(1, 6))

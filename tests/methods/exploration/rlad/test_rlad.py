@@ -119,9 +119,13 @@ def test_answers_follow_their_abstraction_once() -> None:
 def test_wording_of_conversations_touches_the_last_message_alone() -> None:
     talk = ({"role": "system", "content": "s {x}"}, {"role": "user", "content": "q {y}"})
     problem = Problem("tiny", talk, {}, "q", wording="natural")
-    first, last = Prompt.of(problem).within(GIVEN, hint="h").told
-    assert first == talk[0] and last["content"] == "<hint>\nh\n</hint>\n\nq {y}"
-    assert to_abstract(Prompt.of(problem)).told[1]["content"].startswith("q {y}\n\nDo not solve this.")
+    asked = "q {y}"
+    assert Prompt.of(problem).within(GIVEN, hint="h").told == (
+        talk[0],
+        {"role": "user", "content": f"<hint>\nh\n</hint>\n\n{asked}"},
+    )
+    told = to_abstract(Prompt.of(problem)).told
+    assert not isinstance(told, str) and told[1]["content"].startswith(f"{asked}\n\nDo not solve this.")
 
 
 # What an abstraction is worth

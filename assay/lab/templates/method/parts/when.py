@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assay.part import Condition, Metric, Proportion
+from assay.part import Condition, Proportion
 from assay.stages import Seen
 
 
@@ -18,7 +18,3 @@ class MyMethod(Condition):
     metric: str = "accuracy"
     least: Proportion = 0.5
     does = often_right
-
-    @property
-    def reads(self) -> tuple[Metric, ...]:
-        return (Metric(self.metric),)
