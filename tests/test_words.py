@@ -46,10 +46,15 @@ def _assigned(node: ast.AST) -> list[str]:
     return [target.id for target in targets if isinstance(target, ast.Name)]
 
 
+@functools.cache
+def classes(path: Path) -> frozenset[str]:
+    return frozenset(node.name for node in ast.parse(path.read_text()).body if isinstance(node, ast.ClassDef))
+
+
 @pytest.mark.parametrize("name", CLASSES)
 def test_a_word_of_the_loop_names_one_type(name: str) -> None:
-    """A type that is called by another's name is a `StudyRun` or a `DatabaseTable`."""
-    places = [path.relative_to(ROOT).as_posix() for path in sorted(PACKAGE.rglob("*.py")) if name in defined(path)]
+    """A class that holds something else is a `StudyRun` or a `DatabaseTable`. An alias within a file may be short."""
+    places = [path.relative_to(ROOT).as_posix() for path in sorted(PACKAGE.rglob("*.py")) if name in classes(path)]
     assert len(places) <= 1, f"{name} is defined in {', '.join(places)}: name each for what it holds"
 
 
