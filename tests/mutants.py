@@ -39,7 +39,7 @@ OPTIONS += ("--drawn-by=mutants",)  # the same recipes for every mutant
 FAST, SLOW = "not slow and not deep and not scale", "slow and not deep and not scale"
 UNTRAINED = "not learns and not (_run_ and (stopped or goes_on or resumes))"  # no runs of the whole loop: they are slow
 RECORDED = "tests/test_configure.py::test_a_recipe_at_every_profile_is_the_recorded_one"  # values of all recipes
-FORMULAS = "tests/objective/test_loop_invariance.py::test_gradient_is_that_of_the_formula_on_dense_rows"
+ORACLES = "tests/objective/test_oracles.py"  # what papers say of a step, recipe by recipe
 TESTS = (
     "tests/objective/test_objective.py",
     "tests/methods",
@@ -71,7 +71,7 @@ TESTS = (
     "tests/test_configure.py",
     "tests/test_empty_hooks.py",
     "tests/test_composition.py",
-    FORMULAS,
+    ORACLES,
 )
 NEAREST = {
     "assay/verifiers/mathematics": ("verifiers/test_mathematics*",),
@@ -168,9 +168,22 @@ def copied(folder: Path) -> Path:
 
 
 def named_in(folder: Path, module: str) -> list[str]:
-    """The tests that import this module; the invariances are asked as far as they hold formulas."""
-    paths = [path for path in sorted((folder / "tests").rglob("test_*.py")) if f"/{path.name}::" not in FORMULAS]
+    """The tests that import this module."""
+    paths = sorted((folder / "tests").rglob("test_*.py"))
     return [path.relative_to(folder).as_posix() for path in paths if f"{module} import" in path.read_text()]
+
+
+def oracles(folder: Path, method: str) -> list[str]:
+    """The cases of the tests over all oracles that are of this folder's."""
+    file = folder / method / "oracle.py"
+    if not file.exists():
+        return []
+    every = (node for node in ast.parse((folder / ORACLES).read_text()).body if isinstance(node, ast.FunctionDef))
+    tests = [node.name for node in every if "every_oracle" in map(ast.unparse, node.decorator_list)]
+    said = (node for node in ast.parse(file.read_text()).body if isinstance(node, ast.Assign))
+    tables = [node.value for node in said if ast.unparse(node.targets[0]) == "ORACLES"]
+    recipes = [ast.literal_eval(key) for one in tables if isinstance(one, ast.Dict) for key in one.keys if key]
+    return [f"{ORACLES}::{test}[{recipe}]" for test in tests for recipe in recipes]
 
 
 def nearest(path: str) -> tuple[str, ...] | None:
@@ -183,14 +196,14 @@ def nearest(path: str) -> tuple[str, ...] | None:
 
 
 def own(folder: Path, path: str) -> list[str]:
-    """The tests that import this module, and those of the method that it is part of."""
+    """The tests that import this module, and those of the method that it is part of, its oracle included."""
     named = named_in(folder, path.removesuffix(".py").replace("/", "."))
     if not path.startswith("assay/methods/"):
         return [test for test in named if nearest(path) is None or "/attacks/" not in test or "probe" in test]
     group, method = Path(path).parts[2:4]
     mine = f"tests/methods/{group}/{method.removesuffix('.py')}"
     beside = [test.relative_to(folder).as_posix() for test in folder.glob(f"{mine}/test_*.py")]
-    return [*named, *sorted(set(beside) - set(named))]
+    return [*named, *sorted(set(beside) - set(named)), *oracles(folder, mine)]
 
 
 def noticed(folder: Path, path: str, alone: bool) -> str:
