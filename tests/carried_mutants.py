@@ -71,13 +71,17 @@ class Tree:
         asks, near = self.mutants, self.mutants.nearest(path)
         own = sorted(asks.own(self.folder, path), key=lambda test: -closeness(test, path))
         others = [test for test in (asks.TESTS if near is None else near) if test not in own]
+        first = NEAREST if len(own) > 2 * NEAREST else len(own)
         if path.startswith("assay/methods/"):
             yield ["--all-recipes", asks.RECORDED], asks.FAST
-        first = NEAREST if len(own) > 2 * NEAREST else len(own)
-        fast = (own[:first], own[first:], others)
-        slow = (own, [] if near is None else others)
-        yield from ((order, asks.FAST) for order in fast if order)
-        yield from ((order, asks.SLOW) for order in slow if order)
+            asked = (
+                (own, mutants.EVERY),
+                (others, asks.FAST),
+            )  # most tests of methods are slow ones: the draw passes them over
+        else:
+            fast = ((order, asks.FAST) for order in (own[:first], own[first:], others))
+            asked = (*fast, (own, asks.SLOW), ([] if near is None else others, asks.SLOW))
+        yield from ((order, which) for order, which in asked if order)
 
     def noticed(self, mutant: Mutant) -> str:
         """What fails with this mutant; empty if nothing does."""
@@ -85,7 +89,7 @@ class Tree:
             with self._changed(mutant):
                 first = self._surely(order, which)
             # the fast ones are known to pass without a mutant, which a time limit on a busy machine may not
-            if first and (which == self.mutants.SLOW or not _test_of(first)) and self._alone(first, order, which):
+            if first and (which != self.mutants.FAST or not _test_of(first)) and self._alone(first, order, which):
                 raise SystemExit(f"{self.commit[:8]}: fails without any mutant: {first}; mend that first.")
             if first:
                 return first
@@ -120,16 +124,14 @@ class Tree:
         except RuntimeError as error:
             return f"ended: {str(error).strip().splitlines()[-1]}"
 
-    def pieces(self, paths: Iterable[str]) -> Iterator[Question]:
-        """The fast ones that are asked about mutants of these files, each test once, a few at once."""
-        asked: dict[tuple[str, ...], set[str]] = {}
+    def fast(self, paths: Iterable[str]) -> dict[str, list[str]]:
+        """The fast tests that are asked about mutants of these files, by the flag that they are asked with, or ""."""
+        asked: dict[str, set[str]] = {}
         for order, which in (question for path in paths for question in self.questions(path)):
-            flags = tuple(word for word in order if word.startswith("--"))
+            flag = order[0] if order[0].startswith("--") else ""
             if which == self.mutants.FAST:
-                asked.setdefault(flags, set()).update(order[len(flags) :])
-        for flags, tests in asked.items():
-            every = sorted(tests)
-            yield from (([*flags, *every[at : at + PIECE]], self.mutants.FAST) for at in range(0, len(every), PIECE))
+                asked.setdefault(flag, set()).update(order[bool(flag) :])
+        return {flag: sorted(tests) for flag, tests in asked.items()}
 
 
 def _write(file: Path, text: str) -> None:
@@ -181,7 +183,14 @@ def loaded(folder: Path) -> Any:
             sys.modules.pop(name, None)
         sys.modules.update(here)
     found.LIMIT = LIMIT
-    found.OPTIONS += ("-o", f"faulthandler_timeout={HANGS}", "-o", "faulthandler_exit_on_timeout=true")
+    found.OPTIONS += (
+        "--deselect",
+        mutants.MARKED,
+        "-o",
+        f"faulthandler_timeout={HANGS}",
+        "-o",
+        "faulthandler_exit_on_timeout=true",
+    )
     return found
 
 
@@ -270,16 +279,17 @@ def check(tree: Tree, paths: Iterable[str], over: Callable[[], bool]) -> None:
     """The tests must pass without any mutant, or they would seem to notice everything."""
     kept = PASSED / f"{tree.commit}.txt"
     done = set(kept.read_text().splitlines()) if kept.exists() else set()
-    for order, which in tree.pieces(paths):
-        line = json.dumps([order, which])
-        if line in done or over():
-            continue
-        if by := tree.failing(order, which):
-            raise SystemExit(f"{tree.commit[:8]}: the tests fail without any mutant: {by}; mend that first.")
-        PASSED.mkdir(parents=True, exist_ok=True)
-        with kept.open("a") as file:
-            file.write(line + "\n")
-        print(f"passed without a mutant: {len(order)} files, {order[0]} ...", flush=True)
+    for flag, tests in tree.fast(paths).items():
+        left = [test for test in tests if f"{flag} {test}" not in done]
+        for piece in (left[at : at + PIECE] for at in range(0, len(left), PIECE)):
+            if over():
+                return
+            if by := tree.failing([flag, *piece] if flag else piece, tree.mutants.FAST):
+                raise SystemExit(f"{tree.commit[:8]}: the tests fail without any mutant: {by}; mend that first.")
+            PASSED.mkdir(parents=True, exist_ok=True)
+            with kept.open("a") as file:
+                file.writelines(f"{flag} {test}\n" for test in piece)
+            print(f"{len(piece)} files of tests pass without a mutant: {piece[0]} ...", flush=True)
 
 
 def judge(side: str, tree: Tree, asked: Sequence[tuple[Mutant, Mutant]], over: Callable[[], bool]) -> None:

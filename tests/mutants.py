@@ -36,7 +36,10 @@ COPIED = ("assay", "tests", "bench", "examples", "pyproject.toml", "Makefile", "
 LIMIT = 3600  # seconds; longer is a loop without an end
 OPTIONS = ("-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "--tb=no", "--hypothesis-profile=mutants")
 OPTIONS += ("--drawn-by=mutants",)  # the same recipes for every mutant
-FAST, SLOW = "not slow and not deep and not scale", "slow and not deep and not scale"
+MARKED = "tests/lab/test_claims.py::test_the_committed_gate_is_of_this_code_and_holds"  # notices every change of a byte
+OPTIONS += ("--deselect", MARKED)
+EVERY = "not deep and not scale"
+FAST, SLOW = f"not slow and {EVERY}", f"slow and {EVERY}"
 UNTRAINED = "not learns and not (_run_ and (stopped or goes_on or resumes))"  # no runs of the whole loop: they are slow
 RECORDED = "tests/test_configure.py::test_a_recipe_at_every_profile_is_the_recorded_one"  # values of all recipes
 ORACLES = "tests/objective/test_oracles.py"  # what papers say of a step, recipe by recipe
@@ -206,13 +209,20 @@ def own(folder: Path, path: str) -> list[str]:
     return [*named, *sorted(set(beside) - set(named)), *oracles(folder, mine)]
 
 
+def marks(path: str) -> str:
+    """Which of its own tests are asked: of a method all, since those that the draw passes over are marked slow."""
+    return EVERY if path.startswith("assay/methods/") else FAST
+
+
 def noticed(folder: Path, path: str, alone: bool) -> str:
     """The first test of this copy that fails, empty if none does. The module's own tests come first, or stand alone."""
     near, order = nearest(path), own(folder, path)
-    if path.startswith("assay/methods/") and (first := failing(folder, ["--all-recipes", RECORDED])):
+    if marks(path) == EVERY and (first := failing(folder, ["--all-recipes", RECORDED])):
+        return first
+    if order and (alone or marks(path) == EVERY) and (first := failing(folder, order, marks(path))):
         return first
     if alone:
-        return failing(folder, order) if order else ""
+        return ""
     order += [test for test in (TESTS if near is None else near) if test not in order]
     return failing(folder, order) or ("" if near is None else failing(folder, order, SLOW))
 
@@ -267,9 +277,10 @@ def judge(drawn: list[Mutant], at_once: int, alone: bool = False) -> int:
         asked = [mutant for mutant in drawn if mutant.name not in known]
         paths = [mutant.path for mutant in asked]
         unchanged = Path(temporary) / "0"
-        sets = {tuple(own(unchanged, one)) for one in paths} if alone else {nearest(one) or TESTS for one in paths}
-        for order in sorted(sets - {()}):
-            if first := failing(unchanged, order):
+        sets = {(tuple(own(unchanged, one)), marks(one)) for one in paths if alone or marks(one) == EVERY}
+        sets |= set() if alone else {(nearest(one) or TESTS, FAST) for one in paths}
+        for order, which in sorted(sets):
+            if order and (first := failing(unchanged, order, which)):
                 raise SystemExit(f"the tests fail without any mutant: {first}; mend that first.")
         running = {pool.submit(judged, mutant, copies, alone): mutant for mutant in asked}
         for done in as_completed(running):
