@@ -5,6 +5,7 @@ are carried from one commit to another, and asked on both.
 from __future__ import annotations
 
 import ast
+import dataclasses
 import json
 import re
 from collections.abc import Iterator
@@ -275,9 +276,16 @@ def test_tests_that_fail_without_a_mutant_are_named(tmp_path: Path, mutant: muta
     with pytest.raises(SystemExit, match=r"fail without any mutant: FAILED t/x\.py"):
         carried_mutants.judge("before", tree, [(mutant, mutant)], lambda: False)
     assert not kept.exists()
-    slow = Answers("", "", FAILED, FAILED, FAILED)
-    with pytest.raises(SystemExit, match=r"fails without any mutant: FAILED t/x\.py"):
-        carried_mutants.Tree("c", tmp_path, slow).noticed(mutant)
+
+
+def test_a_slow_test_that_fails_without_the_mutant_too_answers_nothing(
+    tmp_path: Path, mutant: mutants.Mutant, kept: Path
+) -> None:
+    """The mutant is left to be asked another time, and the next one is asked."""
+    tree = carried_mutants.Tree("c", tmp_path, Answers("", "", "", FAILED, FAILED, FAILED, FAILED, FAILED))
+    other = dataclasses.replace(mutant, function="other")
+    carried_mutants.judge("before", tree, [(mutant, mutant), (other, other)], lambda: False)
+    assert list(carried_mutants.answers("before")) == [other.name]
 
 
 def test_the_table_names_what_is_lost_and_what_is_gone(kept: Path) -> None:
