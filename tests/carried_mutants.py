@@ -11,7 +11,8 @@ must pass without a mutant: the fast ones before the first, a slow one when it f
 time. What fails is asked once more, alone: a test that fails now and then notices nothing.
 
 Each answer is a line of `bench/results/mutants/before.jsonl` or `after.jsonl`, with its commit: a fresh clone goes on
-from there. An answer of another commit after counts too, unless `--again` asks anew.
+from there. What is lost or gone is asked again at another commit after; what was said of the others counts there too,
+unless `--again` asks anew.
 """
 
 from __future__ import annotations
@@ -302,9 +303,8 @@ def judge(side: str, tree: Tree, asked: Sequence[tuple[Mutant, Mutant]], over: C
             continue
         seconds = round(time.monotonic() - begun)
         keep(side, {"mutant": mutant.name, "commit": tree.commit, "here": here.name, "by": by, "seconds": seconds})
-        print(
-            f"{side} {number}/{len(asked)} {seconds} s {'noticed ' if by else 'SURVIVED'} {here.name}  {by}", flush=True
-        )
+        said = f"noticed  {here.name}  {by}" if by else f"SURVIVED {here.name}"
+        print(f"{side} {number}/{len(asked)} {seconds} s {said}", flush=True)
 
 
 def run(before: Tree, after: Tree, only: str | None, again: bool, over: Callable[[], bool]) -> None:
@@ -314,9 +314,9 @@ def run(before: Tree, after: Tree, only: str | None, again: bool, over: Callable
         judge("before", before, [(one, one) for one in every if one.name not in known], over)
     if only == "before":
         return
-    known = {name for name, row in answers("after").items() if row["commit"] == after.commit or not again}
-    carry, earlier, left = carrying(before, after), answers("before"), []
-    for one in (one for one in every if one.name not in known):
+    earlier, later = answers("before"), answers("after")
+    carry, left = carrying(before, after), []
+    for one in (one for one in every if not settled(earlier.get(one.name), later.get(one.name), after.commit, again)):
         if here := carry(one):
             left.append((one, here))
         else:
@@ -324,6 +324,13 @@ def run(before: Tree, after: Tree, only: str | None, again: bool, over: Callable
             print(f"after: gone {one.name}", flush=True)
     left.sort(key=lambda pair: not earlier.get(pair[0].name, {}).get("by"))  # first those that could be lost
     judge("after", after, left, over)
+
+
+def settled(before: Row | None, after: Row | None, commit: str, again: bool) -> bool:
+    """Whether there is an answer after that counts at this commit."""
+    if after is None or after["commit"] == commit:
+        return after is not None
+    return not again and fate(before, after) not in ("LOST", "gone")
 
 
 # The table
@@ -365,7 +372,7 @@ def main() -> int:
     parser.add_argument("after", nargs="?", default="HEAD", help="a commit; default HEAD")
     parser.add_argument("--only", choices=SIDES, help="ask on this side alone")
     parser.add_argument("--limit", type=float, metavar="MINUTES", default=float("inf"), help="begin no mutant later")
-    parser.add_argument("--again", action="store_true", help="ask anew what was answered by another commit after")
+    parser.add_argument("--again", action="store_true", help="ask anew all that another commit after answered")
     parser.add_argument("--table", action="store_true", help="print what is known, and run nothing")
     asked = parser.parse_args()
     # bytecode is kept: without it every process compiles the package anew

@@ -295,3 +295,13 @@ def test_the_table_names_what_is_lost_and_what_is_gone(kept: Path) -> None:
     said = carried_mutants.table(["m1", "m2", "m3", "m4"])
     assert re.findall(r"^\d .*", said, re.MULTILINE) == ["1 LOST", "1 gone", "1 not asked yet", "1 noticed"]
     assert "LOST: m2\n    after: n2\n    before: t" in said and "gone: m3" in said
+
+
+def test_what_is_lost_or_gone_is_asked_again_at_another_commit() -> None:
+    def settled(by: str, here: str | None, *, again: bool = False, at: str = "new") -> bool:
+        return carried_mutants.settled({"by": "t"}, {"commit": "old", "here": here, "by": by}, at, again)
+
+    assert settled("t", "m") and settled("", "m", at="old") and settled("", None, at="old")
+    assert not settled("", "m") and not settled("", None) and not settled("t", "m", again=True)
+    assert not carried_mutants.settled({"by": "t"}, None, "new", False)
+    assert carried_mutants.settled({"by": ""}, {"commit": "old", "here": "m", "by": ""}, "new", False)
