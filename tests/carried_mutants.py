@@ -25,6 +25,7 @@ import io
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -43,11 +44,12 @@ ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "bench" / "results" / "mutants"
 PASSED = ROOT / "build" / "carried_mutants"  # what passed without a mutant, on this machine
 COUNT, SEED = 150, 150  # not the seed of `make mutants`: its survivors were mended
+ENDLESS = ROOT / "tests" / "endless_tests.py"
 SIDES = ("before", "after")
 NEAREST = 4  # files of tests that are asked on their own first
 PIECE = 30  # files of tests after which it is written down that they passed
 LIMIT = 1500  # seconds for the tests that are asked at once
-HANGS = 500  # seconds for one test: longer is a loop without an end
+HANGS = 500  # seconds on the clock for one test: longer is waiting without an end
 
 Row = dict[str, Any]
 Texts = Mapping[str, str]
@@ -77,13 +79,17 @@ class Tree:
         own = sorted(asks.own(self.folder, path), key=lambda test: -closeness(test, path))
         others = [test for test in (asks.TESTS if near is None else near) if test not in own]
         first = NEAREST if len(own) > 2 * NEAREST else len(own)
-        fast = [(order, asks.FAST) for order in (own[:first], own[first:], others)]
-        slow = [(own, asks.SLOW), ([] if near is None else others, asks.SLOW)]
         if path.startswith("assay/methods/"):
             yield ["--all-recipes", asks.RECORDED], asks.FAST
-            # most tests of methods are slow ones, since the draw passes them over
-            fast, slow = [(own, mutants.EVERY), (others, asks.FAST)], []
-        yield from ((order, which) for order, which in (*fast, *slow) if order)
+            asked = [(own, mutants.EVERY)]  # most are slow ones, since the draw passes them over
+        else:
+            asked = [(own[:first], asks.FAST), (own[first:], asks.FAST)]
+        asked.append((others, asks.FAST))
+        if near is None:
+            asked.append((["tests"], asks.FAST))  # whatever else would notice it in `make test-fast`
+        if not path.startswith("assay/methods/"):
+            asked += [(own, asks.SLOW), ([] if near is None else others, asks.SLOW)]
+        yield from ((order, which) for order, which in asked if order)
 
     def noticed(self, mutant: Mutant) -> str:
         """What fails with this mutant; empty if nothing does. NotNow if it fails without the mutant as well."""
@@ -186,7 +192,15 @@ def loaded(folder: Path) -> Any:
         sys.modules.update(here)
     found.LIMIT = LIMIT
     found.OPTIONS += ("--deselect", mutants.MARKED)
-    found.OPTIONS += ("-o", f"faulthandler_timeout={HANGS}", "-o", "faulthandler_exit_on_timeout=true")
+    found.OPTIONS += (
+        "-p",
+        ENDLESS.stem,
+        "-o",
+        f"faulthandler_timeout={HANGS}",
+        "-o",
+        "faulthandler_exit_on_timeout=true",
+    )
+    shutil.copy2(ENDLESS, folder)
     return found
 
 

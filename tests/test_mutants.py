@@ -8,10 +8,12 @@ import ast
 import dataclasses
 import json
 import re
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import carried_mutants
+import endless_tests
 import mutant_rules
 import mutants
 import pytest
@@ -234,10 +236,10 @@ FAILED = "FAILED t/x.py::test_sum[1 - 2] - AssertionError"
     [
         ((FAILED, FAILED), FAILED, 2),
         ((FAILED, "", FAILED), FAILED, 3),  # in company alone
-        ((FAILED,), "", 5),  # now and then: the others are asked
-        (("", "", FAILED, FAILED, ""), FAILED, 5),  # a slow one, which passes without the mutant
+        ((FAILED,), "", 6),  # now and then: the others are asked
+        (("", "", "", FAILED, FAILED, ""), FAILED, 6),  # a slow one, which passes without the mutant
         (("the time limit",), "the time limit", 2),
-        ((), "", 3),
+        ((), "", 4),
     ],
 )
 def test_what_fails_now_and_then_notices_nothing(
@@ -248,6 +250,19 @@ def test_what_fails_now_and_then_notices_nothing(
     assert len(answers.asked) == asked and answers.asked[0] == ["t/x.py", "t/far.py", "fast"]
     assert FAILED not in said[:1] or answers.asked[1] == ["t/x.py::test_sum", "fast"]
     assert (tmp_path / "x.py").read_text() == SUM
+
+
+def test_a_test_without_an_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = signal.getsignal(signal.SIGPROF)
+    monkeypatch.setattr(endless_tests, "SECONDS", 0.05)
+    limited = endless_tests.pytest_runtest_call()
+    next(limited)
+    with pytest.raises(endless_tests.Endless, match=r"more than 0\.05 s"):
+        while True:
+            pass
+    limited.close()
+    assert signal.getitimer(signal.ITIMER_PROF) == (0, 0)
+    signal.signal(signal.SIGPROF, before)
 
 
 @pytest.fixture
@@ -268,7 +283,7 @@ def test_a_queue_goes_on_where_it_stopped(tmp_path: Path, mutant: mutants.Mutant
     assert (row["mutant"], row["commit"], row["by"]) == (mutant.name, "c", FAILED)
     again = Answers()
     carried_mutants.judge("before", carried_mutants.Tree("c", tmp_path, again), [(mutant, mutant)], lambda: False)
-    assert len(again.asked) == 3 and carried_mutants.answers("before")[mutant.name]["by"] == ""
+    assert len(again.asked) == 4 and carried_mutants.answers("before")[mutant.name]["by"] == ""
 
 
 def test_tests_that_fail_without_a_mutant_are_named(tmp_path: Path, mutant: mutants.Mutant, kept: Path) -> None:
@@ -282,7 +297,7 @@ def test_a_slow_test_that_fails_without_the_mutant_too_answers_nothing(
     tmp_path: Path, mutant: mutants.Mutant, kept: Path
 ) -> None:
     """The mutant is left to be asked another time, and the next one is asked."""
-    tree = carried_mutants.Tree("c", tmp_path, Answers("", "", "", FAILED, FAILED, FAILED, FAILED, FAILED))
+    tree = carried_mutants.Tree("c", tmp_path, Answers("", "", "", "", FAILED, FAILED, FAILED, FAILED, FAILED))
     other = dataclasses.replace(mutant, function="other")
     carried_mutants.judge("before", tree, [(mutant, mutant), (other, other)], lambda: False)
     assert list(carried_mutants.answers("before")) == [other.name]
