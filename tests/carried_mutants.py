@@ -7,8 +7,8 @@
 The mutants are drawn before, by the rules of that commit, and each is carried to the place where its line stands after:
 by the renames that git sees, or by the name of its function and its expression. Each side runs its own tests in a copy
 of its own tree, those that `tests/mutants.py` there names, nearest first, and the slow ones of the module last. They
-must pass without a mutant: the fast ones before the first, a slow one when it fails, or the mutant is asked another
-time. What fails is asked once more, alone: a test that fails now and then notices nothing.
+must pass without a mutant: those that are asked of many before the first, another when it fails, or the mutant is
+asked another time. What fails is asked once more, alone: a test that fails now and then notices nothing.
 
 Each answer is a line of `bench/results/mutants/before.jsonl` or `after.jsonl`, with its commit: a fresh clone goes on
 from there. What is lost or gone is asked again at another commit after; what was said of the others counts there too,
@@ -48,6 +48,7 @@ ENDLESS = ROOT / "tests" / "endless_tests.py"
 SIDES = ("before", "after")
 NEAREST = 4  # files of tests that are asked on their own first
 PIECE = 30  # files of tests after which it is written down that they passed
+WHOLE = ["tests"]
 LIMIT = 1500  # seconds for the tests that are asked at once
 HANGS = 500  # seconds on the clock for one test: longer is waiting without an end
 
@@ -86,7 +87,7 @@ class Tree:
             asked = [(own[:first], asks.FAST), (own[first:], asks.FAST)]
         asked.append((others, asks.FAST))
         if near is None:
-            asked.append((["tests"], asks.FAST))  # whatever else would notice it in `make test-fast`
+            asked.append((WHOLE, asks.FAST))  # whatever else would notice it in `make test-fast`
         if not path.startswith("assay/methods/"):
             asked += [(own, asks.SLOW), ([] if near is None else others, asks.SLOW)]
         yield from ((order, which) for order, which in asked if order)
@@ -96,11 +97,13 @@ class Tree:
         for order, which in self.questions(mutant.path):
             with self._changed(mutant):
                 first = self._surely(order, which)
-            # the fast ones are known to pass without a mutant, which a time limit on a busy machine may not
-            if first and (which != self.mutants.FAST or not _test_of(first)) and self._alone(first, order, which):
+            if not first:
+                continue
+            # of fast ones it is known that they pass without a mutant, but not that they are in time on a busy machine
+            known = which == self.mutants.FAST and order != WHOLE and _test_of(first)
+            if not known and self._alone(first, order, which):
                 raise NotNow(first)
-            if first:
-                return first
+            return first
         return ""
 
     @contextmanager
@@ -137,7 +140,7 @@ class Tree:
         asked: dict[str, set[str]] = {}
         for order, which in (question for path in paths for question in self.questions(path)):
             flag = order[0] if order[0].startswith("--") else ""
-            if which == self.mutants.FAST:
+            if which == self.mutants.FAST and order != WHOLE:
                 asked.setdefault(flag, set()).update(order[bool(flag) :])
         return {flag: sorted(tests) for flag, tests in asked.items()}
 
