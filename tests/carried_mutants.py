@@ -194,15 +194,9 @@ def loaded(folder: Path) -> Any:
             sys.modules.pop(name, None)
         sys.modules.update(here)
     found.LIMIT = LIMIT
-    found.OPTIONS += ("--deselect", mutants.MARKED)
-    found.OPTIONS += (
-        "-p",
-        ENDLESS.stem,
-        "-o",
-        f"faulthandler_timeout={HANGS}",
-        "-o",
-        "faulthandler_exit_on_timeout=true",
-    )
+    found.OPTIONS += tuple(f"--deselect={test}" for test in mutants.MARKED)
+    found.OPTIONS += ("-o", f"faulthandler_timeout={HANGS}", "-o", "faulthandler_exit_on_timeout=true")
+    found.OPTIONS += ("-p", ENDLESS.stem)
     shutil.copy2(ENDLESS, folder)
     return found
 
