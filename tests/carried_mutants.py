@@ -49,7 +49,6 @@ SIDES = ("before", "after")
 NEAREST = 4  # files of tests that are asked on their own first
 PIECE = 30  # files of tests after which it is written down that they passed
 WHOLE = ["tests"]
-LIMIT = 1500  # seconds for the tests that are asked at once
 HANGS = 500  # seconds on the clock for one test: longer is waiting without an end
 
 Row = dict[str, Any]
@@ -82,14 +81,12 @@ class Tree:
         first = NEAREST if len(own) > 2 * NEAREST else len(own)
         if path.startswith("assay/methods/"):
             yield ["--all-recipes", asks.RECORDED], asks.FAST
-            asked = [(own, mutants.EVERY)]  # most are slow ones, since the draw passes them over
+            asked = [(own, mutants.EVERY), (others, asks.FAST)]  # most are slow ones, since the draw passes them over
         else:
-            asked = [(own[:first], asks.FAST), (own[first:], asks.FAST)]
-        asked.append((others, asks.FAST))
+            fast = [(order, asks.FAST) for order in (own[:first], own[first:], others)]
+            asked = [*fast, (own, asks.SLOW), ([] if near is None else others, asks.SLOW)]
         if near is None:
             asked.append((WHOLE, asks.FAST))  # whatever else would notice it in `make test-fast`
-        if not path.startswith("assay/methods/"):
-            asked += [(own, asks.SLOW), ([] if near is None else others, asks.SLOW)]
         yield from ((order, which) for order, which in asked if order)
 
     def noticed(self, mutant: Mutant) -> str:
@@ -193,7 +190,6 @@ def loaded(folder: Path) -> Any:
         for name in names:
             sys.modules.pop(name, None)
         sys.modules.update(here)
-    found.LIMIT = LIMIT
     found.OPTIONS += tuple(f"--deselect={test}" for test in mutants.MARKED)
     found.OPTIONS += ("-o", f"faulthandler_timeout={HANGS}", "-o", "faulthandler_exit_on_timeout=true")
     found.OPTIONS += ("-p", ENDLESS.stem)
