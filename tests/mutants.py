@@ -36,10 +36,16 @@ COPIED = ("assay", "tests", "bench", "examples", "pyproject.toml", "Makefile", "
 LIMIT = 3600  # seconds; longer is a loop without an end
 OPTIONS = ("-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "--tb=no", "--hypothesis-profile=mutants")
 OPTIONS += ("--drawn-by=mutants",)  # the same recipes for every mutant
-FAST, SLOW = "not slow and not deep and not scale", "slow and not deep and not scale"
+MARKED = (  # notice every change of the text, right or wrong
+    "tests/lab/test_claims.py::test_the_committed_gate_is_of_this_code_and_holds",
+    "tests/test_method_page.py::test_the_tables_say_what_the_parts_say[sizes]",
+)
+OPTIONS += tuple(f"--deselect={test}" for test in MARKED)
+EVERY = "not deep and not scale"
+FAST, SLOW = f"not slow and {EVERY}", f"slow and {EVERY}"
 UNTRAINED = "not learns and not (_run_ and (stopped or goes_on or resumes))"  # no runs of the whole loop: they are slow
 RECORDED = "tests/test_configure.py::test_a_recipe_at_every_profile_is_the_recorded_one"  # values of all recipes
-FORMULAS = "tests/objective/test_loop_invariance.py::test_gradient_is_that_of_the_formula_on_dense_rows"
+ORACLES = "tests/objective/test_oracles.py"  # what papers say of a step, recipe by recipe
 TESTS = (
     "tests/objective/test_objective.py",
     "tests/methods",
@@ -71,7 +77,7 @@ TESTS = (
     "tests/test_configure.py",
     "tests/test_empty_hooks.py",
     "tests/test_composition.py",
-    FORMULAS,
+    ORACLES,
 )
 NEAREST = {
     "assay/verifiers/mathematics": ("verifiers/test_mathematics*",),
@@ -168,9 +174,22 @@ def copied(folder: Path) -> Path:
 
 
 def named_in(folder: Path, module: str) -> list[str]:
-    """The tests that import this module; the invariances are asked as far as they hold formulas."""
-    paths = [path for path in sorted((folder / "tests").rglob("test_*.py")) if f"/{path.name}::" not in FORMULAS]
+    """The tests that import this module."""
+    paths = sorted((folder / "tests").rglob("test_*.py"))
     return [path.relative_to(folder).as_posix() for path in paths if f"{module} import" in path.read_text()]
+
+
+def oracles(folder: Path, method: str) -> list[str]:
+    """The cases of the tests over all oracles that are of this folder's."""
+    file = folder / method / "oracle.py"
+    if not file.exists():
+        return []
+    every = (node for node in ast.parse((folder / ORACLES).read_text()).body if isinstance(node, ast.FunctionDef))
+    tests = [node.name for node in every if "every_oracle" in map(ast.unparse, node.decorator_list)]
+    said = (node for node in ast.parse(file.read_text()).body if isinstance(node, ast.Assign))
+    tables = [node.value for node in said if ast.unparse(node.targets[0]) == "ORACLES"]
+    recipes = [ast.literal_eval(key) for one in tables if isinstance(one, ast.Dict) for key in one.keys if key]
+    return [f"{ORACLES}::{test}[{recipe}]" for test in tests for recipe in recipes]
 
 
 def nearest(path: str) -> tuple[str, ...] | None:
@@ -183,23 +202,30 @@ def nearest(path: str) -> tuple[str, ...] | None:
 
 
 def own(folder: Path, path: str) -> list[str]:
-    """The tests that import this module, and those of the method that it is part of."""
+    """The tests that import this module, and those of the method that it is part of, its oracle included."""
     named = named_in(folder, path.removesuffix(".py").replace("/", "."))
     if not path.startswith("assay/methods/"):
         return [test for test in named if nearest(path) is None or "/attacks/" not in test or "probe" in test]
     group, method = Path(path).parts[2:4]
     mine = f"tests/methods/{group}/{method.removesuffix('.py')}"
     beside = [test.relative_to(folder).as_posix() for test in folder.glob(f"{mine}/test_*.py")]
-    return [*named, *sorted(set(beside) - set(named))]
+    return [*named, *sorted(set(beside) - set(named)), *oracles(folder, mine)]
+
+
+def marks(path: str) -> str:
+    """Which of its own tests are asked: of a method all, since those that the draw passes over are marked slow."""
+    return EVERY if path.startswith("assay/methods/") else FAST
 
 
 def noticed(folder: Path, path: str, alone: bool) -> str:
     """The first test of this copy that fails, empty if none does. The module's own tests come first, or stand alone."""
     near, order = nearest(path), own(folder, path)
-    if path.startswith("assay/methods/") and (first := failing(folder, ["--all-recipes", RECORDED])):
+    if marks(path) == EVERY and (first := failing(folder, ["--all-recipes", RECORDED])):
+        return first
+    if order and (alone or marks(path) == EVERY) and (first := failing(folder, order, marks(path))):
         return first
     if alone:
-        return failing(folder, order) if order else ""
+        return ""
     order += [test for test in (TESTS if near is None else near) if test not in order]
     return failing(folder, order) or ("" if near is None else failing(folder, order, SLOW))
 
@@ -254,9 +280,10 @@ def judge(drawn: list[Mutant], at_once: int, alone: bool = False) -> int:
         asked = [mutant for mutant in drawn if mutant.name not in known]
         paths = [mutant.path for mutant in asked]
         unchanged = Path(temporary) / "0"
-        sets = {tuple(own(unchanged, one)) for one in paths} if alone else {nearest(one) or TESTS for one in paths}
-        for order in sorted(sets - {()}):
-            if first := failing(unchanged, order):
+        sets = {(tuple(own(unchanged, one)), marks(one)) for one in paths if alone or marks(one) == EVERY}
+        sets |= set() if alone else {(nearest(one) or TESTS, FAST) for one in paths}
+        for order, which in sorted(sets):
+            if order and (first := failing(unchanged, order, which)):
                 raise SystemExit(f"the tests fail without any mutant: {first}; mend that first.")
         running = {pool.submit(judged, mutant, copies, alone): mutant for mutant in asked}
         for done in as_completed(running):
