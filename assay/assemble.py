@@ -18,8 +18,7 @@ import numpy as np
 
 from assay import stages
 from assay.ask import Codec, Sampling, first_requests
-from assay.collect import AtEnd, Collect, Collector, Verdicts
-from assay.collect import Worth as Judge
+from assay.collect import AtEnd, Collect, Collector, Verdicts, Worth
 from assay.credit import BatchRule, credit
 from assay.forwards import run_forwards
 from assay.memory import Memory, pass_rates
@@ -62,14 +61,14 @@ def assemble(
 ) -> list[Phases]:
     """The stages of a recipe as functions, in their order.
 
-    `verdicts` judges the completions; without it the verifiers of the tasks do, at the end of each round.
+    `verdicts` says which completions are right; without it the verifiers of the tasks do, at the end of each round.
 
     stages = assemble(recipe, pool=Pool((Share("countdown", (3, 4)),)), codec=policy.tokenizer, micro_tokens=2048)
     memory = train(stages, models, Memory(seed), recorder)
     """
     spans = itertools.pairwise([0, *stages.ends([stage.share for stage in recipe.stages], recipe.scale.num_steps)])
-    judge = verdicts or AtEnd(verify)
-    return [_phases(recipe, number, span, pool, codec, micro_tokens, judge) for number, span in enumerate(spans)]
+    verdicts = verdicts or AtEnd(verify)
+    return [_phases(recipe, number, span, pool, codec, micro_tokens, verdicts) for number, span in enumerate(spans)]
 
 
 def _phases(
@@ -140,11 +139,13 @@ def _phases(
     )
 
 
-def judging(recipe: Recipe, *, pool: Pool, codec: Codec, micro_tokens: int, stage: int = 0) -> Callable[[str], Judge]:
+def worth_by_role(
+    recipe: Recipe, *, pool: Pool, codec: Codec, micro_tokens: int, stage: int = 0
+) -> Callable[[str], Worth]:
     """Role -> how its answers are judged in a stage, for a look at rewards outside of the loop."""
     mechanism = recipe.stages[stage].mechanism or recipe.mechanism
     constants = _offered(recipe, mechanism, _keepers(recipe)[1], pool, codec, micro_tokens)
-    return _judges(mechanism, {**constants, "until": recipe.scale.num_steps})
+    return _worth_by_role(mechanism, {**constants, "until": recipe.scale.num_steps})
 
 
 def _keepers(recipe: Recipe) -> tuple[list[list[Keeper]], list[Keeper]]:
@@ -189,18 +190,19 @@ def _collector(
     """The collector that generates and judges in rounds, inside the recipe's `collect` parts, the last outermost."""
     expand = _bound(mechanism.expand, constants)
     continues = any(part.continues for part in mechanism.expand)
-    collect: Collect = Collector(verdicts, _judges(mechanism, constants), expand, more, constants["codec"], continues)
+    worth = _worth_by_role(mechanism, constants)
+    collect: Collect = Collector(verdicts, worth, expand, more, constants["codec"], continues)
     for part in _bound(mechanism.collect, {**constants, "more": more}):
         collect = part(collect)
     return collect
 
 
-def _judges(mechanism: Mechanism, constants: Mapping[str, Any]) -> Callable[[str], Judge]:
-    def judge(role: str) -> Judge:
+def _worth_by_role(mechanism: Mechanism, constants: Mapping[str, Any]) -> Callable[[str], Worth]:
+    def worth(role: str) -> Worth:
         rule = mechanism.rule(role)
-        return Judge(rule.verified, _bound(rule.reward, constants))
+        return Worth(rule.verified, _bound(rule.reward, constants))
 
-    return functools.cache(judge)
+    return functools.cache(worth)
 
 
 def _batch_rules(recipe: Recipe, mechanism: Mechanism, constants: Mapping[str, Any]) -> Callable[[str], BatchRule]:
@@ -242,7 +244,7 @@ def _improver(mechanism: Mechanism, scale: Scale, micro_tokens: int) -> Callable
 
 def _row(episode: Episode) -> Row:
     """The row of an episode, with the rewards of its turns, spans and tokens as `process`. An episode without a reward,
-    because judging it failed, neither trains nor counts in any mean.
+    because verifying it failed, neither trains nor counts in any mean.
     """
     if episode.reward is None:
         return Row(episode, in_loss=False, in_group=False, in_denominator=False)

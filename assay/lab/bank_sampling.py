@@ -138,15 +138,15 @@ def _prepared(model: str, pool: Pool, wish: Wish, count: int, grader: Grader) ->
 
 def _verifiers(pool: Pool, grader: Grader) -> dict[str, str]:
     """What decides about the answers, verifiers, foreign programs and Python, each with its version."""
-    foreign = require_externals(pool, () if grader.scorer is None else _graders(grader))
+    foreign = require_externals(pool, () if grader.grading is None else _graders(grader))
     return {**verifier_versions(share.task for share in pool.shares), **foreign, "Python": platform.python_version()}
 
 
 def _graders(grader: Grader) -> tuple[str, ...]:
-    if grader.scorer is None:
+    if grader.grading is None:
         return ()
-    functions = (f"{one.name}={one.weight:g} {one.digest}" for one in grader.scorer.functions)
-    return (*functions, f"right from {grader.scorer.right_from:g}")
+    functions = (f"{one.name}={one.weight:g} {one.digest}" for one in grader.grading.functions)
+    return (*functions, f"right from {grader.grading.right_from:g}")
 
 
 def _require_place(into: Path) -> None:

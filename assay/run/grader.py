@@ -20,7 +20,7 @@ from assay.source import Pool
 from assay.tasks import task
 from assay.tasks.verifying import verify, verify_twice
 from assay.types import Episode, Problem, Stats, Verdict
-from assay.verifiers.functions.grading import Grading as Scorer
+from assay.verifiers.functions.grading import Grading
 from assay.verifiers.functions.loading import load
 from assay.verifiers.functions.naming import RewardName, named, names, parse
 from assay.verifiers.functions.process import SECONDS, STILL
@@ -42,12 +42,12 @@ class Grader:
 
     def __init__(
         self,
-        scorer: Scorer | None = None,
+        grading: Grading | None = None,
         read: Callable[[Problem], bool] = lambda _: True,
         *,
         read_cut: bool = False,
     ) -> None:
-        self.scorer = scorer
+        self.grading = grading
         self.read_cut = read_cut  # whether what an answer says counts where the length limit cut it off
         self.read = read  # whether a reward, or another part of the recipe, reads the verdicts on a row of data
         self.seconds = 0.0
@@ -58,7 +58,7 @@ class Grader:
     def __call__(self, episodes: Sequence[Episode]) -> Sequence[Verdict | None]:
         began = time.monotonic()
         try:
-            return self._verified(episodes) if self.scorer is None else self.scorer(episodes)
+            return self._verified(episodes) if self.grading is None else self.grading(episodes)
         finally:
             self.seconds += time.monotonic() - began
 
@@ -76,7 +76,7 @@ class Grader:
 
         Other verifiers would only take time from the sampler, and reward functions see all answers of a round.
         """
-        if self.scorer is None and any(task(share.task).externals for share in pool.shares):
+        if self.grading is None and any(task(share.task).externals for share in pool.shares):
             self._at_once = AtOnce(self)
         return self._at_once or AtEnd(self)
 
@@ -86,9 +86,9 @@ class Grader:
         reward functions stand beside them, and decide for rows of data files, whose answers a checker may not know.
         """
         twice = functools.partial(verify_twice, read_cut=self.read_cut)
-        if self.scorer is None:
+        if self.grading is None:
             return _known(twice, episodes)
-        verdicts = self.scorer(episodes)
+        verdicts = self.grading(episodes)
         checked = [i for i, episode in enumerate(episodes) if episode.request.problem.provenance != "data"]
         for i, verdict in zip(checked, twice([episodes[i] for i in checked]), strict=True):
             verdicts[i] = dataclasses.replace(verdict, scores=verdicts[i].scores)
@@ -98,28 +98,28 @@ class Grader:
         return self
 
     def __exit__(self, *problem: object) -> None:
-        if self.scorer is not None:
-            self.scorer.__exit__(*problem)
+        if self.grading is not None:
+            self.grading.__exit__(*problem)
 
     def tell(self, warn: Callable[[str], None]) -> None:
         """From now on calls `warn` with each warning about reward functions."""
-        if self.scorer is not None:
-            self.scorer.warn = warn
+        if self.grading is not None:
+            self.grading.warn = warn
 
     def at(self, step: int) -> None:
         """Begins a step: reward functions learn its number, and measurements start from zero."""
         self.seconds, self.spent = 0.0, {}
         if self._at_once is not None:
             self._at_once.waited = 0.0
-        if self.scorer is not None:
-            self.scorer.step = step
-            self.scorer.taken()
+        if self.grading is not None:
+            self.grading.step = step
+            self.grading.taken()
 
     def measured(self) -> Stats:
         """The metrics of this step so far: the seconds that judging took, those of each task, those in which the
         sampler waited for it if answers are judged at once, and those of each reward function.
         """
-        own = {} if self.scorer is None else self.scorer.taken()
+        own = {} if self.grading is None else self.grading.taken()
         waited = {} if self._at_once is None else {"time/reward_wait": self._at_once.waited}
         tasks = {f"time/judge/{name}": seconds for name, seconds in self.spent.items()}
         return {"time/reward": self.seconds, **tasks, **waited, **own}
@@ -130,9 +130,9 @@ class Grader:
         """
         if self._warned or not stats.get("time/step"):
             return None
-        if self.scorer is None:
+        if self.grading is None:
             return self._over(stats, budget)
-        for function in self.scorer.functions:
+        for function in self.grading.functions:
             share = stats.get(f"time/reward/{function.name}", 0.0) / stats["time/step"]
             if share > SLOW:
                 self._warned = True
@@ -179,7 +179,7 @@ def grader(
     if not rewards:
         return Grader(read=read, read_cut=read_cut)
     functions = load([parse(text) for text in rewards], given, seconds=timeout, still=still)
-    return Grader(Scorer(functions, right_from, max_steps, timeout, read_cut=read_cut), read_cut=read_cut)
+    return Grader(Grading(functions, right_from, max_steps, timeout, read_cut=read_cut), read_cut=read_cut)
 
 
 def grader_of(experiment: Experiment, given: Mapping[str, Callable[..., Any]] | None = None) -> Grader:
@@ -197,9 +197,9 @@ def grader_of(experiment: Experiment, given: Mapping[str, Callable[..., Any]] | 
 
 def check_functions(judge: Grader, pool: Pool) -> None:
     """Refuses reward functions with arguments that are no columns of this pool's problems."""
-    if judge.scorer is not None:
+    if judge.grading is not None:
         key = Key("probe")
-        judge.scorer.check([pool.problem(key(i)) for i in range(PROBE)])
+        judge.grading.check([pool.problem(key(i)) for i in range(PROBE)])
 
 
 def require_services(recipe: Recipe) -> dict[str, str]:
@@ -234,7 +234,7 @@ def reward_names_of(
 
 def sources(judge: Grader) -> dict[str, str]:
     """Reward function -> digest of its source, for run.json."""
-    return {function.name: function.digest for function in judge.scorer.functions} if judge.scorer else {}
+    return {function.name: function.digest for function in judge.grading.functions} if judge.grading else {}
 
 
 def changes(judge: Grader, before: Mapping[str, str]) -> list[str]:

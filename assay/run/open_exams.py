@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from assay.ask import Codec
-from assay.assemble import judging
+from assay.assemble import worth_by_role
 from assay.memory import Memory
 from assay.models import Models
 from assay.part import Rewarding, parts_of
@@ -26,9 +26,9 @@ def rewarding(
     run, without which rewards that ask a model of the run are left out.
     """
     number = max(i for i, stage in enumerate(recipe.stages) if stage.share > 0)
-    judge = judging(recipe, pool=pool, codec=codec, micro_tokens=micro_tokens, stage=number)("policy")
+    worth = worth_by_role(recipe, pool=pool, codec=codec, micro_tokens=micro_tokens, stage=number)("policy")
     parts = (recipe.stages[number].mechanism or recipe.mechanism).rule("policy").reward
-    pairs = zip(parts, judge.rewards, strict=True)
+    pairs = zip(parts, worth.rewards, strict=True)
     given = {"memory": memory, "models": models}
     functions = [partial(bound, **given) for part, bound in pairs if _absolute(part, known=models is not None)]
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from assay.ask import Codec, Sampling, first_requests
-from assay.assemble import judging
+from assay.assemble import worth_by_role
 from assay.collect import Ahead, AtEnd, Collector, Verify
 from assay.curate.grouping import spread
 from assay.errors import AssayError, DataError, Stopped
@@ -110,7 +110,7 @@ def probe(experiment: Experiment, models: Models, codec: Codec, *, verify: Verif
     problems = [experiment.pool.problem(key("problem", i)) for i in range(count)]
     sampling = Sampling(scale.max_new, scale.temperature, scale.top_p, scale.top_k, scale.min_p, codec.stops)
     requests = first_requests(problems, memory, first=0, samples=samples, sampling=sampling, codec=codec)
-    judge = judging(recipe, pool=experiment.pool, codec=codec, micro_tokens=experiment.machine.micro_tokens)
+    judge = worth_by_role(recipe, pool=experiment.pool, codec=codec, micro_tokens=experiment.machine.micro_tokens)
     collect = Collector(AtEnd(verify), judge, (), lambda *_: [], codec)
     return collect(models, requests, memory)[0]
 
