@@ -372,7 +372,6 @@ class Condition(Part):
     slots = ("when",)
     given = ("seen",)
     offers = ("memory", "pool", "place")
-    metric: str = "reward/accuracy"  # what it reads, one value a step
 
 
 class OfObjective(Part):

@@ -42,7 +42,13 @@ def threshold(seen: Seen, *, metric: str, least: float, window: int) -> bool:
     return len(values) >= window and sum(values[-window:]) / window >= least
 
 
-class Threshold(Condition):
+class OfMetric(Condition):
+    """Base class of conditions that read a metric: its values since the stage began, one a step."""
+
+    metric: str = "reward/accuracy"
+
+
+class Threshold(OfMetric):
     """The stage begins when a metric is high enough: its mean over the last `window` steps is at least `least`.
 
     Stage("hard", when=Threshold("reward/accuracy", least=0.7, window=20))
@@ -61,7 +67,7 @@ def plateau(seen: Seen, *, metric: str, gain: float, window: int) -> bool:
     return len(before) == window and (sum(last) - sum(before)) / window < gain
 
 
-class Plateau(Condition):
+class Plateau(OfMetric):
     """The stage begins when a metric rises no more: its mean over `window` steps grew by less than `gain`.
 
     Stage("hard", when=Plateau("reward/accuracy", gain=0.01, window=50))
@@ -105,7 +111,7 @@ def current(stages: Sequence[Phases], models: Models, memory: Memory) -> tuple[P
 
 def watched(conditions: Sequence[Condition]) -> tuple[str, ...]:
     """The names of the metrics that these conditions look at."""
-    return tuple(sorted({part.metric for part in conditions}))
+    return tuple(sorted({part.metric for part in conditions if isinstance(part, OfMetric)}))
 
 
 def note(memory: Memory, stats: Stats, names: Sequence[str]) -> Memory:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from assay.part import Condition, Count
-from assay.stages import Seen
+from assay.part import Count
+from assay.stages import OfMetric, Seen
 
 
 def limit_binds(seen: Seen, *, metric: str, factor: float, window: int) -> bool:
@@ -13,7 +13,7 @@ def limit_binds(seen: Seen, *, metric: str, factor: float, window: int) -> bool:
     return bool(means) and means[-1] > factor * min(means)
 
 
-class LimitBinds(Condition):
+class LimitBinds(OfMetric):
     """The stage begins when the share of truncated answers has risen again: its mean over `window` steps is more than
     `factor` times the lowest such mean of the present stage.
     """

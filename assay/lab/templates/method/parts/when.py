@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from assay.part import Condition, Proportion
-from assay.stages import Seen
+from assay.part import Proportion
+from assay.stages import OfMetric, Seen
 
 
 def often_right(seen: Seen, *, metric: str, least: float) -> bool:
@@ -12,7 +12,7 @@ def often_right(seen: Seen, *, metric: str, least: float) -> bool:
     return bool(values) and values[-1] >= least
 
 
-class MyMethod(Condition):
+class MyMethod(OfMetric):
     """Fill in: what the stage waits for (and the arXiv id). Here for a share of right answers."""
 
     metric: str = "accuracy"
