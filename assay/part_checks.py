@@ -77,7 +77,22 @@ def misspelt(record: type[Part]) -> str | None:
             f"nor offered to parts of `{kind.slots[0]}`.{hint} The function is called with {', '.join(kind.given)}, "
             f"and may ask for {offers}."
         )
+    if surplus := _untaken(record):
+        return (
+            f"{record.__name__} has a field '{surplus}', and its function has no argument of this name. Add the "
+            "argument, or mark the field `for_caller`."
+        )
     return None
+
+
+def _untaken(record: type[Part]) -> str:
+    """A field that the function of the part would be called with and does not take; '' if it takes all."""
+    parameters = inspect.signature(record.does).parameters.values()
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+        return ""
+    taken = {parameter.name for parameter in parameters}
+    given = (field.name for field in dataclasses.fields(record) if "kept" not in field.metadata)
+    return next((name for name in given if name not in taken), "")
 
 
 def _asked(record: type[Part]) -> Iterator[str]:

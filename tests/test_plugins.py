@@ -68,6 +68,11 @@ WRONG = {  # what is changed in the module, and what is said of it
     "a recipe of ours": ('name="halved"', 'name="grpo"', "has a recipe 'grpo', and there is one already"),
     "a base that is not": ('Like("grpo"', 'Like("grpq"', "there is no recipe 'grpq', and others start from it: halved"),
     "no such field": ('"mechanism.objective"', '"mechanism.objectiv"', "Did you mean 'objective'?"),
+    "a field too many": (
+        "factor: float = 0.5",
+        "factor: float = 0.5\n    other: float = 0.5",
+        "has a field 'other', and its function has no argument of this name",
+    ),
     "a misspelt wish": ("advantage, *, factor", "advantage, *, vieuw, factor", "Did you mean 'view'?"),
     "no default": ("factor: float = 0.5", "factor: float", "Half needs a value for its field 'factor'"),
     "a contradiction": (
