@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 from assay.errors import ConfigError
-from assay.part import KINDS, Part, Place, Within, kind_of
+from assay.part import KINDS, Part, Place, Within, kind_of, name_of
 
 GIVEN = {
     "memory": "what the run remembers between steps (assay.memory.Memory)",
@@ -179,7 +179,7 @@ def clash(parts: Sequence[Part]) -> str:
         for later in parts[place + 1 :]:
             for one in CLASHES:
                 if one.earlier[1] in getattr(earlier, one.earlier[0]) and one.later[1] in getattr(later, one.later[0]):
-                    return one.says.format(earlier=type(earlier).__name__, later=type(later).__name__)
+                    return one.says.format(earlier=name_of(earlier), later=name_of(later))
     return ""
 
 

@@ -135,7 +135,8 @@ def last(node: ast.AST) -> Iterator[ast.AST]:
     """Of several the last one alone."""
     if isinstance(node, ast.Call):
         for place, value in enumerate(node.args):
-            if isinstance(value, ast.Name) and value.id in SEVERAL:
+            of_a_group = isinstance(value, ast.Attribute) and value.attr in ("members", "places")
+            if of_a_group or (isinstance(value, ast.Name) and value.id in SEVERAL):
                 only = ast.Subscript(value, ast.Slice(ast.UnaryOp(ast.USub(), ast.Constant(1)), None, None))
                 yield ast.Call(node.func, [*node.args[:place], only, *node.args[place + 1 :]], node.keywords)
 

@@ -78,7 +78,7 @@ def test_every_file_with_a_formula_has_mutants_and_names_are_unique() -> None:
         "assay/run/recorder.py:_exam: 'valid'  ->  'train'",
         "assay/ask/hints.py:sometimes: memory.key(purpose, memory.step, request.id)  ->  "
         "memory.key(purpose, request.id)",
-        "assay/curate/band.py:band: out.update(members)  ->  out.update(members[-1:])",
+        "assay/curate/band.py:band: out.update(group.places)  ->  out.update(group.places[-1:])",
     ],
 )
 def test_what_once_survived_is_among_them(name: str) -> None:

@@ -44,6 +44,7 @@ class Pairs(Curator):
 
     most: Count = 1  # pairs of a group
     does = pairs
+    needs_verdict = True
 
 
 def _paired(row: Row, signs: np.ndarray) -> Row:

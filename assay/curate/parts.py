@@ -124,3 +124,4 @@ class BandFirst(Curator):
     high: float = 0.8  # the highest pass rate in the band
     cut: bool = False  # whether a group with a truncated answer may be in the band
     does = band_first
+    needs_verdict = True

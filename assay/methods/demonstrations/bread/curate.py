@@ -39,6 +39,7 @@ class OnAnchor(Curator):
     low: float = 0.25  # the lowest pass rate of the band
     high: float = 0.75  # the highest pass rate of the band
     does = on_anchor
+    needs_verdict = True
 
 
 def _share(rows: Sequence[Row]) -> float:

@@ -42,3 +42,4 @@ class SwitchToExpert(Curator):
 
     most: int = 0
     does = switch_to_expert
+    needs_verdict = True

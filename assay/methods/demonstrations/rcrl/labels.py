@@ -48,6 +48,7 @@ class LabelSteps(Curator):
 
     threshold: float = 0.5
     does = label_steps
+    needs_verdict = True
 
     def prompts(self, prompt: Prompt, problem: Problem, codec: Codec, max_new: int) -> Sequence[Prompt]:
         return [labelled(prompt, label) for label in LABELS]

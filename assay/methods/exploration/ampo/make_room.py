@@ -35,3 +35,4 @@ class MakeRoom(Curator):
     """
 
     does = make_room
+    needs_verdict = True

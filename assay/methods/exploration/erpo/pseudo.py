@@ -38,3 +38,4 @@ class PseudoFailure(Credit):
     ddof: Ddof = 1
     epsilon: float = 1e-6
     does = pseudo_failure
+    needs_verdict = True

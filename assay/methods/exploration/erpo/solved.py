@@ -26,3 +26,4 @@ class SolvedGroups(Curator):
     """
 
     does = solved_groups
+    needs_verdict = True

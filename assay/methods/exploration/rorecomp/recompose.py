@@ -55,6 +55,7 @@ class Recompose(Curator):
     often: float = 1.0
     seldom: float = 0.2
     does = recompose
+    needs_verdict = True
 
     @property
     def called(self) -> str:

@@ -26,3 +26,4 @@ class UnsolvedGroups(Curator):
     """
 
     does = unsolved_groups
+    needs_verdict = True
