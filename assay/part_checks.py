@@ -67,9 +67,9 @@ which of them the functions of this kind may name.
 def misspelt(record: type[Part]) -> str | None:
     """What is wrong with the signature of a part's function; None if the function can be called."""
     kind = kind_of(record)
-    known = (*kind.given, *kind.offers)
-    if wrong := [name for name in _asked(record) if name not in known]:
-        near = difflib.get_close_matches(wrong[0], known, n=1)
+    arguments = (*kind.given, *kind.offers)
+    if wrong := [name for name in _asked(record) if name not in arguments]:
+        near = difflib.get_close_matches(wrong[0], arguments, n=1)
         hint = f" Did you mean '{near[0]}'?" if near else ""
         offers = ", ".join(kind.offers) or "nothing else"
         return (

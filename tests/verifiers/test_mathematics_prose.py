@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from assay.verifiers.mathematics.against_gold import explain
@@ -93,6 +93,7 @@ def test_whoever_names_two_values_has_named_none(a: int, b: int, template: str) 
 
 @given(n=number, template=st.sampled_from(REFUSED))
 def test_a_value_that_is_denied_weakened_or_a_part_of_another_is_no_answer(n: int, template: str) -> None:
+    assume("!" not in template or n not in (1, 2))  # which are their own factorials
     response = template.format(n)
     assert verdict(str(n), response) == "fail", response
 
