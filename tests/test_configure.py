@@ -49,6 +49,7 @@ def through_json(value: Any) -> Any:
 # --- there and back -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @over(RECIPES, PROFILES)
 def test_every_recipe_at_every_profile_goes_through_json_and_back(name: str, profile: Any) -> None:
     before = experiment(name, profile)

@@ -54,6 +54,7 @@ def names(words: str) -> list[str]:
     return [paper.name for paper in papers.find(words)]
 
 
+@pytest.mark.slow
 @over(NAMES)
 def test_every_name_of_the_field_is_found_as_a_name(name: str) -> None:
     """And not only by words that are in it: a name that is lost would still find its neighbours."""

@@ -32,6 +32,7 @@ def shell(capsys: pytest.CaptureFixture[str]) -> Shell:
     return Shell(capsys)
 
 
+@pytest.mark.slow
 @over(EVERY)
 def test_every_part_says_what_each_of_its_fields_means(place: tuple[str, str]) -> None:
     """Behind the field, in its docstring or in the formula."""
