@@ -92,7 +92,7 @@ class Prompt:
     @property
     def told(self) -> Question:
         """The text or the messages, as a codec renders them; what it begins the answer with comes behind."""
-        told = _told(self.question, self._around)
+        told = with_text(self.question, self._around)
         if not self.system:
             return told
         conversation = ({"role": "user", "content": told},) if isinstance(told, str) else told
@@ -144,7 +144,7 @@ class Prompt:
         return f" [{text}]" if self.wording == "compact" else f"\n\n{title}{text}"
 
 
-def _told(question: Question, change: Callable[[str], str]) -> Question:
+def with_text(question: Question, change: Callable[[str], str]) -> Question:
     """The question with its text changed; in a conversation, that of its last message."""
     if isinstance(question, str):
         return change(question)

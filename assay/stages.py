@@ -54,7 +54,6 @@ class Threshold(OfMetric):
     Stage("hard", when=Threshold("reward/accuracy", least=0.7, window=20))
     """
 
-    metric: str = "reward/accuracy"
     least: float = 0.5
     window: Count = 10
     does = threshold
@@ -73,7 +72,6 @@ class Plateau(OfMetric):
     Stage("hard", when=Plateau("reward/accuracy", gain=0.01, window=50))
     """
 
-    metric: str = "reward/accuracy"
     gain: float = 0.01
     window: Count = 10
     does = plateau

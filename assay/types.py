@@ -462,7 +462,7 @@ class Group(Generic[Member]):
 
     @property
     def right(self: Group[Answer]) -> list[bool]:
-        """Whether each of the judged members is right."""
+        """Whether each of the verified members is right."""
         return [member.right for member in self.members if member.verified]
 
 

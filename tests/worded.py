@@ -6,13 +6,20 @@ import dataclasses
 
 from assay.ask import Codec
 from assay.ask.prompts import length_of
-from assay.ask.prompts import lengthened as grown
+from assay.part import Part
 from assay.prompt import Prompt
 from assay.recipe import Recipe
 from assay.run.context_fit import longest_asked
 from assay.types import Problem, Request
 
 __all__ = ["added", "grown", "helped", "holds", "keeps"]
+
+
+def grown(part: Part, problem: Problem, codec: Codec, max_new: int) -> int:
+    """By how many tokens the part makes the prompt of this problem longer, at most."""
+    bare = Prompt.of(problem)
+    longest = max(length_of(prompt, codec) for prompt in part.prompts(bare, problem, codec, max_new))
+    return longest - length_of(bare, codec)
 
 
 def added(recipe: Recipe, problem: Problem, codec: Codec) -> int:

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assay.part import Part
 from assay.prompt import Prompt
-from assay.types import Ids, Problem, Request
+from assay.types import Ids, Request
 
 if TYPE_CHECKING:
     from assay.ask import Codec
@@ -29,10 +28,3 @@ def reworded(request: Request, prompt: Prompt, codec: Codec) -> Request:
 def length_of(prompt: Prompt, codec: Codec) -> int:
     """The tokens of a prompt, those of texts that are not written yet included."""
     return len(rendered(prompt, codec)) + prompt.room
-
-
-def lengthened(part: Part, problem: Problem, codec: Codec, max_new: int) -> int:
-    """By how many tokens the part makes the prompt of this problem longer, at most."""
-    bare = Prompt.of(problem)
-    longest = max(length_of(prompt, codec) for prompt in part.prompts(bare, problem, codec, max_new))
-    return longest - length_of(bare, codec)

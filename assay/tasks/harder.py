@@ -11,11 +11,10 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from assay.prompt import retold, text_of
+from assay.prompt import text_of, with_text
 from assay.tasks.task import EVOLVED, Solution, Spec, Task, compact_text, natural_text
 from assay.types import Problem, Verdict
 from assay.verifiers.answers import Wording, find_answer
@@ -52,7 +51,7 @@ def variant_of(seed: Problem, text: str) -> Problem:
     write = compact_text if seed.wording == "compact" else natural_text
     return dataclasses.replace(
         seed,
-        prompt=_with_text(seed, lambda _: text),
+        prompt=with_text(seed.prompt, lambda _: text),
         canonical=f"{seed.canonical} as {text}",
         solution=write(Solution(answer)) if answer else None,
         hints=(),
@@ -64,13 +63,6 @@ def variant_of(seed: Problem, text: str) -> Problem:
 def text_asked(problem: Problem) -> str:
     """The text of a question, without pictures and without earlier messages."""
     return problem.prompt if isinstance(problem.prompt, str) else text_of(problem.prompt[-1]["content"])
-
-
-def _with_text(problem: Problem, change: Callable[[str], str]) -> Any:
-    if isinstance(problem.prompt, str):
-        return change(problem.prompt)
-    *before, last = problem.prompt
-    return (*before, {**last, "content": retold(last["content"], change)})
 
 
 def harder(of: Task, hardening: Hardening) -> Task:
