@@ -42,6 +42,11 @@ def retold(content: Content, change: Callable[[str], str]) -> Content:
     return [*pictures, {"type": "text", "text": change(text_of(content))}]
 
 
+def text_asked(question: Question) -> str:
+    """The text of a question: all of it, or its last message, without pictures and without what stands before."""
+    return question if isinstance(question, str) else text_of(question[-1].get("content") or "")
+
+
 class Form(NamedTuple):
     """A text around a question, which stands in it at `{question}`; what it shows beside stands at other names."""
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from assay.errors import ConfigError, DataError
 from assay.lab.data_verified import lines_of, verified
-from assay.prompt import text_of
+from assay.prompt import text_asked, text_of
 from assay.recipe import Recipe
 from assay.run.open_rows import Readers
 from assay.tasks.data.answers import NO_ANSWER, no_gold, troubles_of
@@ -158,7 +158,7 @@ def _opened(ids: Sequence[int], problem: Problem, reader: Reader) -> bool:
     """Whether the template opens the assistant's turn: whether more than end tokens follows the last message."""
     name = reader.tokenizer.backend.id_to_token
     rendered = reader.tokenizer.backend.decode(list(ids), skip_special_tokens=False)
-    last = problem.prompt if isinstance(problem.prompt, str) else text_of(problem.prompt[-1]["content"])
+    last = text_asked(problem.prompt)
     _, known, rest = rendered.rpartition(last.strip())
     for end in reader.end_ids:
         rest = rest.replace(name(end) or "", "")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from assay.ask.prompts import length_of, reworded
 from assay.errors import ConfigError
 from assay.policy.conversation import Chat, require_shots
-from assay.prompt import Prompt, text_of
+from assay.prompt import Prompt, text_asked
 from assay.rng import Key
 from assay.source import Pool
 from assay.tasks import task
@@ -28,8 +28,7 @@ ANSWERED = 8  # problems whose answers must be known where examples are to be dr
 
 def question_of(problem: Problem) -> str:
     """What a problem asks, without what stands before it: its prompt, or the last message of it."""
-    prompt = problem.prompt
-    return prompt if isinstance(prompt, str) else text_of(prompt[-1].get("content") or "")
+    return text_asked(problem.prompt)
 
 
 @dataclass(frozen=True)

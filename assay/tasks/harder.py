@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from assay.prompt import text_of, with_text
+from assay.prompt import text_asked, with_text
 from assay.tasks.task import EVOLVED, Solution, Spec, Task, compact_text, natural_text
 from assay.types import Problem, Verdict
 from assay.verifiers.answers import Wording, find_answer
@@ -60,11 +60,6 @@ def variant_of(seed: Problem, text: str) -> Problem:
     )
 
 
-def text_asked(problem: Problem) -> str:
-    """The text of a question, without pictures and without earlier messages."""
-    return problem.prompt if isinstance(problem.prompt, str) else text_of(problem.prompt[-1]["content"])
-
-
 def harder(of: Task, hardening: Hardening) -> Task:
     """The task of writing harder variants of problems of `of`, in compact wording. What its worked solutions vary is
     sometimes varied wrongly, as `vary` has it: a policy that imitates them errs as often.
@@ -100,7 +95,7 @@ def may_be_asked(of: Task, current: Problem, text: str) -> bool:
     problems of the task can be read, it is one of the training split.
     """
     text = text.strip()
-    if not text or text == text_asked(current).strip():
+    if not text or text == text_asked(current.prompt).strip():
         return False
     if of.hardening is None or current.wording != "compact":
         return True

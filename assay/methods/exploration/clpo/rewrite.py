@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from assay.ask.hints import holds_answer
 from assay.ask.prompts import rendered, reworded
 from assay.part import Count, Expansion
-from assay.prompt import Prompt, text_of
+from assay.prompt import Prompt, text_asked
 from assay.types import Episode, Problem, Request, by_group
 from assay.verifiers.answers import find_answer
 
@@ -109,7 +109,7 @@ def answer_of(problem: Problem) -> str:
 def usable(episode: Episode, *, least: int) -> bool:
     """Whether a rewritten problem may be asked: it ended by itself, is not empty, new, and keeps the answer back."""
     problem, text = episode.request.problem, episode.text.strip()
-    asked = problem.prompt if isinstance(problem.prompt, str) else text_of(problem.prompt[-1]["content"])
+    asked = text_asked(problem.prompt)
     same = text == asked.strip()
     return episode.finish == "stop" and bool(text) and not same and not holds_answer(problem, text, least=least)
 

@@ -10,8 +10,8 @@ from assay.ask.prompts import rendered
 from assay.memory import Memory
 from assay.methods.exploration.synthrl.evolution import ROLE, Bar, Evolution, evolutions
 from assay.part import Count, Expansion, Remembering, Within
-from assay.prompt import Prompt
-from assay.tasks.harder import ASKING, text_asked, variant_of
+from assay.prompt import Prompt, text_asked
+from assay.tasks.harder import ASKING, variant_of
 from assay.types import Episode, Problem, Request, by_group
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def keep_evolved(
     for state in evolutions(episodes, Bar(checks, sure, least, margin)).values():
         entry: dict[str, Any] = {"right": state.right, "of": checks, "texts": state.attempts, "step": memory.step}
         if state.best is not None:
-            entry |= {"text": text_asked(state.best), "text_right": state.best_right}
+            entry |= {"text": text_asked(state.best.prompt), "text_right": state.best_right}
         store[state.seed.id] = entry
     return memory.keep(place, store)
 
