@@ -87,10 +87,7 @@ class AssaySite:
         return str(found.get("weight_version")) if isinstance(found, dict) else ""
 
     def claim(self, run: str, *, seconds: float) -> None:
-        try:
-            self.wire.json("POST", "/lease", {"run": run, "seconds": self.lease}, seconds=seconds)
-        except Refused as refused:
-            raise taken(self.wire, refused) from None
+        take_lease(self.wire, run, self.lease, seconds=seconds)
 
     def release(self, run: str, *, seconds: float) -> None:
         self.wire.json("POST", "/release", {"run": run}, seconds=seconds)
@@ -158,6 +155,14 @@ class AssaySite:
 
     def held(self, *, seconds: float) -> str:
         return ""
+
+
+def take_lease(wire: Wire, run: str, held: float, *, seconds: float) -> None:
+    """Takes a server for a run, for `held` seconds, or longer if the run already has it."""
+    try:
+        wire.json("POST", "/lease", {"run": run, "seconds": held}, seconds=seconds)
+    except Refused as refused:
+        raise taken(wire, refused) from None
 
 
 def taken(wire: Wire, refused: Refused) -> AssayError:

@@ -24,7 +24,7 @@ import numpy as np
 from assay.engine.cluster.launcher import Launcher, Needs
 from assay.engine.interface import Span
 from assay.engine.remote.servers.http_server import LEASE
-from assay.engine.remote.servers.own import taken
+from assay.engine.remote.servers.own import take_lease
 from assay.engine.remote.servers.start import LOOK, PlacedServer, Server, Started, free_port, in_time, printed
 from assay.engine.remote.transport.messages import sampling_of
 from assay.engine.remote.transport.secret import handed
@@ -87,10 +87,7 @@ class VllmSite:
 
     def claim(self, run: str, *, seconds: float) -> None:
         self.wire.json("GET", "/health", seconds=seconds)
-        try:
-            self.wire.json("POST", "/lease", {"run": run, "seconds": self.lease}, seconds=seconds)
-        except Refused as refused:
-            raise taken(self.wire, refused) from None
+        take_lease(self.wire, run, self.lease, seconds=seconds)
 
     def release(self, run: str, *, seconds: float) -> None:
         self.wire.json("POST", "/release", {"run": run}, seconds=seconds)
