@@ -38,15 +38,15 @@ demo-real: $(STAMP)  ## download a real language model, 93 MB, and train it (som
 	$(PY) -m assay demo --real
 
 test: check  ## lint, format, spelling and types, then all tests (under 20 minutes on two cores)
-	$(PYTEST) -n 2 -m "not deep and not scale"
+	$(PYTEST) -n 2 --dist worksteal -m "not deep and not scale"
 
 test-fast: $(STAMP)  ## the tests to run on every save (under a minute)
-	$(PYTEST) -n 2 -m "not deep and not slow and not scale" --hypothesis-profile=fast
+	$(PYTEST) -n 2 --dist worksteal -m "not deep and not slow and not scale" --hypothesis-profile=fast
 
 PART := 1/1
 
 test-deep: $(STAMP)  ## everything: all recipes, soaks, long simulations; a missing external fails (PART=2/4: the second of four parts)
-	ASSAY_EXTERNALS=all $(PYTEST) -n 2 -m "not deep and not scale" --all-recipes --part $(PART)
+	ASSAY_EXTERNALS=all $(PYTEST) -n 2 --dist worksteal -m "not deep and not scale" --all-recipes --part $(PART)
 	ASSAY_EXTERNALS=all $(PYTEST) -m deep --all-recipes --part $(PART)
 
 $(VENV)-vllm/bin/python:

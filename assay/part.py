@@ -542,8 +542,13 @@ def concerned(record: Any, problem: Problem) -> Iterator[Part]:
             if not record.concerns(problem):
                 return
             yield record
-        for item in dataclasses.fields(record):
-            yield from concerned(getattr(record, item.name), problem)
+        for name in _names(type(record)):
+            yield from concerned(getattr(record, name), problem)
+
+
+@functools.cache
+def _names(record: type) -> tuple[str, ...]:
+    return tuple(field.name for field in dataclasses.fields(record))
 
 
 def parts_of(record: Any) -> Iterator[Part]:
@@ -554,5 +559,5 @@ def parts_of(record: Any) -> Iterator[Part]:
     elif dataclasses.is_dataclass(record) and not isinstance(record, type):
         if isinstance(record, Part):
             yield record
-        for item in dataclasses.fields(record):
-            yield from parts_of(getattr(record, item.name))
+        for name in _names(type(record)):
+            yield from parts_of(getattr(record, name))

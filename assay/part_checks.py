@@ -10,10 +10,11 @@ import dataclasses
 import difflib
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 from assay.errors import ConfigError
 from assay.part import KINDS, Part, Place, Within, kind_of, name_of
+from assay.streams import hints_of
 
 GIVEN = {
     "memory": "what the run remembers between steps (assay.memory.Memory)",
@@ -124,7 +125,7 @@ def check_choices(record: Any, place: str, hints: Mapping[str, Any] | None = Non
     """Refuses a field whose value is not one of its choices. Only recipes in Python need this check: values from a file
     or the command line are checked when they are read.
     """
-    for name, hint in (hints or get_type_hints(type(record))).items():
+    for name, hint in (hints or hints_of(type(record))).items():
         choices, value = choices_of(hint), getattr(record, name, None)
         if choices and value not in choices and not (value is None and type(None) in get_args(hint)):
             raise ConfigError(f"{place}.{name} is one of {', '.join(map(str, choices))}, not {value!r}.")
@@ -189,7 +190,7 @@ def check_parts(record: Any, place: str) -> None:
     Refuses a part in the wrong slot, a part whose function asks for an unknown argument, a value that is not one of the
     choices of its field, and a number that its field cannot have.
     """
-    hints = get_type_hints(type(record), include_extras=True)
+    hints = hints_of(type(record))
     check_choices(record, place, hints)
     for field in dataclasses.fields(record):
         value, hint, where = getattr(record, field.name), hints[field.name], f"{place}.{field.name}"

@@ -61,9 +61,15 @@ RowNames = Annotated[tuple[str, ...], Stream(per="row", dtype="str")]
 
 
 @functools.cache
+def hints_of(record: type, *, notes: bool = True) -> Mapping[str, Any]:
+    """The types of a record's fields by name, with what is noted on them, such as a `Stream`, or without."""
+    return get_type_hints(record, include_extras=notes)
+
+
+@functools.cache
 def streams_of(record: type) -> Mapping[str, Stream]:
     """The streams that a record has as fields, by name, in the order of the fields."""
-    hints = get_type_hints(record, include_extras=True)
+    hints = hints_of(record)
     found = {field.name: _declared(hints[field.name]) for field in dataclasses.fields(record)}
     return {name: dataclasses.replace(stream, name=name) for name, stream in found.items() if stream is not None}
 

@@ -115,8 +115,7 @@ def tree(side: str, said: str | None, keep: Path) -> Iterator[Tree]:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch).resolve()
         if said is None or Path(said).is_dir():
-            without = shutil.ignore_patterns("__pycache__")
-            shutil.copytree(Path(said or ROOT) / "assay", folder / "assay", ignore=without)
+            shutil.copytree(Path(said or ROOT) / "assay", folder / "assay")
         else:
             done = subprocess.run(["git", "-C", str(ROOT), "archive", said, "assay"], capture_output=True)
             if done.returncode:

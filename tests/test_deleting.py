@@ -56,7 +56,7 @@ def drawn(count: int) -> list[str]:
 def copy(tmp_path: Path) -> Path:
     for name in COPIED:
         if (ROOT / name).is_dir():
-            shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", "runs", "built"))
+            shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("runs", "built"))
         else:
             shutil.copy2(ROOT / name, tmp_path / name)
     return tmp_path
@@ -93,7 +93,8 @@ def delete(tree: Path, method: str) -> None:
 
 
 def run(tree: Path, arguments: Sequence[str], **more: str) -> subprocess.CompletedProcess[str]:
-    environment = os.environ | {"PYTHONPATH": str(tree), "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"} | more
+    """Bytecode comes along and is kept: half of the time would go to compiling."""
+    environment = os.environ | {"PYTHONPATH": str(tree), "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": ""} | more
     line = [sys.executable, "-m", *arguments]
     return subprocess.run(line, cwd=tree, env=environment, capture_output=True, text=True, check=False)
 

@@ -21,7 +21,7 @@ from assay.ask.trunks import Trunks
 from assay.memory import Memory
 from assay.part import Asking, bind
 from assay.tasks import task
-from assay.types import Ids, Problem, Request
+from assay.types import Episode, Ids, Problem, Request
 
 __all__ = [
     "AlsoAsk",
@@ -39,7 +39,9 @@ __all__ = [
     "Templated",
     "Trunks",
     "as_examined",
+    "first_free_draw",
     "first_requests",
+    "group_of_requests",
 ]
 
 
@@ -85,14 +87,27 @@ def first_requests(
     problems: Sequence[Problem], memory: Memory, *, first: int, samples: int, sampling: Sampling, codec: Codec
 ) -> list[Request]:
     """`samples` requests for each problem, which form a group. A problem that is drawn twice has two groups."""
-    requests = []
-    for ordinal, problem in enumerate(problems, start=first):
-        context, group = codec.render(problem.prompt), f"{memory.step}:{ordinal}"
-        settings = sampling.of(problem)
-        requests += [
-            Request(problem, context, group, draw=ordinal, sample=sample, **settings) for sample in range(samples)
-        ]
-    return requests
+    return [
+        request
+        for draw, problem in enumerate(problems, start=first)
+        for request in group_of_requests(problem, memory, samples, draw=draw, sampling=sampling, codec=codec)
+    ]
+
+
+def group_of_requests(
+    problem: Problem, memory: Memory, count: int, *, draw: int, sampling: Sampling, codec: Codec, **about: Any
+) -> list[Request]:
+    """`count` requests for a problem, the group of this draw of the step. What is said `about` them takes the place of
+    what the sampling says of the problem.
+    """
+    context, group = codec.render(problem.prompt), f"{memory.step}:{draw}"
+    settings = {**sampling.of(problem), **about}
+    return [Request(problem, context, group, draw=draw, sample=i, **settings) for i in range(count)]
+
+
+def first_free_draw(episodes: Sequence[Episode]) -> int:
+    """The first draw of the step of which there is no answer yet."""
+    return 1 + max(episode.request.draw for episode in episodes)
 
 
 def as_examined(parts: Sequence[Asking], codec: Codec) -> Callable[[list[Request]], list[Request]]:

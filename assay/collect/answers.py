@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from assay.ask import Codec, Sampling
+from assay.ask import Codec, Sampling, first_free_draw, group_of_requests
 from assay.memory import Memory
 from assay.tasks.pose import PREFIX
 from assay.types import Episode, Problem, Request
@@ -25,10 +26,8 @@ def answers_to(
     answers: int,
 ) -> list[Request]:
     """`answers` requests for each problem, which form a group; the episode that poses it is their parent."""
-    first = 1 + max(episode.request.draw for episode in episodes)
     requests = []
-    for draw, (episode, problem) in enumerate(found, start=first):
-        about = {"group": f"{memory.step}:{draw}", "draw": draw, "parent": episode.request.id}
-        context, settings = codec.render(problem.prompt), sampling.of(problem)
-        requests += [Request(problem, context, sample=i, **about, **settings) for i in range(answers)]
+    for draw, (episode, problem) in enumerate(found, start=first_free_draw(episodes)):
+        about: dict[str, Any] = {"sampling": sampling, "codec": codec, "parent": episode.request.id}
+        requests += group_of_requests(problem, memory, answers, draw=draw, **about)
     return requests

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from assay.ask import Codec, Sampling
+from assay.ask import Codec, Sampling, first_free_draw, group_of_requests
 from assay.ask.demonstrate import demonstrate
 from assay.ask.prompts import reworded
 from assay.memory import Memory
@@ -63,31 +63,19 @@ def ask_judge(
     """`judgements` requests for each answer that was not judged before. The requests of one answer form a group, and
     it is their parent. If they are `shown`, each has the exact judgement as its answer.
     """
-    judged, first = judged_before(episodes, role), _free(episodes)
+    judged, first = judged_before(episodes, role), first_free_draw(episodes)
     unjudged = [e for e in episodes if open_to_judgement(e, of) and e.request.id not in judged]
     asked = []
     for draw, episode in enumerate(unjudged, start=first):
         problem = episode.request.problem
         posed = to_judge(task(problem.task), problem, episode.text, right=episode.right)
         fields = {"role": role, "parent": episode.request.id, **_at_most(limit)}
-        asked += _requests(posed, memory, draw, judgements, sampling, codec, **fields)
+        asked += group_of_requests(posed, memory, judgements, draw=draw, sampling=sampling, codec=codec, **fields)
     return demonstrate(asked, memory, codec=codec) if shown else asked
-
-
-def _free(episodes: Sequence[Episode]) -> int:
-    return 1 + max(episode.request.draw for episode in episodes)
 
 
 def _at_most(limit: int) -> dict[str, int]:
     return {"max_new": limit} if limit else {}
-
-
-def _requests(
-    problem: Problem, memory: Memory, draw: int, count: int, sampling: Sampling, codec: Codec, **about: Any
-) -> list[Request]:
-    context, group = codec.render(problem.prompt), f"{memory.step}:{draw}"
-    settings = {**sampling.of(problem), **about}
-    return [Request(problem, context, group, draw=draw, sample=i, **settings) for i in range(count)]
 
 
 class AskJudge(Expansion):
@@ -169,7 +157,7 @@ def ask_pairs(
     limit: int,
 ) -> list[Request]:
     """`judgements` requests for each order of each pair of answers. The requests of one order form a group."""
-    judged, first = judged_before(episodes, role), _free(episodes)
+    judged, first = judged_before(episodes, role), first_free_draw(episodes)
     compared = most_disputed(episodes, of) if disputed else episodes
     asked = []
     new = [pair for pair in pairs_in(compared, of, most) if between(*pair) not in judged]
@@ -179,7 +167,7 @@ def ask_pairs(
         rights, texts = (answer.right, other.right), (answer.text, other.text)
         posed = to_compare(task(problem.task), problem, texts, rights=rights)
         fields = {"role": role, "parent": between(answer, other), **_at_most(limit)}
-        asked += _requests(posed, memory, draw, judgements, sampling, codec, **fields)
+        asked += group_of_requests(posed, memory, judgements, draw=draw, sampling=sampling, codec=codec, **fields)
     return asked
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from assay.known import METHOD_OF, PARTS, RECIPES
-from assay.lab.part_card import part_card
+from assay.lab.part_card import paragraphs
 from assay.part import Part, name_of, parts_of
 
 SAYS = "For your own recipes: "
@@ -33,9 +33,9 @@ def methods_with() -> dict[type[Part], set[str]]:
 def for_own_recipes() -> dict[str, tuple[str, str, str]]:
     """`slot:name` -> (what the part does, when one takes it, the options that add it), for the parts that say when."""
     found = {}
-    for place, _ in shared_parts():
-        card = part_card(*place.split(":"))
-        when = [text.removeprefix(SAYS) for text in card["says"] if text.startswith(SAYS)]
+    for place, part in shared_parts():
+        summary, *says = paragraphs(part)
+        when = [text.removeprefix(SAYS) for text in says if text.startswith(SAYS)]
         if when:
-            found[place] = card["summary"], when[0], card["says"][-1].splitlines()[-1]
+            found[place] = summary, when[0], says[-1].splitlines()[-1]
     return found

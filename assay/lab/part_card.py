@@ -16,13 +16,14 @@ import re
 import textwrap
 import tokenize
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, Any, ClassVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, get_args, get_origin
 
 from assay.host.reach import mark_of
 from assay.known import METHOD_OF, RECIPES, SLOTS
 from assay.part import Part, Thing, kind_of, parts_of
 from assay.part_checks import GIVEN, OFFERED, bounds_of, choices_of
 from assay.run.configure import to_data
+from assay.streams import hints_of
 
 STRUCTURE = (
     "does",
@@ -46,12 +47,13 @@ def part_card(slot: str, name: str) -> dict[str, Any]:
     record = SLOTS[slot][name]
     kind = kind_of(record)
     asked = set(inspect.signature(record.does).parameters) - {field.name for field in dataclasses.fields(record)}
+    summary, *says = paragraphs(record)
     return {
         "kind": "part",
         "name": f"{slot}:{name}",
         "slots": list(kind.slots),
-        "summary": _paragraphs(record)[0],
-        "says": _paragraphs(record)[1:],
+        "summary": summary,
+        "says": says,
         "function": f"{record.does.__module__}.{record.does.__name__}",
         "formula": inspect.cleandoc(record.does.__doc__ or ""),
         "called_with": [{"name": item, "means": GIVEN[item]} for item in kind.given],
@@ -122,7 +124,7 @@ def _called(thing: Thing) -> str:
 
 
 def _field(record: type[Part], field: dataclasses.Field[Any]) -> dict[str, Any]:
-    hint = get_type_hints(record, include_extras=True)[field.name]
+    hint = hints_of(record)[field.name]
     scales = field.metadata.get("scales_with")
     return {
         "name": field.name,
@@ -149,7 +151,7 @@ def type_name(hint: Any) -> str:
     return " or ".join("none" if item is type(None) else type_name(item) for item in get_args(hint))
 
 
-def _paragraphs(record: type) -> list[str]:
+def paragraphs(record: type) -> list[str]:
     """The paragraphs of a docstring, each as one line; an example keeps its lines."""
     found = inspect.cleandoc(record.__doc__ or "").split("\n\n")
     return [inspect.cleandoc(text) if EXAMPLE.search(text) else " ".join(text.split()) for text in found]

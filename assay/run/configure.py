@@ -13,10 +13,11 @@ import dataclasses
 import types
 import typing
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin
 
 from assay.errors import ConfigError, unknown
 from assay.part import KINDS, Part, name_of
+from assay.streams import hints_of
 
 Named = Callable[[Any], Any]
 
@@ -116,7 +117,7 @@ def _set(kind: Any, value: Any, path: list[str], new: Any, whole: str, named: Na
         raise ConfigError(f"{whole}: the setting '{head}' is now called '{_earlier(type(value))[head]}'.")
     if head not in fields:
         raise unknown(f"setting in {type(value).__name__}", head, fields, "assay show RECIPE")
-    hint = get_type_hints(type(value))[head]
+    hint = hints_of(type(value), notes=False)[head]
     return dataclasses.replace(value, **{head: _set(hint, getattr(value, head), rest, new, whole, named)})
 
 
@@ -127,7 +128,7 @@ def _holds_parts(kind: Any) -> bool:
 
 def settings(record: Any, prefix: str) -> list[tuple[str, str, Any]]:
     """(path, type, value) of each field of a flat record, with the paths that `override` takes."""
-    hints = get_type_hints(type(record))
+    hints = hints_of(type(record), notes=False)
     return [
         (f"{prefix}.{field.name}", _kind_name(hints[field.name]), getattr(record, field.name))
         for field in dataclasses.fields(record)
@@ -165,7 +166,7 @@ def _part(kind: type[Part], data: Any, place: str) -> Part:
 def _record(kind: Any, data: Any, place: str) -> Any:
     if not isinstance(data, Mapping):
         raise ConfigError(f"{place or kind.__name__}: expected the fields of {kind.__name__}, came {data!r}.")
-    hints = get_type_hints(kind)
+    hints = hints_of(kind, notes=False)
     fields = {field.name: field for field in dataclasses.fields(kind) if field.init}
     values = {}
     for written, item in data.items():

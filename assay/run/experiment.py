@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 import importlib.util
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 from urllib.parse import urlsplit
 
 from assay.errors import ConfigError
@@ -60,6 +61,8 @@ class Machine:
     Machine(device="cuda", micro_tokens=16384, cache_mb=8192)
     """
 
+    EARLIER: ClassVar[Mapping[str, str]] = {"judging": "verifying"}  # field names in old run folders
+
     device: str = "auto"
     engine: Literal["auto", "native", "torch"] = "auto"  # native: the compiled core, on processors
     precision: Literal["auto", "fp32", "bf16"] = "auto"
@@ -79,7 +82,7 @@ class Machine:
     sampler_python: Program = ""  # the interpreter of an environment with vLLM; needed where the run starts servers
     sampler_tensor: int = 1  # devices over which each vLLM server that the run starts is spread
     cluster: Cluster = ""  # where learners and samplers run: auto or HOST:PORT, a Ray cluster; empty: this machine
-    judging: Positive = 30.0  # seconds of a step that judging may take before the run says so; it changes no verdict
+    verifying: Positive = 30.0  # seconds of a step that verdicts may take before the run says so; it changes none
     deadline: int = 600  # seconds after which a process of the run that does not answer is given up
     starting: Count = 900  # seconds that a server has until it answers; a large model is long in loading
     finding: Count = 45  # seconds until a cluster is joined, and until it has places; one that grows needs more
@@ -129,7 +132,7 @@ class Experiment:
     evaluation: Evaluation = field(default_factory=Evaluation)
     machine: Machine = field(default_factory=Machine)
     saving: Saving = field(default_factory=Saving)
-    rewards: tuple[Code, ...] = ()  # reward functions, FILE.py:FUNCTION=WEIGHT; empty: the verifiers of the tasks judge
+    rewards: tuple[Code, ...] = ()  # reward functions, FILE.py:FUNCTION=WEIGHT; empty: the verifiers of the tasks
     right_from: float = 1.0  # an answer counts as right if the weighted sum of its rewards is at least this
     reward_timeout: float = SECONDS  # seconds for one call of a reward function, with all answers of a round
     tracking: Tracking = field(default_factory=Tracking)

@@ -1,4 +1,4 @@
-"""Judging the answers of a run: by its reward functions if the run has some, else by the verifiers of its tasks."""
+"""The verdicts of a run: of its reward functions if the run has some, else of the verifiers of its tasks."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class Grader:
 
     A grader is a context manager, because reward functions may run in processes of their own, which must end with it.
 
-    with grader(["rewards.py:correct"]) as judge:
-        verdicts = judge(episodes)
+    with grader(["rewards.py:correct"]) as ask:
+        verdicts = ask(episodes)
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Grader:
         self.read_cut = read_cut  # whether what an answer says counts where the length limit cut it off
         self.read = read  # whether a reward, or another part of the recipe, reads the verdicts on a row of data
         self.seconds = 0.0
-        self.spent: dict[str, float] = {}  # seconds by task, where verifiers judge
+        self.spent: dict[str, float] = {}  # seconds by task, where verifiers are asked
         self._at_once: AtOnce | None = None
         self._warned = False  # of a slow reward function: one warning a run is enough
 
@@ -72,7 +72,8 @@ class Grader:
         return found
 
     def verdicts(self, pool: Pool) -> Verdicts:
-        """How answers to these problems are judged: at once, while others are sampled, if foreign programs judge them.
+        """When answers to these problems get their verdicts: at once, while others are sampled, if foreign programs
+        give them.
 
         Other verifiers would only take time from the sampler, and reward functions see all answers of a round.
         """
@@ -116,16 +117,16 @@ class Grader:
             self.grading.taken()
 
     def measured(self) -> Stats:
-        """The metrics of this step so far: the seconds that judging took, those of each task, those in which the
-        sampler waited for it if answers are judged at once, and those of each reward function.
+        """The metrics of this step so far: the seconds that verdicts took, those of each task, those in which the
+        sampler waited for them if they are given at once, and those of each reward function.
         """
         own = {} if self.grading is None else self.grading.taken()
         waited = {} if self._at_once is None else {"time/reward_wait": self._at_once.waited}
-        tasks = {f"time/judge/{name}": seconds for name, seconds in self.spent.items()}
+        tasks = {f"time/verify/{name}": seconds for name, seconds in self.spent.items()}
         return {"time/reward": self.seconds, **tasks, **waited, **own}
 
     def slow(self, stats: Stats, *, budget: float = math.inf) -> str | None:
-        """A warning when judging takes more than its budget of seconds in a step, or a reward function takes most of
+        """A warning when verifying takes more than its budget of seconds in a step, or a reward function takes most of
         it; None if neither does, or after the first warning. No verdict depends on this.
         """
         if self._warned or not stats.get("time/step"):
@@ -145,16 +146,16 @@ class Grader:
         self._warned = True
         dearest = max(self.spent, key=lambda name: self.spent[name])
         return (
-            f"warning: judging took {self.seconds:.0f} s, {self.seconds / stats['time/step']:.0%} of the step and more "
-            f"than its budget of {budget:g} s (machine.judging); {self.spent[dearest]:.0f} s of it went to the answers "
-            f"to '{dearest}'. Verdicts do not depend on it; `time/judge/{dearest}` shows it step by step."
+            f"warning: verifying took {self.seconds:.0f} s, {self.seconds / stats['time/step']:.0%} of the step and "
+            f"more than its budget of {budget:g} s (machine.verifying); {self.spent[dearest]:.0f} s of it went to the "
+            f"answers to '{dearest}'. Verdicts do not depend on it; `time/verify/{dearest}` shows it step by step."
         )
 
 
-def _known(judge: Callable[[Sequence[Episode]], list[Verdict]], episodes: Sequence[Episode]) -> list[Verdict | None]:
+def _known(ask: Callable[[Sequence[Episode]], list[Verdict]], episodes: Sequence[Episode]) -> list[Verdict | None]:
     """The verdicts of a verifier; None of answers to open problems, which it knows nothing of."""
     places = [i for i, episode in enumerate(episodes) if not episode.request.problem.open]
-    found = dict(zip(places, judge([episodes[i] for i in places]), strict=True))
+    found = dict(zip(places, ask([episodes[i] for i in places]), strict=True))
     return [found.get(i) for i in range(len(episodes))]
 
 
@@ -195,11 +196,11 @@ def grader_of(experiment: Experiment, given: Mapping[str, Callable[..., Any]] | 
     )
 
 
-def check_functions(judge: Grader, pool: Pool) -> None:
+def check_functions(grader: Grader, pool: Pool) -> None:
     """Refuses reward functions with arguments that are no columns of this pool's problems."""
-    if judge.grading is not None:
+    if grader.grading is not None:
         key = Key("probe")
-        judge.grading.check([pool.problem(key(i)) for i in range(PROBE)])
+        grader.grading.check([pool.problem(key(i)) for i in range(PROBE)])
 
 
 def require_services(recipe: Recipe) -> dict[str, str]:
@@ -232,14 +233,14 @@ def reward_names_of(
     return tuple(str(function) for function in functions), given
 
 
-def sources(judge: Grader) -> dict[str, str]:
+def sources(grader: Grader) -> dict[str, str]:
     """Reward function -> digest of its source, for run.json."""
-    return {function.name: function.digest for function in judge.grading.functions} if judge.grading else {}
+    return {function.name: function.digest for function in grader.grading.functions} if grader.grading else {}
 
 
-def changes(judge: Grader, before: Mapping[str, str]) -> list[str]:
+def changes(grader: Grader, before: Mapping[str, str]) -> list[str]:
     """A warning for each reward function whose source has changed since the run began; `before` is from run.json."""
-    now = sources(judge)
+    now = sources(grader)
     return [
         f"the source of the reward function '{name}' has changed since the run began; later steps are rewarded by the "
         "new source"

@@ -59,7 +59,7 @@ class Facts:
     template: str | None = None  # the chat template
     ends: Mapping[str, frozenset[int]] = field(default_factory=dict)  # file -> ids of the end tokens that it names
     lora: int = 0  # rank of the adapter; 0: none
-    episodes: Sequence[Episode] = ()  # the judged answers of the probe
+    episodes: Sequence[Episode] = ()  # the answers of the probe, with verdicts and rewards
     codec: Codec | None = None  # the tokenizer
 
 
@@ -94,7 +94,7 @@ def _some(value: Any) -> list[Any]:
 
 
 def probe(experiment: Experiment, models: Models, codec: Codec, *, verify: Verify) -> list[Episode]:
-    """At most `machine.probe` judged answers of the policy.
+    """At most `machine.probe` rewarded answers of the policy.
 
     There are none for a recipe that imitates given solutions, or in which no role is named `policy`.
     """
@@ -110,8 +110,8 @@ def probe(experiment: Experiment, models: Models, codec: Codec, *, verify: Verif
     problems = [experiment.pool.problem(key("problem", i)) for i in range(count)]
     sampling = Sampling(scale.max_new, scale.temperature, scale.top_p, scale.top_k, scale.min_p, codec.stops)
     requests = first_requests(problems, memory, first=0, samples=samples, sampling=sampling, codec=codec)
-    judge = worth_by_role(recipe, pool=experiment.pool, codec=codec, micro_tokens=experiment.machine.micro_tokens)
-    collect = Collector(AtEnd(verify), judge, (), lambda *_: [], codec)
+    worth = worth_by_role(recipe, pool=experiment.pool, codec=codec, micro_tokens=experiment.machine.micro_tokens)
+    collect = Collector(AtEnd(verify), worth, (), lambda *_: [], codec)
     return collect(models, requests, memory)[0]
 
 
@@ -156,7 +156,7 @@ def warnings(experiment: Experiment, facts: Facts) -> list[str]:
     return [sentence for check in CHECKS if (sentence := check(experiment, facts))]
 
 
-def unjudged(_: Experiment, facts: Facts) -> str | None:
+def unverified(_: Experiment, facts: Facts) -> str | None:
     """The verifier failed on answers of the probe."""
     failures = [e.verdict for e in facts.episodes if e.verdict is not None and e.verdict.status == "invalid"]
     if not failures:
@@ -205,16 +205,16 @@ def punished(experiment: Experiment, facts: Facts) -> str | None:
     """A penalty meets nearly all answers."""
     recipe = experiment.recipe
     mechanism = recipe.stages[0].mechanism or recipe.mechanism
-    judged = [e for e in facts.episodes if e.reward is not None]
-    for part in mechanism.rule("policy").reward if judged else ():
+    paid = [e for e in facts.episodes if e.reward is not None]
+    for part in mechanism.rule("policy").reward if paid else ():
         if "penalty" not in part.writes:
             continue
-        rewards = bind(part, max_new=recipe.scale.max_new, codec=facts.codec)(judged)
+        rewards = bind(part, max_new=recipe.scale.max_new, codec=facts.codec)(paid)
         costs = [reward.value for reward in rewards if reward is not None and reward.value < 0]
-        if len(costs) >= PUNISHED * len(judged):
+        if len(costs) >= PUNISHED * len(paid):
             numbers = ", ".join(f"{name} {value:g}" for name, value in vars(part).items())
             return (
-                f"{name_of(part)} ({numbers}) lowers the reward of {len(costs)} of {len(judged)} probe answers, by "
+                f"{name_of(part)} ({numbers}) lowers the reward of {len(costs)} of {len(paid)} probe answers, by "
                 f"{-float(np.mean(costs)):.2g} on average: a penalty on all answers does not favour any of them. "
                 f"Answers may have {recipe.scale.max_new} tokens; change the part's numbers or --scale.max-new so that "
                 "they fit each other"
@@ -338,7 +338,7 @@ def nothing_won(experiment: Experiment, _: Facts) -> str | None:
 
 
 CHECKS: tuple[Callable[[Experiment, Facts], str | None], ...] = (
-    unjudged,
+    unverified,
     uniform,
     cut,
     punished,

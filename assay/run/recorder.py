@@ -160,7 +160,7 @@ class Recorder:
         for name in models:
             stats |= models[name].measured()
         stats |= self.grader.measured() | self.second(episodes, memory.key("second look"))
-        if slow := self.grader.slow(stats, budget=self.experiment.machine.judging):
+        if slow := self.grader.slow(stats, budget=self.experiment.machine.verifying):
             self.panel.note(slow)
         self.folder.append("metrics", {"step": memory.step, **finite(stats)})
         self.track(memory.step, finite(stats))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -12,6 +11,7 @@ import torch
 from awkward import batch_for_all, recipe
 from distinct import OBJECTIVES
 from engine_cases import FAMILIES, Default, batch_of, engine_of, model_of, rows_of
+from rank_groups import DEADLINE, shared_ranks
 from rounding import EPS, Format, distance, jostled
 from tiny import loss_and_gradient, policy
 from torch import Tensor
@@ -31,7 +31,6 @@ from assay.rng import Key
 from assay.types import Batch
 
 pytestmark = pytest.mark.slow
-DEADLINE = 60.0
 LENGTHS = [5, 1, 9, 3, 7, 2, 12]
 LONGEST = 1024  # numbers in the longest sum of these networks and rows, over widths and tokens: 13 x 48, or fewer
 ROUNDING = LONGEST * EPS["fp64"]  # a sum of n numbers is off by n units of the sum of their sizes at most
@@ -43,15 +42,13 @@ STEPPED: dict[str, Any] = {
 
 
 @pytest.fixture(scope="module", params=[2, 3])
-def ranks(request: pytest.FixtureRequest) -> Iterator[Ranks]:
-    with Ranks(RankLayout(size=request.param, deadline=DEADLINE)) as group:
-        yield group
+def ranks(request: pytest.FixtureRequest) -> Ranks:
+    return shared_ranks(request.param)
 
 
 @pytest.fixture(scope="module")
-def two() -> Iterator[Ranks]:
-    with Ranks(RankLayout(size=2, deadline=DEADLINE)) as group:
-        yield group
+def two() -> Ranks:
+    return shared_ranks(2)
 
 
 def learn(engine: Any, given: Batch, tokens: int, *, spread: float = 0.3) -> None:

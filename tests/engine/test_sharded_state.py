@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 from engine_cases import Default, batch_of, engine_of, model_of, rows_of
+from rank_groups import shared_ranks
 
 from assay.engine.interface import Want
 from assay.engine.local import LocalEngine
@@ -36,9 +36,8 @@ WRITE = partial(disk.write_new, point="checkpoint")
 
 
 @pytest.fixture(scope="module")
-def two() -> Iterator[Ranks]:
-    with Ranks(RankLayout(size=2, deadline=60)) as group:
-        yield group
+def two() -> Ranks:
+    return shared_ranks(2)
 
 
 def step(engine: Any, *, moments: str = "") -> None:
@@ -77,24 +76,23 @@ def test_a_checkpoint_of_two_ranks_opens_on_one_and_on_three(
     one = engine_of("grouped", seed=9, precision="fp64")
     one.restore(folder, "policy", learner.version)
     alike(learner, one)
-    with Ranks(RankLayout(size=3, deadline=60)) as group:
-        three = ShardedLearner(group, "three", engine_of("grouped", seed=8).model, precision="fp64")
-        three.restore(folder, "policy", learner.version)
-        alike(three, one)
-        again = kept(tmp_path / "three", three)
-        back = engine_of("grouped", seed=7, precision="fp64")
-        back.restore(again, "policy", 2)
-        for name, value in one.state().items():
-            assert torch.equal(value, back.state()[name]) if isinstance(value, torch.Tensor) else True, name
-        for engine in (learner, three, one):
-            step(engine)
-            step(engine, moments="teacher")
-        ours, theirs = dict(learner.tensors()), dict(three.tensors())
-        for name, tensor in one.state().items():
-            if name.startswith("parameter/"):
-                bare = name.removeprefix("parameter/")
-                torch.testing.assert_close(ours[bare], tensor, **STEPPED[kind])
-                torch.testing.assert_close(theirs[bare], tensor, **STEPPED[kind])
+    three = ShardedLearner(shared_ranks(3), f"three {kind}", engine_of("grouped", seed=8).model, precision="fp64")
+    three.restore(folder, "policy", learner.version)
+    alike(three, one)
+    again = kept(tmp_path / "three", three)
+    back = engine_of("grouped", seed=7, precision="fp64")
+    back.restore(again, "policy", 2)
+    for name, value in one.state().items():
+        assert torch.equal(value, back.state()[name]) if isinstance(value, torch.Tensor) else True, name
+    for engine in (learner, three, one):
+        step(engine)
+        step(engine, moments="teacher")
+    ours, theirs = dict(learner.tensors()), dict(three.tensors())
+    for name, tensor in one.state().items():
+        if name.startswith("parameter/"):
+            bare = name.removeprefix("parameter/")
+            torch.testing.assert_close(ours[bare], tensor, **STEPPED[kind])
+            torch.testing.assert_close(theirs[bare], tensor, **STEPPED[kind])
 
 
 def test_the_checkpoint_of_one_process_opens_on_two_ranks(two: Ranks, tmp_path: Path) -> None:

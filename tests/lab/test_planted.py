@@ -113,9 +113,9 @@ sys.exit(0 if all(one.holds for one in held) else 3)
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the package, to plant faults in."""
+    """A copy of the package with its bytecode, to plant faults in."""
     place = tmp_path_factory.mktemp("package")
-    shutil.copytree(Path(assay.__file__).parent, place / "assay", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(Path(assay.__file__).parent, place / "assay")
     return place
 
 

@@ -43,15 +43,15 @@ def test_what_could_not_be_decided_within_the_means_of_an_answer_is_counted() ->
 def test_a_step_whose_judging_takes_more_than_its_budget_is_told_once() -> None:
     judge = Grader()
     judge.seconds, judge.spent = 40.0, {"coq": 35.0, "countdown": 5.0}
-    assert judge.measured() == {"time/reward": 40.0, "time/judge/coq": 35.0, "time/judge/countdown": 5.0}
+    assert judge.measured() == {"time/reward": 40.0, "time/verify/coq": 35.0, "time/verify/countdown": 5.0}
     assert judge.slow({"time/step": 50.0}, budget=40.0) is None
     said = judge.slow({"time/step": 50.0}, budget=30.0)
     assert said is not None and all(
-        part in said for part in ("40 s, 80% of the step", "35 s", "'coq'", "machine.judging")
+        part in said for part in ("40 s, 80% of the step", "35 s", "'coq'", "machine.verifying")
     )
     assert judge.slow({"time/step": 50.0}, budget=30.0) is None
     judge.at(2)
-    assert judge.measured()["time/reward"] == 0.0 and "time/judge/coq" not in judge.measured()
+    assert judge.measured()["time/reward"] == 0.0 and "time/verify/coq" not in judge.measured()
 
 
 @pytest.mark.slow

@@ -46,7 +46,7 @@ print(json.dumps({name: version_of(task(name)) for name in sys.argv[1:]}))
 def test_a_change_of_a_file_that_judges_is_another_version(tmp_path: Path) -> None:
     """And a change elsewhere is not. The package is copied, and a line is added to one file after the other."""
     copy = tmp_path / "assay"
-    shutil.copytree(ROOT / "assay", copy, ignore=shutil.ignore_patterns("__pycache__", "core", "built"))
+    shutil.copytree(ROOT / "assay", copy, ignore=shutil.ignore_patterns("core", "built"))
     names = sorted({name for judged, other in CHANGED.values() for name in (*judged, other) if name is not None})
 
     def versions() -> dict[str, str]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from assay.ask import Codec, Sampling
+from assay.ask import Codec, Sampling, first_free_draw, group_of_requests
 from assay.memory import Memory
 from assay.memory.posed import STORE, AdmitPosed, admitted, instance_of, pool_of, posed
 from assay.part import Count, Expansion
@@ -27,15 +28,12 @@ def solve_posed(
     if len(asked) < len(episodes):
         return []
     requests: list[Request] = []
-    draw = 1 + max(episode.request.draw for episode in episodes)
+    draws = itertools.count(first_free_draw(episodes))
 
-    def ask(problem: Problem, count: int, **changes: Any) -> None:
-        """Adds one request."""
-        nonlocal draw
-        context, settings = codec.render(problem.prompt), sampling.of(problem)
-        given = {"group": f"{memory.step}:{draw}", **changes}
-        requests.extend(Request(problem, context, draw=draw, sample=i, **settings, **given) for i in range(count))
-        draw += 1
+    def ask(problem: Problem, count: int, **about: Any) -> None:
+        """Adds the requests of one problem."""
+        draw = next(draws)
+        requests.extend(group_of_requests(problem, memory, count, draw=draw, sampling=sampling, codec=codec, **about))
 
     for episode in asked:
         if (problem := posed(episode)) is not None:
