@@ -20,6 +20,7 @@ from assay.run.experiment import Experiment
 from assay.source import Pool, Share
 from assay.tasks import task
 from assay.tasks.pose import PREFIX
+from assay.tasks.task import Task
 from assay.types import Problem
 
 if TYPE_CHECKING:
@@ -77,11 +78,27 @@ def longest_answer(recipe: Recipe, problems: Sequence[Problem], policy: Reader) 
     return bisect.bisect_left(range(1, recipe.scale.max_new + 1), True, key=too_long)
 
 
+_PROBED: dict[Pool, tuple[list[Task], list[Problem]]] = {}
+"""Pool that was probed -> the tasks that made its problems, which must be the same ones still, and the problems."""
+
+
+def probed(pool: Pool, count: int = PROBE) -> Sequence[Problem]:
+    """The first problems that a look at a pool draws, at most `PROBE`. Those of generated tasks are kept, since a study
+    plans hundreds of runs on one pool; rows of files are read each time.
+    """
+    key, tasks = Key("probe"), [task(share.task) for share in pool.shares]
+    if any(one.rows is not None for one in tasks):
+        return [pool.problem(key(i)) for i in range(count)]
+    made_by, problems = _PROBED.get(pool, ([], []))
+    if len(problems) < count or not all(one is other for one, other in zip(tasks, made_by, strict=True)):
+        problems = [pool.problem(key(i)) for i in range(PROBE)]
+        _PROBED[pool] = tasks, problems
+    return problems[:count]
+
+
 def longest_solution(pool: Pool) -> int:
     """The completion length for a model with one token per character: 1.5 times the longest of the probed solutions."""
-    key = Key("probe")
-    solutions = [pool.problem(key(i)).solution or "" for i in range(PROBE)]
-    return max(8, round(1.5 * max(len(text) for text in solutions)) + 1)
+    return max(8, round(1.5 * max(len(problem.solution or "") for problem in probed(pool))) + 1)
 
 
 class Reader(Protocol):
@@ -102,12 +119,12 @@ def check_lengths(experiment: Experiment, policy: Reader) -> tuple[Experiment, i
     returned experiment has a lower `max_new` if the longest prompt demands it, and leaves out rows that do not fit.
     """
     policy.tokenizer.require_system()
-    key, pool, max_new = Key("probe"), asked_of(experiment.recipe, experiment.pool), experiment.recipe.scale.max_new
+    pool, max_new = asked_of(experiment.recipe, experiment.pool), experiment.recipe.scale.max_new
     context, rows, longest = policy.config.context, data_needs.all_rows(pool), 0
     sentences: list[str] = []
-    probe = [p for p in ([] if pool.finite else map(pool.problem, map(key, range(PROBE)))) if p.provenance != "data"]
+    probe = [problem for problem in ([] if pool.finite else probed(pool)) if problem.provenance != "data"]
     if experiment.evaluation.levels:
-        probe += map(experiment.examined.problem, map(key, range(PROBE)))
+        probe += probed(experiment.examined)
     spoken = any(not isinstance(problem.prompt, str) for problem in (*rows, *probe))
     if policy.tokenizer.template is None and (experiment.chat.system or spoken):
         sentences.append(

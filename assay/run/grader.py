@@ -13,7 +13,7 @@ from assay.collect import AtEnd, AtOnce, Verdicts
 from assay.errors import UsageError
 from assay.part import parts_of
 from assay.recipe import Recipe
-from assay.rng import Key
+from assay.run.context_fit import probed
 from assay.run.experiment import Experiment
 from assay.run.open_rows import reads_verdicts
 from assay.source import Pool
@@ -199,8 +199,7 @@ def grader_of(experiment: Experiment, given: Mapping[str, Callable[..., Any]] | 
 def check_functions(grader: Grader, pool: Pool) -> None:
     """Refuses reward functions with arguments that are no columns of this pool's problems."""
     if grader.grading is not None:
-        key = Key("probe")
-        grader.grading.check([pool.problem(key(i)) for i in range(PROBE)])
+        grader.grading.check(probed(pool, PROBE))
 
 
 def require_services(recipe: Recipe) -> dict[str, str]:

@@ -16,7 +16,7 @@ from assay.errors import ConfigError
 from assay.host.space import Room, device_of, room_of
 from assay.policy.config import PolicyConfig, parameters
 from assay.recipe import Mechanism, Profile
-from assay.rng import Key
+from assay.run.context_fit import probed
 from assay.run.experiment import Experiment
 from assay.run.named_model import shape_of
 from assay.tasks import task
@@ -80,7 +80,7 @@ def work_of(experiment: Experiment, shape: PolicyConfig, *, device: str, prompt:
     recipe, machine, plan = experiment.recipe, experiment.machine, experiment.evaluation
     mechanisms = [recipe.mechanism, *(stage.mechanism for stage in recipe.stages if stage.mechanism)]
     trained = sum(model.trained for model in recipe.models.values())
-    texts, compact = probed(experiment), experiment.pool.wording == "compact"
+    texts, compact = texts_asked(experiment), experiment.pool.wording == "compact"
     longest = longest_prompt(texts, compact=compact) if prompt is None else prompt
     small = device == "cpu" and parameters(shape) <= CORE_LIMIT
     native = machine.engine == "native" or (machine.engine == "auto" and small)
@@ -128,10 +128,9 @@ def _itemsize(precision: str, device: str) -> int:
     return 2 if precision == "bf16" else 4
 
 
-def probed(experiment: Experiment) -> list[str]:
+def texts_asked(experiment: Experiment) -> list[str]:
     """The texts of some prompts."""
-    key, pool = Key("probe"), experiment.pool
-    prompts = (pool.problem(key(i)).prompt for i in range(PROBE))
+    prompts = (problem.prompt for problem in probed(experiment.pool, PROBE))
     return [t if isinstance(t, str) else "".join(str(m.get("content", "")) for m in t) for t in prompts]
 
 

@@ -13,10 +13,9 @@ from assay.engine.footprint import parameters
 from assay.errors import AssayError
 from assay.host.files import read_json
 from assay.policy.chat import OURS
-from assay.rng import Key
 from assay.run.bases import BASES
 from assay.run.configure import override
-from assay.run.context_fit import PROBE
+from assay.run.context_fit import probed
 from assay.run.experiment import Experiment
 from assay.run.named_model import folder_below, is_adapter, resolved, shape_of
 from assay.run.worked_examples import answers_known
@@ -89,8 +88,7 @@ def answer_tokens(pool: Pool) -> int:
     """The most tokens of an answer to these problems by a model with tokens of some letters each: what the longest of
     the probed solutions takes at three characters a token, and a sentence around it.
     """
-    key = Key("probe")
-    known = [pool.problem(key(i)).solution for i in range(PROBE)]
+    known = [problem.solution for problem in probed(pool)]
     if not all(known):
         return UNKNOWN
     needed = ROOM + max(len(text or "") for text in known) / SHARE

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import re
 import shlex
@@ -50,11 +51,17 @@ def shell(capsys: pytest.CaptureFixture[str]) -> Shell:
     return Shell(capsys)
 
 
+@pytest.fixture
+def listed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The list of papers is made once for all that a test looks for."""
+    monkeypatch.setattr(papers, "papers", functools.cache(papers.papers))
+
+
 def names(words: str) -> list[str]:
     return [paper.name for paper in papers.find(words)]
 
 
-@pytest.mark.slow
+@pytest.mark.usefixtures("listed_once")
 @over(NAMES)
 def test_every_name_of_the_field_is_found_as_a_name(name: str) -> None:
     """And not only by words that are in it: a name that is lost would still find its neighbours."""
@@ -63,7 +70,7 @@ def test_every_name_of_the_field_is_found_as_a_name(name: str) -> None:
     assert any(plain in [other.casefold() for other in paper.known_as] for paper in found), [p.name for p in found]
 
 
-@pytest.mark.slow
+@pytest.mark.usefixtures("listed_once")
 def test_every_recipe_is_found_by_its_name_its_title_and_its_paper() -> None:
     for name, recipe in RECIPES.items():
         for words in (name, recipe.title, recipe.paper):

@@ -31,7 +31,7 @@ from assay.policy.conversation import Chat, opened, plain, resolved, stored
 from assay.policy.tokenizer import load_tokenizer
 from assay.reward import Scored
 from assay.rng import Key
-from assay.run import pretrained, session
+from assay.run import pretrained, pretrained_needs, session
 from assay.run.experiment import Experiment
 from assay.run.forecast import forecast
 from assay.run.grader import Grader
@@ -90,10 +90,11 @@ def test_the_profile_for_a_processor_sets_what_was_not_asked() -> None:
 
 def test_an_answer_has_room_for_a_sentence_around_the_solution(monkeypatch: pytest.MonkeyPatch) -> None:
     def of(solution: str | None) -> Any:
-        return lambda pool, key: Problem("countdown", "?", {}, "?", solution=solution)
+        return lambda pool: [Problem("countdown", "?", {}, "?", solution=solution)]
 
+    # 24 + characters / 3, and up to the next multiple of eight
     for solution, tokens in (("a" * 9, 32), ("a" * 72, 48), ("a" * 75, 56), (None, 256)):
-        monkeypatch.setattr(Pool, "problem", of(solution))  # 24 + characters / 3, and up to the next multiple of eight
+        monkeypatch.setattr(pretrained_needs, "probed", of(solution))
         assert answer_tokens(POOL) == tokens
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -18,10 +19,10 @@ from assay.known import RECIPES, recipe
 from assay.memory import Memory
 from assay.part import Part, bind, parts_of
 from assay.rng import Key
-from assay.run.context_fit import asked_of, check_lengths, longest_solution
+from assay.run.context_fit import asked_of, check_lengths, longest_solution, probed
 from assay.run.data_needs import measured
 from assay.source import Pool, Share
-from assay.tasks import task
+from assay.tasks import TASKS, task
 from assay.types import Problem
 
 FIRST = Pool((Share("dsl-deduction", (1,)),))
@@ -40,6 +41,16 @@ def test_answers_may_be_as_long_as_what_is_posed() -> None:
     """
     assert longest_solution(FIRST) == 15 == planned("grpo", FIRST).recipe.scale.max_new
     assert all(planned(name, FIRST).recipe.scale.max_new == 16 for name in POSING)
+
+
+def test_what_is_probed_is_what_the_pool_draws_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The problems of generated tasks are kept, and drawn anew where another task has the name."""
+    pool, key = Pool((Share("mod-chain", (2,)), Share("countdown", (3,)))), Key("probe")
+    for _ in range(2):
+        assert list(probed(pool, 9)) == [pool.problem(key(i)) for i in range(9)]
+    assert probed(pool)[3] is probed(pool)[3]
+    monkeypatch.setitem(TASKS, "countdown", dataclasses.replace(TASKS["countdown"], compact=lambda spec: "other"))
+    assert {one.prompt for one in probed(pool) if one.task == "countdown"} == {"other"}
 
 
 @pytest.mark.parametrize("name", POSING)
