@@ -1,9 +1,10 @@
 """For all tests: properties are judged by their truth, not by the speed of a busy machine; run folders to write in."""
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 from drawn import Drawing
@@ -70,6 +71,14 @@ def drawn_recipes(pytestconfig: pytest.Config) -> tuple[str, ...]:
     drawing = pytestconfig.pluginmanager.get_plugin("drawing")
     assert isinstance(drawing, Drawing)
     return drawing.draw.recipes
+
+
+@pytest.fixture
+def turn(pytestconfig: pytest.Config) -> Callable[[Sequence[Any], int], list[Any]]:
+    """`turn(cases, 8)`: eight of the cases within one test, whichever the commit picks; all with `--all-recipes`."""
+    drawing = pytestconfig.pluginmanager.get_plugin("drawing")
+    assert isinstance(drawing, Drawing)
+    return drawing.draw.turn
 
 
 @pytest.fixture(params=["torch", "native", "adapter"])

@@ -3,11 +3,12 @@
 A third of the recipes is drawn by a hash of the commit's id, or of the package's files where there is no repository, so
 that commits take turns. `--drawn-by 'commit 0123456789ab'` draws what another run drew. The best known ones are always
 in it, and those whose method this commit or the working tree changes. Cases of the others are marked `deep`: they run
-in `make test-deep`, with `--all-recipes`, and whenever nothing is asked for by a mark. `make test-fast` has a tenth,
+in `make test-deep`, with `--all-recipes`, and whenever nothing is asked for by a mark. `make test-fast` has a twentieth,
 and the tests of their methods alone, and starts no external program.
 
 Tests that assert what a run learns are drawn too, those of six recipes, and of a test that is marked `turns(3)` a third
-of the cases. `--part 2/4` runs the second of four parts of whatever is asked for, whole files each.
+of the cases; the fixture `turn` does the same within one test. `--part 2/4` runs the second of four parts of whatever
+is asked for, whole files each.
 """
 
 from __future__ import annotations
@@ -16,21 +17,23 @@ import hashlib
 import re
 import subprocess
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
 from assay.known import METHOD_OF, RECIPES
 
+Case = TypeVar("Case")
+
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "assay"
 BEST_KNOWN = ("reinforce", "rloo", "grpo", "dr-grpo", "dapo", "gspo", "ppo", "sft", "dpo")
-SHARE, FAST_SHARE = 1 / 3, 1 / 10
-FAST_CASES = 8  # of one test in `make test-fast`, about
+SHARE, FAST_SHARE = 1 / 3, 1 / 20
+FAST_CASES = 3  # of one test in `make test-fast`, about
 LEARNERS = 6  # recipes whose learning `make test` looks at
 
 
@@ -95,6 +98,11 @@ class Draw:
         by_lot = sorted(RECIPES, key=self.lot)[: round(share * len(RECIPES))]
         chosen = {*by_lot, *always}
         return tuple(name for name in RECIPES if name in chosen)
+
+    def turn(self, cases: Sequence[Case], count: int) -> list[Case]:
+        """Of the cases within one test those whose turn it is, in their order; all where every recipe is asked for."""
+        chosen = range(len(cases)) if self.whole else sorted(range(len(cases)), key=lambda i: self.lot(str(i)))[:count]
+        return [cases[i] for i in sorted(chosen)]
 
     def lot(self, name: str) -> int:
         return int.from_bytes(hashlib.sha256(f"{self.source}/{name}".encode()).digest()[:8], "big")

@@ -73,6 +73,7 @@ def in_every_order(one: Place, other: Place) -> list[tuple[Place, Place]]:
 # Alone
 
 
+@pytest.mark.slow
 def test_every_part_is_accepted_with_its_defaults() -> None:
     for place in (*ACTIVE, *OTHERS):
         check(recipe(mechanism_of(place)))

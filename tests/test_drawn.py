@@ -19,12 +19,12 @@ def draw(by: str, *, always: frozenset[str] = frozenset(), whole: bool = False) 
 
 
 @pytest.mark.parametrize("by", ["commit a", "commit b", "files c"])
-def test_a_third_is_drawn_with_the_best_known_and_a_tenth_of_it_is_for_the_fast_tests(by: str) -> None:
+def test_a_third_is_drawn_with_the_best_known_and_a_twentieth_is_for_the_fast_tests(by: str) -> None:
     made = draw(by)
     assert set(BEST_KNOWN) <= set(made.recipes) <= set(RECIPES)
     assert len(RECIPES) / 3 - 1 <= len(made.recipes) <= len(RECIPES) / 3 + 1 + len(BEST_KNOWN)
     assert set(made.few) <= set(made.recipes)
-    assert abs(len(made.few) - len(RECIPES) / 10) <= 1
+    assert abs(len(made.few) - len(RECIPES) / 20) <= 1
 
 
 def test_another_commit_draws_others_and_the_same_one_the_same() -> None:
@@ -55,6 +55,14 @@ def test_a_method_that_is_in_the_change_has_its_recipes_named(monkeypatch: pytes
     changes["ls-files"] = "assay/methods/gates/gone.py\nassay/methods/new.py\n"
     monkeypatch.setattr("drawn._git", lambda word, *_: changes[word])
     assert {"grpo", *SEVERAL} == touched()
+
+
+def test_cases_within_a_test_take_turns_and_keep_their_order() -> None:
+    cases = list("abcdefghij")
+    made = [draw(f"commit {number}").turn(cases, 3) for number in range(40)]
+    assert all(len(one) == 3 and one == sorted(one) for one in made)
+    assert set().union(*made) == set(cases) and made[3] == draw("commit 3").turn(cases, 3)
+    assert draw("commit a").turn(cases, 99) == draw("commit a", whole=True).turn(cases, 3) == cases
 
 
 def test_without_a_repository_the_files_draw(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from drawn import BEST_KNOWN
 from small_runs import ROOT
 from sweeps import over
@@ -54,6 +55,7 @@ def shared() -> Iterator[Path]:
 OWNED = owned()
 
 
+@pytest.mark.slow
 @over(shared())
 def test_no_string_is_the_name_of_what_a_method_owns(path: Path) -> None:
     names = OWNED - WORDS.get(path.relative_to(ROOT).as_posix(), set())
@@ -67,12 +69,14 @@ def test_the_best_known_are_at_most_ten() -> None:
     assert len(BEST_KNOWN) <= 10 and set(BEST_KNOWN) <= set(METHOD_OF)
 
 
+@pytest.mark.slow
 def test_answers_are_grouped_in_one_place() -> None:
     """A dictionary of groups that is built by hand, `found.setdefault(episode.request.group, [])`, is `by_group`."""
     found = [
         f"{path.relative_to(ROOT)}:{call.lineno}"
         for path in sorted((ROOT / "assay").rglob("*.py"))
-        for call in ast.walk(ast.parse(path.read_text()))
+        if ".setdefault(" in (text := path.read_text())
+        for call in ast.walk(ast.parse(text))
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "setdefault"
         if call.args and isinstance(call.args[0], ast.Attribute) and call.args[0].attr == "group"
     ]
@@ -90,6 +94,7 @@ LONG = 15  # lines
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
+@pytest.mark.slow
 def test_locals_of_long_functions_are_named_for_what_they_hold() -> None:
     """Where a function is long, a reader no longer sees what `found` is."""
     wrong = []

@@ -36,12 +36,14 @@ def method_in(path: Path) -> str:
     )
 
 
+@pytest.mark.slow
 @over(path for path in FILES if not method_in(path))
 def test_nothing_but_the_list_of_names_imports_a_method(path: Path) -> None:
     found = [module for module in imported(path) if module.startswith("assay.methods")]
     assert not found or path.relative_to(PACKAGE).as_posix() in KNOWS_METHODS
 
 
+@pytest.mark.slow
 def test_no_method_imports_another() -> None:
     for path in filter(method_in, FILES):
         others = [m for m in imported(path) if m.startswith(METHOD) and m.split(".")[3] != method_in(path)]

@@ -51,6 +51,7 @@ def classes(path: Path) -> frozenset[str]:
     return frozenset(node.name for node in ast.parse(path.read_text()).body if isinstance(node, ast.ClassDef))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CLASSES)
 def test_a_word_of_the_loop_names_one_type(name: str) -> None:
     """A class that holds something else is a `StudyRun` or a `DatabaseTable`. An alias within a file may be short."""

@@ -71,6 +71,7 @@ def _among(request: Request, others: Sequence[Request]) -> bool:
     return any(request.prompt == other.prompt for other in others)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wording", ["compact", "natural"])
 def test_what_the_first_wrote_stands_beside_what_the_second_writes(wording: str) -> None:
     pairs = list(itertools.permutations(WORDING["ask"], 2))
@@ -87,6 +88,7 @@ def test_a_template_and_a_hint_both_stand_in_every_prompt(order: tuple[str, str]
     assert all(request.hinted for request in made)
 
 
+@pytest.mark.slow
 def test_what_asks_further_keeps_what_the_question_had() -> None:
     for ask in WORDING["ask"]:
         wrong = [f"{ask}, {expand}: {why}" for expand in WORDING["expand"] for why in forgotten(ask, expand)]

@@ -47,6 +47,7 @@ def audited(
     return Shell(capsys)("verify", "audit", path, "--by", SETS[name].by, "--json").document
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("name", NAMES)
 def test_no_wrong_answer_of_a_short_set_is_accepted(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -76,6 +77,7 @@ DRAWN = [
 ]
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("name", DRAWN)
 def test_sets_are_drawn_by_their_seed_and_hold_both_labels(name: str) -> None:
     rows = list(SETS[name].rows(60, 5))

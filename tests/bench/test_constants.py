@@ -29,6 +29,7 @@ def test_an_answer_without_a_look_is_a_constant_the_example_a_word_or_a_number()
     assert {f"constant {one}" for one in CONSTANTS} <= found.keys() and len(set(CONSTANTS)) == 33
 
 
+@pytest.mark.slow
 def test_the_best_way_is_measured_on_fresh_problems() -> None:
     """The answer of mod-chain-7 is uniform on seven values: each is right on one problem of seven."""
     found = best(TASKS["mod-chain-7"], 3, "compact", count=20)

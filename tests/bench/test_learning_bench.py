@@ -41,6 +41,7 @@ def likelihood(model: Path, task: str) -> float:
     return float(np.mean(np.concatenate([score.logp for score in scores])))
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "task", [pytest.param(n, marks=[pytest.mark.external(e) for e in TASKS[n].externals]) for n in PROOFS]

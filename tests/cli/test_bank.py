@@ -92,6 +92,7 @@ def test_a_file_is_never_overwritten_by_another_bank(shell: Shell, model: Path, 
     assert into.read_bytes() == before and not into.with_name("bank.parquet.parts").exists()
 
 
+@pytest.mark.slow
 def test_reward_functions_are_known_by_their_code_wherever_it_lies(shell: Shell, model: Path, tmp_path: Path) -> None:
     line = [
         "bank",

@@ -181,6 +181,7 @@ def test_bad_input_is_refused_before_a_line_is_read(shell: Shell, line: str, cod
     assert reply.code == code and says in reply.document["message"]
 
 
+@pytest.mark.slow
 def test_a_gguf_file_and_a_model_that_sees_talk(shell: Shell, tmp_path: Path) -> None:
     file = gguf_files.model().write(tmp_path / "tiny.gguf")
     reply = chat(shell, "the\nthe 12\n", file, "--max-new", 10, "--json")

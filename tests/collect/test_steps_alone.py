@@ -63,6 +63,7 @@ def first(monkeypatch: pytest.MonkeyPatch, task: Task, marks: str) -> list[Episo
     return generate(models_of(policy("fp32", decode=Letters().decode)), asked, Key(1), Letters())
 
 
+@pytest.mark.slow
 def test_a_step_pauses_at_a_mark_and_nowhere_else(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not at the limit: what reaches it is cut. An answer that ends in the same step has ended."""
     found = first(monkeypatch, TINY, "cd")

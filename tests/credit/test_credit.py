@@ -135,6 +135,7 @@ def test_unknown_scale_is_refused() -> None:
         group_relative(np.ones(2), np.zeros(2), scale="mean", ddof=1, epsilon=0.0)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @over(sorted(RECIPES))
 def test_groups_of_one_are_refused_where_there_is_nothing_to_compare(name: str) -> None:
     recipe = recipe_of(name, group_size=1)

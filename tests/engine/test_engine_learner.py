@@ -60,6 +60,7 @@ def test_gradient_is_that_of_rows_run_alone(family: str) -> None:
     assert_same(learn(engine, batch), naive(engine, batch))
 
 
+@pytest.mark.slow
 @torch_alone
 @pytest.mark.parametrize(("queries", "scores", "keep"), [(3, 60, 1 << 26), (4, 1, 0), (2, 1 << 20, 0), (64, 200, 1)])
 def test_gradient_does_not_change_with_blocks_and_pieces(
@@ -103,6 +104,7 @@ def test_a_shared_context_is_run_once() -> None:
     assert len(chunk.layout.predict) == 24
 
 
+@pytest.mark.slow
 def test_outputs_are_the_log_probs_of_the_plain_network() -> None:
     engine = engine_of("qwen3")
     contexts, answers = rows_of(LENGTHS)
@@ -125,6 +127,7 @@ def test_outputs_are_the_log_probs_of_the_plain_network() -> None:
         assert out.logp.requires_grad and out.logp.is_leaf
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_sampler_and_learner_agree(family: str) -> None:
     engine = engine_of(family)

@@ -39,6 +39,7 @@ SAMPLING = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(how=SAMPLING, seed=st.integers(0, 2**31), count=st.integers(1, 4), max_new=st.integers(1, 24))
 def test_an_answer_that_is_heard_has_the_bits_of_the_batch(
@@ -72,6 +73,7 @@ def test_every_token_is_heard_or_many_at_once() -> None:
             assert lengths == list(range(1, len(made[place].segment) + 1))
 
 
+@pytest.mark.slow
 def test_the_hearer_ends_an_answer_and_no_other() -> None:
     requests = [
         Request(problem_of(i), context, "g", 240, temperature=2.0, sample=i)

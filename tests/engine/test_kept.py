@@ -151,6 +151,7 @@ def trunks(count: int = 4) -> list[Request]:
     ]
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 @both
 @every_family
@@ -243,6 +244,7 @@ def test_whoever_keeps_inside_shares_with_whoever_keeps_outside(kind: str) -> No
         assert engine.kept.size == 0
 
 
+@pytest.mark.slow
 @both
 @pytest.mark.parametrize("rows", [3, 24])
 def test_with_little_memory_it_is_run_again_with_the_same_result(kind: str, rows: int) -> None:
@@ -282,6 +284,7 @@ def test_rows_in_flight_and_threads_change_nothing_with_what_was_kept(
         torch.set_num_threads(threads)
 
 
+@pytest.mark.slow
 def test_torch_in_small_parts_goes_on_from_what_was_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few slots and few tokens at a time, so that a prompt's rows begin in several turns."""
     requests = trunks(3)
@@ -297,6 +300,7 @@ def test_torch_in_small_parts_goes_on_from_what_was_kept(monkeypatch: pytest.Mon
         require_same(plain, forks, engine.generate(forks, KEY), want)
 
 
+@pytest.mark.slow
 @both
 def test_positions_go_on_whatever_the_rope(kind: str) -> None:
     for rope in (Rope("linear", factor=4.0), Rope("yarn", factor=4.0, original_context=32)):

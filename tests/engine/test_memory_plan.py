@@ -243,7 +243,7 @@ engines = pytest.mark.parametrize(
 )
 
 
-@pytest.mark.turns(3)
+@pytest.mark.turns(6)
 @pytest.mark.slow
 @engines
 @pytest.mark.parametrize("name", CASES)
@@ -252,7 +252,7 @@ def test_the_plan_is_what_a_process_takes(name: str, native: bool) -> None:
     assert held_by_the_plan({**CASES[name], **settings}) > 1.3 * LIBRARIES, "too little of it is the model's"
 
 
-@pytest.mark.turns(2)
+@pytest.mark.turns(4)
 @pytest.mark.slow
 @engines
 def test_the_plan_is_what_adapters_take(native: bool) -> None:
@@ -260,7 +260,7 @@ def test_the_plan_is_what_adapters_take(native: bool) -> None:
     held_by_the_plan({**CASES["words"], **settings})
 
 
-@pytest.mark.turns(2)
+@pytest.mark.turns(4)
 @pytest.mark.slow
 @pytest.mark.core
 @pytest.mark.parametrize("lora", [0, 16], ids=["all weights", "adapters"])

@@ -59,6 +59,7 @@ def test_gradients_have_the_same_bits(family: str, made: Callable[..., Transform
     assert same(got, want) and all(bool(grad.any()) for grad in got.values())
 
 
+@pytest.mark.slow
 @every_family
 def test_gradients_are_those_of_the_plain_network(family: str) -> None:
     for model in (model_of(family, layers=3), adapted(family, layers=3)):
@@ -66,6 +67,7 @@ def test_gradients_are_those_of_the_plain_network(family: str) -> None:
         assert_same(learn(again, batch()), naive(again, batch()))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("threads")
 @pytest.mark.parametrize("groups", [1, 6], ids=["one group for all threads", "groups for each thread"])
 def test_gradients_have_the_same_bits_whatever_the_threads(groups: int) -> None:

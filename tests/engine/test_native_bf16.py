@@ -158,6 +158,7 @@ def chains(a: np.ndarray, b: np.ndarray, start: np.ndarray) -> np.ndarray:
     return total
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 def test_a_number_is_rounded_to_the_nearest_bf16_and_nan_stays_nan(products: Products) -> None:
     upper = np.arange(0, 1 << 16, dtype=np.uint32) << 16

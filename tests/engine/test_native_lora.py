@@ -79,6 +79,7 @@ def flat(grads: Mapping[str, Tensor]) -> Tensor:
     return torch.cat([grads[name].flatten().double() for name in sorted(grads)])
 
 
+@pytest.mark.slow
 @every_adapter
 @pytest.mark.parametrize("family", FAMILIES)
 def test_gradients_are_those_of_autograd_and_the_base_has_none(family: str, lora: Lora) -> None:
@@ -88,6 +89,7 @@ def test_gradients_are_those_of_autograd_and_the_base_has_none(family: str, lora
     assert_same(got, naive(engine, batch))
 
 
+@pytest.mark.slow
 def test_gradients_over_many_tokens_are_sums_in_the_order_of_the_tokens(threads: None) -> None:
     """Chains of several hundred tokens, taken some at a time, for any number of threads."""
     batch, found = batch_of(*rows_of(LONG)), []

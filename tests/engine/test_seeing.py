@@ -153,6 +153,7 @@ def test_gradients_are_those_of_the_network_with_pixels() -> None:
     expected.require_all(got)  # in fp32, as the network computes norms and angles
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tokens", [1, 40, 100])
 def test_chunks_and_order_leave_the_gradient_as_it_is(tokens: int) -> None:
     made, codec = engine("fp64")

@@ -95,6 +95,7 @@ def gathered(learner: ShardedLearner, engine: LocalEngine) -> Tensor:
     return torch.cat(found)
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("kind", ["torch", "adapter"])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_gradients_scores_and_steps_are_those_of_one_process(

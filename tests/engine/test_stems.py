@@ -104,6 +104,7 @@ def saved_in_trie(arrays: Sequence[np.ndarray], least: int) -> int:
     return max(together, sum(saved_in_trie(part, least) for part in parts.values()))
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.sets(st.lists(st.integers(0, 1), min_size=1, max_size=9).map(tuple), max_size=9), st.integers(1, 3))
 def test_stems_save_the_most_tokens(texts: set[tuple[int, ...]], at_least: int) -> None:
@@ -156,6 +157,7 @@ def test_what_is_too_short_leaves_the_layout_as_it_is() -> None:
         assert len(plain.ids) - len(laid.ids) == (2 * common if shares else 0)
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(prompts_of(), st.integers(1, 4), st.integers(1, 150), st.sampled_from([1, 16]))
 def test_chunks_with_stems_keep_to_the_limit(
@@ -223,6 +225,7 @@ def with_stem(policy: LocalEngine, batch: Batch, tokens: int) -> bool:
     return any(isinstance(chunk, LaidChunk) and chunk.layout.stem_of is not None for chunk in chunks)
 
 
+@pytest.mark.slow
 @pytest.mark.core
 @every_format
 @every_model
@@ -284,6 +287,7 @@ def test_the_gradient_is_that_of_rows_run_alone(kind: str, family: str) -> None:
         assert_same(learn(policy, batch, tokens=tokens), want)
 
 
+@pytest.mark.slow
 @pytest.mark.core
 @pytest.mark.usefixtures("threads")
 @every_model
@@ -347,6 +351,7 @@ def test_passes_that_are_open_together_keep_their_own_stems() -> None:
 # The sampler
 
 
+@pytest.mark.slow
 @both
 def test_what_prompts_begin_with_is_prefilled_once(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     policy, prompts = engine_of("grouped", end=None), alike(3, 1, 9, 20)
@@ -388,6 +393,7 @@ def test_threads_and_rows_in_flight_change_nothing(count: int, slots: int, monke
     assert bits(core(model_of("qwen3")).generate(requests, KEY)) == want
 
 
+@pytest.mark.slow
 @both
 def test_a_stem_is_kept_like_any_other_prefix(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A later call runs what it has behind the stem, or behind more; without room everything is run again. Of several
@@ -411,6 +417,7 @@ def test_a_stem_is_kept_like_any_other_prefix(kind: str, monkeypatch: pytest.Mon
         assert [bits(made) for made in kept] == [bits(made) for made in (*apart, apart[0])]
 
 
+@pytest.mark.slow
 @both
 @pytest.mark.parametrize("rows", [1, 3, 6])
 def test_with_little_room_stems_are_run_again_with_the_same_result(kind: str, rows: int) -> None:

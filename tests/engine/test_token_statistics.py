@@ -74,6 +74,7 @@ def test_a_model_is_at_no_distance_from_itself() -> None:
         assert found.kl is not None and np.abs(found.kl).max() == 0.0
 
 
+@pytest.mark.slow
 def test_the_surprise_of_a_model_at_its_own_samples_is_its_entropy() -> None:
     """The mean negative log-probability of tokens that were drawn equals the mean entropy, within 3 standard errors."""
     engine = engine_of("own")

@@ -91,6 +91,7 @@ def test_stopping_a_session_ends_all_of_it() -> None:
     assert gone("98762") and gone("98763")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
 def test_a_worker_that_is_killed_leaves_no_child_and_no_folder(how: signal.Signals, tmp_path: Path) -> None:
     mark = f"9876{int(how)}{os.getpid()}"

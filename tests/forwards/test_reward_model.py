@@ -130,6 +130,7 @@ def scores(found: Models, rows: Sequence[Row]) -> np.ndarray:
     return np.array([after[-1] for after in scores_after(found["reward-model"], spans, tokens=999)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["pairs", "labels"])
 def test_an_update_does_not_depend_on_cuts_or_the_order_of_rows(loss: str) -> None:
     whole = scores(taught(ROWS, loss=loss, num_epochs=2)[0], ROWS)
@@ -152,6 +153,7 @@ def test_answers_that_could_not_be_judged_and_continuations_teach_nothing() -> N
     assert taught([Row(lost)])[1] == [{}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["pairs", "labels"])
 def test_it_learns_which_answers_are_right(loss: str) -> None:
     """Right is what holds the letter a. The answers that it is asked about were not among those that it learnt from."""

@@ -87,6 +87,7 @@ CHECKS: list[tuple[Callable[..., Finding], int, dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.turns(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(("check", "replications", "broken"), CHECKS)
 def test_a_check_sees_a_broken_instrument(
@@ -96,6 +97,7 @@ def test_a_check_sees_a_broken_instrument(
     assert not seen.holds, seen.came
 
 
+@pytest.mark.turns(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("check", "replications"),
@@ -113,6 +115,7 @@ def test_a_check_lets_the_instrument_pass(check: Callable[..., Finding], replica
     assert seen.holds, seen.came
 
 
+@pytest.mark.slow
 def test_intervals_that_cover_too_much_do_not_hold_either() -> None:
     wide = estimators.seed_intervals_cover(
         work(), replications=60, effect=lambda values: dataclasses.replace(effect(values), low=-1.0, high=1.0)

@@ -106,6 +106,7 @@ def test_methods_that_hardly_differ_are_equal(tmp_path: Path) -> None:
     assert dapo.verdict == "EQUAL within 0.02" and dapo.p is not None and dapo.p < 0.01
 
 
+@pytest.mark.slow
 def test_two_methods_beside_the_first_share_their_error(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     paths = []

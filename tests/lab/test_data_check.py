@@ -116,6 +116,7 @@ def test_answers_that_cannot_be_read_and_those_that_are_missing(tmp_path: Path) 
     assert [row["row"] for row in found["unreadable"]["rows"]] == [2]
 
 
+@pytest.mark.slow
 def test_what_a_reward_says_of_right_answers(tmp_path: Path) -> None:
     """Of 3 rows one is right, one wrong, and of one the function has nothing to say."""
     (tmp_path / "mine.py").write_text(

@@ -17,6 +17,7 @@ from assay.lab.explain import BESIDE, FACTORS, explain, factors_of, on_policy, t
 from assay.objective import Case, Clip, Drop, HighEntropy, Judged, Likelihood, NoRatio, Objective, Open, Shaped, Shut
 
 
+@pytest.mark.slow
 @over(RECIPES)
 def test_every_recipe_explains_itself(name: str) -> None:
     found = explain(name)

@@ -61,6 +61,7 @@ def names(words: str) -> list[str]:
     return [paper.name for paper in papers.find(words)]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("listed_once")
 @over(NAMES)
 def test_every_name_of_the_field_is_found_as_a_name(name: str) -> None:
@@ -70,6 +71,7 @@ def test_every_name_of_the_field_is_found_as_a_name(name: str) -> None:
     assert any(plain in [other.casefold() for other in paper.known_as] for paper in found), [p.name for p in found]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("listed_once")
 def test_every_recipe_is_found_by_its_name_its_title_and_its_paper() -> None:
     for name, recipe in RECIPES.items():

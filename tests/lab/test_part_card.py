@@ -72,6 +72,7 @@ def test_every_name_and_every_question_has_a_meaning() -> None:
         assert all(questions(kind).values()), kind
 
 
+@pytest.mark.slow
 @over(part for kind in PHASE_KINDS for part in PARTS[kind].values() if of_a_phase(part))
 def test_the_example_of_a_part_says_the_same_in_python_and_on_the_command_line(part: type[Part]) -> None:
     """Its docstring ends with two lines: the argument of a `Mechanism`, and the same as options."""

@@ -235,6 +235,7 @@ def shell(capsys: pytest.CaptureFixture[str]) -> Shell:
 LINE = ("plan", "grpo", "--model", "Qwen/Qwen2.5-0.5B", "--gpus", 4, "--scale.num-prompts", 8, "--scale.max-new", 256)
 
 
+@pytest.mark.slow
 def test_assay_plan_says_what_is_assumed(shell: Shell) -> None:
     told = shell(*LINE)
     assert told.code == 0, told.err
@@ -280,6 +281,7 @@ def test_plans_that_cannot_be_made_are_refused(shell: Shell, more: tuple[object,
     assert refused.code in (2, 78) and said in refused.err, refused.err
 
 
+@pytest.mark.slow
 def test_a_context_that_is_too_short_is_named(shell: Shell) -> None:
     found = shell(*LINE[:-1], 40_000, "--json").document
     assert any("the model's context is 32768" in caution for caution in found["cautions"])

@@ -59,6 +59,7 @@ def few_layers(name: str) -> PolicyConfig:
 CASES = [(2, 0), (2, 1), (3, 2), (7, 6), (8, 3), (64, 63), (512, 0), (512, 511)]
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("pretended", CASES, indirect=True, ids=lambda case: f"{case[1]} of {case[0]}")
 @pytest.mark.parametrize("name", ["Qwen/Qwen2.5-0.5B", "Qwen/Qwen3-0.6B", "meta-llama/Llama-3.2-1B"])

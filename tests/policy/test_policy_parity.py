@@ -117,6 +117,7 @@ VARIANTS: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("rope", ROPES)
 @pytest.mark.parametrize("family", ["llama", "qwen2", "qwen3"])

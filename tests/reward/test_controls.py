@@ -46,6 +46,7 @@ def test_shuffled_rewards_are_the_same_numbers_and_say_nothing() -> None:
     assert [one.value for one in first if one] != [one.value for one in later if one], "each step deals anew"
 
 
+@pytest.mark.slow
 def test_an_error_of_ours_is_dealt_as_well() -> None:
     """As many answers stay without a verdict as there were."""
     episodes = [

@@ -67,6 +67,7 @@ def models() -> Models:
     return found
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(1, 4), max_size=6))
 def test_the_score_after_a_token_reads_nothing_behind_it(ids: list[int]) -> None:
     """The score after t tokens is the score of the answer that ends there."""

@@ -208,6 +208,7 @@ def answered(part: Rewarding, texts: Sequence[str], reply: str) -> list[Episode]
     return [dataclasses.replace(a, rewards=() if r is None else (r,)) for a, r in zip(answers, found, strict=True)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ENDPOINTS)
 def test_what_a_judge_wrote_and_nobody_can_read(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("assay.verifiers.judges.client.PAUSE", 0.0)

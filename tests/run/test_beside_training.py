@@ -86,6 +86,7 @@ def checkpoints_of(run: Path) -> dict[int, dict[str, bytes]]:
     return {step: {name: one.file(name).read_bytes() for name in one.names} for step, one in each.items() if one}
 
 
+@pytest.mark.turns(2)
 @pytest.mark.parametrize("more", [(), TWO])
 def test_each_checkpoint_has_the_bytes_of_one_that_was_written_in_place(
     shell: Shell, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: tuple[str, ...]

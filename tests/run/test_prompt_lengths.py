@@ -53,6 +53,7 @@ def test_what_is_probed_is_what_the_pool_draws_now(monkeypatch: pytest.MonkeyPat
     assert {one.prompt for one in probed(pool) if one.task == "countdown"} == {"other"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", POSING)
 @pytest.mark.parametrize("short", [0, 1])
 def test_the_prompts_of_a_proposer_must_fit(short: int, name: str) -> None:
@@ -81,6 +82,7 @@ LENGTHENING = [
 READING = [name for name in LENGTHENING if growth(name, 9) < growth(name, 20)]  # prompts in which answers stand
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["grpo", *READING])
 def test_the_refusal_names_the_longest_answer_that_fits(name: str) -> None:
@@ -118,6 +120,7 @@ def test_no_request_is_longer_than_its_part_said(level: int, seed: int) -> None:
         assert len(request.context) + answer <= room + grown(part, problem, CODEC, 20), part
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LENGTHENING)
 def test_a_model_without_room_for_what_a_recipe_adds_is_refused(name: str) -> None:

@@ -64,6 +64,7 @@ def alike(one: Path, other: Path) -> None:
     assert files.keys() == found.keys() and all(found[name] == content for name, content in files.items())
 
 
+@pytest.mark.turns(2)
 @pytest.mark.core
 @pytest.mark.parametrize("recipe", ["grpo", "ppo"])
 def test_a_run_over_servers_ends_with_the_bits_of_a_run_in_one_process(
@@ -109,6 +110,7 @@ def test_two_learners_of_an_adapter_train_with_a_server(
     assert all(record["samplers/probe_gap"] < 1e-4 and record["samplers/discarded"] == 0 for record in metrics)
 
 
+@pytest.mark.turns(2)
 @pytest.mark.parametrize("lag", [1, 2])
 def test_answers_that_are_asked_for_ahead_are_those_of_a_run_in_one_process(
     shell: Shell, model: Path, tmp_path: Path, told: tuple[str, ...], lag: int, monkeypatch: pytest.MonkeyPatch

@@ -13,6 +13,7 @@ from assay.rng import Key
 from assay.source import FEWEST, Pool, Share
 
 
+@pytest.mark.slow
 def test_an_exam_has_what_the_levels_have() -> None:
     """Level 1 of `mod-chain-7` has eleven different problems in this split, whatever is asked for."""
     pool = Pool((Share("mod-chain-7", (1,)),))

@@ -178,6 +178,7 @@ def compare(case: str, found: dict[str, str]) -> None:
         assert found == known[case]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", FOLDERS)
 def test_a_folder_that_cannot_be_used(case: str, made: Path, tmp_path: Path) -> None:
     which, harm = FOLDERS[case]

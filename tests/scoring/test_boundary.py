@@ -233,6 +233,7 @@ def test_banks_are_paired_by_problem() -> None:
 CHANCES = np.concatenate([np.random.default_rng(7).beta(0.4, 3.0, 500), np.random.default_rng(8).beta(0.05, 3.0, 300)])
 
 
+@pytest.mark.slow
 def test_compression_is_sharpening_new_skills_are_discovery_and_a_second_bank_is_nothing() -> None:
     base, n = drawn(CHANCES, 320, 1), 48
     best = sharpen_or_discover(base, drawn(1 - (1 - CHANCES) ** 4, n, 2), n=n)

@@ -113,6 +113,7 @@ def drawn(rng: np.random.Generator, seeds: int, problems: int, samples: int, by_
     return right[0] - right[1]
 
 
+@pytest.mark.turns(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("seeds", "problems", "by_seed"), [(5, 64, 0.15), (9, 64, 0.15), (9, 256, 0.3), (5, 128, 0.02)]
@@ -201,6 +202,7 @@ def test_where_seeds_cannot_show_it_problems_are_asked_for() -> None:
     assert effect(np.zeros((3, 4))).needed(0.02, 0.95) is None
 
 
+@pytest.mark.slow
 def test_power_is_the_share_of_studies_that_leave_0_out() -> None:
     rng = np.random.default_rng(8)
     found = effect(rng.normal(0, 0.02, (6, 1)) + rng.normal(0, 0.1, (1, 200)) + rng.normal(0, 0.1, (6, 200)))

@@ -257,6 +257,7 @@ def test_a_prompt_is_answered_as_the_run_would(shell: Shell, run: Path, model: P
     assert plain["logp"] != own["logp"]
 
 
+@pytest.mark.slow
 def test_the_system_message_of_rows_of_an_older_run_is_remembered(
     shell: Shell, run: Path, files: tuple[Path, Path], tmp_path: Path
 ) -> None:

@@ -180,6 +180,7 @@ def test_answers_that_are_wrong(kind: str, word: str, text: str) -> None:
     assert judged(kind, word, text) == "fail"
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(spec=st.sampled_from(ASKED), saying=st.sampled_from(SAYINGS), data=st.data())
 def test_the_gold_wins_however_it_is_said_and_no_list_of_candidates_does(spec, saying, data) -> None:

@@ -469,7 +469,7 @@ def test_the_audit_finds_a_lenient_checker(monkeypatch: pytest.MonkeyPatch) -> N
     assert {kind for kind, _, _ in report.accepted} >= {"inside text", "trailing text", "twice"}
 
 
-@pytest.mark.turns(3)
+@pytest.mark.turns(8)
 @needs_package
 @pytest.mark.slow
 @pytest.mark.parametrize("name", gym_names())

@@ -89,6 +89,7 @@ def test_the_other_order_of_a_pair_is_the_same_pair(number: int) -> None:
         assert better == problem.spec["score"] - 1
 
 
+@pytest.mark.slow
 def test_judges_are_examined_on_problems_of_the_split() -> None:
     of, judge = task("trace"), task("judge:trace")
     for i in range(10):

@@ -26,6 +26,7 @@ def test_the_corpus_is_large_and_no_text_stands_in_it_twice() -> None:
     assert len(set(TEXTS.values())) >= 800
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", each())
 def test_no_text_of_the_corpus_is_invalid(name: str) -> None:
@@ -66,6 +67,7 @@ EXTERNALS_OF = {
 }  # fmt: skip
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [pytest.param(one, marks=[pytest.mark.external(e) for e in EXTERNALS_OF.get(one, [])]) for one in VERIFIERS]
@@ -81,6 +83,7 @@ def test_no_verifier_finds_a_text_invalid_in_any_form_of_its_reference(name: str
         assert not odd, reference
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", each())
 @settings(max_examples=8, deadline=None, derandomize=True)

@@ -132,6 +132,7 @@ def test_another_process_comes_to_the_same_verdicts() -> None:
     same_elsewhere([name for name, needed in externals_of().items() if not needed])
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", each(foreign=True))
 def test_another_process_comes_to_the_same_verdicts_by_foreign_programs(name: str) -> None:

@@ -34,6 +34,7 @@ def turned(rows: tuple[str, ...]) -> tuple[str, ...]:
     return tuple("".join(row[k] for row in rows) for k in range(len(rows)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", [1, 2, 3])
 def test_binario_accepts_the_squares_that_an_enumeration_finds(level: int) -> None:
     right = [rows for rows in squares(4) if balanced(rows) and balanced(turned(rows))]

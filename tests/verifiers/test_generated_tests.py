@@ -76,6 +76,7 @@ def test_spaces_and_lines_are_no_difference_and_the_first_text_stands() -> None:
 Outputs = st.lists(st.lists(st.sampled_from(["a", "b", None]), min_size=3, max_size=3), min_size=1, max_size=8)
 
 
+@pytest.mark.slow
 @given(Outputs, st.sampled_from([0.3, 0.4, 0.6, 1.0]), st.randoms())
 def test_what_is_believed_was_said_by_enough_and_by_nobody_else(
     outputs: list[list[str | None]], share: float, draw: random.Random

@@ -196,6 +196,7 @@ def test_asserts_become_calls_with_values(text: str, call: Call) -> None:
     assert calls_of(text) == (call,)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

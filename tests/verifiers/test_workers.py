@@ -100,6 +100,7 @@ def test_a_process_that_is_lost_is_tried_once_more(workers: Workers, tmp_path: P
     assert before + 2 <= workers.started <= before + 3  # each loss costs a process, the last one at the next call
 
 
+@pytest.mark.slow
 def test_an_exception_is_told_by_its_name_and_prints_are_no_answers(workers: Workers) -> None:
     workers.warm()
     before = workers.started

@@ -125,6 +125,7 @@ ASKS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ASKS)
 def test_what_a_function_asks_for_wrongly_is_told_before_a_run(case: str, tmp_path: Path) -> None:
     text, message = ASKS[case]

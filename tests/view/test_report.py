@@ -191,6 +191,7 @@ def test_policy_allows_the_script_of_the_page_alone(html):
     assert "insertAdjacentHTML" not in script
 
 
+@pytest.mark.slow
 def test_head_and_recipe_are_told(html):
     text = "".join(Page(html).texts)
     for part in ["grpo on countdown", "countdown-1.8M", "assay train grpo --task countdown --seed 7"]:

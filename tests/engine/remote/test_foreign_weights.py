@@ -68,6 +68,7 @@ def least(tensor: torch.Tensor) -> torch.Tensor:
     return tensor
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", [lambda tensor: tensor * 1.1, least])
 def test_weights_of_a_foreign_process_under_the_same_label_end_the_run(
     change: Callable[[torch.Tensor], torch.Tensor], tmp_path: Path

@@ -47,6 +47,7 @@ def test_store_and_gate_listen_where_they_were_asked_to(guarded: GuardedStore) -
     assert (AWAY, gate) not in {(door.address, door.port) for door in doors([os.getpid()])}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("said", [b"", b"\0" * 32, b"x" * 31, b"rank0" * 20])
 def test_who_names_none_is_sent_away(said: bytes, guarded: GuardedStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(assay_store, "GREETING", 0.3)

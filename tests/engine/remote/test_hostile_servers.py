@@ -198,6 +198,7 @@ def test_a_server_that_is_not_well_is_lost_after_two_faults_and_the_last_ends_th
         assert none.value.exit_code == 69 and set(sampler.lost) == {0, 1}
 
 
+@pytest.mark.slow
 def test_a_group_stays_with_its_server_and_moves_only_when_that_is_gone() -> None:
     with misbehaving(GOOD) as a, misbehaving(GOOD) as b, misbehaving(GOOD) as c, asking(a, b, c) as sampler:
         groups = {i: [request(i, draw=draw) for draw in range(3)] for i in range(24)}

@@ -48,6 +48,7 @@ def through(learner: LocalEngine, sampler: RemoteSampler, servers: list[Server])
     return learner
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("made", [recipe_of, with_forks], ids=lambda made: made.__name__)
 def test_a_run_over_two_servers_has_the_bits_of_the_run_in_one_process(made: Callable[..., Recipe]) -> None:
     recipe = made("grpo", num_steps=3, num_prompts=4, group_size=4)

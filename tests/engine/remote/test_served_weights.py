@@ -150,6 +150,7 @@ def test_orders_of_weights_out_of_turn_are_refused(tmp_path: Path) -> None:
             assert refused.value.status == status and server.address in str(refused.value)
 
 
+@pytest.mark.slow
 def test_an_update_that_is_broken_off_leaves_a_server_that_refuses_to_answer(tmp_path: Path) -> None:
     engine = served_engine()
     folder = written(engine, tmp_path / "new")

@@ -313,6 +313,7 @@ def test_a_step_trains_both_roles_and_not_the_probes_and_counts_them() -> None:
     assert {entry["spec"]["letter"] for entry in memory.store("posed")["tiny"]} <= {"a", "b"}
 
 
+@pytest.mark.slow
 def test_a_stopped_run_goes_on_bit_for_bit() -> None:
     memory = require_resumable(recipe(), engine, after=2)
     assert memory.store("posed")["tiny"]

@@ -272,6 +272,7 @@ def test_an_abstraction_is_never_longer_than_an_answer_may_be() -> None:
         assert [r.max_new for r in made] == [expected, 6]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("longest", "hint"), [(5, 5), (1024, 20)])
 def test_abstractions_must_fit_before_the_question(longest: int, hint: int) -> None:
     """` [`, the abstraction and `]` after the question; never more tokens than an answer, here 20."""

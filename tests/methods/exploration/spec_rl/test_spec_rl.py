@@ -158,6 +158,7 @@ def uniform_policy() -> LocalEngine:
     return policy("fp32", **{**SHARP, "init_std": 0.0})  # type: ignore[arg-type]
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, None])
 def test_assembled_answers_are_distributed_as_the_policys_own(kind: str, seed: int | None) -> None:
@@ -250,6 +251,7 @@ def one_place(p: np.ndarray, q: np.ndarray, token: int, named: list[int]) -> tup
     return seen(p), seen(q)
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("named", [[0], [1, 3], [0, 1, 2]])
 @pytest.mark.parametrize("lenience", [1.0, 0.5])
@@ -273,6 +275,7 @@ def test_a_few_known_log_probs_of_the_draft_are_enough(named: list[int], lenienc
     assert ((counts - total * p) ** 2 / (total * p)).sum() < bound(4)
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("k", [1, 2, 3])
 def test_answers_are_the_policys_own_however_few_log_probs_a_draft_keeps(kind: str, k: int) -> None:
