@@ -3,7 +3,7 @@
 A third of the recipes is drawn by a hash of the commit's id, or of the package's files where there is no repository, so
 that commits take turns. `--drawn-by 'commit 0123456789ab'` draws what another run drew. The best known ones are always
 in it, and those whose method this commit or the working tree changes. Cases of the others are marked `deep`: they run
-in `make test-deep`, with `--all-recipes`, and whenever nothing is asked for by a mark. `make test-fast` has a twentieth,
+in `make test-deep`, with `--all-recipes`, and whenever no mark is asked for. `make test-fast` has a twentieth,
 and the tests of their methods alone, and starts no external program.
 
 Tests that assert what a run learns are drawn too, those of six recipes, and of a test that is marked `turns(3)` a third
