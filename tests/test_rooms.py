@@ -120,6 +120,7 @@ def test_the_package_shows_few_files_at_its_top() -> None:
     assert len(list(PACKAGE.glob("*.py"))) <= 18
 
 
+@pytest.mark.slow
 def test_the_page_shows_the_rooms_as_they_are() -> None:
     page = PAGE.read_text()
     assert drawn(page) == page, "`python tests/rooms.py` draws them anew"

@@ -87,6 +87,7 @@ def test_every_array_of_a_batch_is_declared_or_an_offset() -> None:
 # Selecting rows
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=6), st.data())
 def test_select_takes_the_same_rows_of_everything(lengths: list[int], data: st.DataObject) -> None:
@@ -103,6 +104,7 @@ def test_select_takes_the_same_rows_of_everything(lengths: list[int], data: st.D
             np.testing.assert_array_equal(got, expected, err_msg=name)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=7), st.randoms(use_true_random=False))
 def test_rows_in_another_order_and_back_are_the_same_batch(lengths: list[int], random: Any) -> None:

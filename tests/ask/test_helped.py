@@ -29,6 +29,7 @@ def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
     worked.register(monkeypatch)
 
 
+@pytest.mark.slow
 def test_a_part_that_changes_the_question_says_whether_it_helps() -> None:
     changes: dict[str, set[bool]] = {}
     offered = {

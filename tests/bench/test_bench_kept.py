@@ -19,6 +19,7 @@ def result(about: dict[str, Any], day: str, seconds: float) -> dict[str, Any]:
     return {"name": "trl-S1-full-native", "machine": about, "measured": day, "seconds": seconds}
 
 
+@pytest.mark.slow
 def test_the_page_in_the_repository_is_what_its_results_say(tmp_path: Path) -> None:
     """A fresh clone renders the same page: nothing of it lives in the page alone."""
     rendering.render(page=tmp_path / "RESULTS.md")
@@ -62,6 +63,7 @@ def test_kinds_do_not_mix(tmp_path: Path) -> None:
     assert [one["seconds"] for one in kept.stored(tmp_path, "trl")] == [1.0]
 
 
+@pytest.mark.slow
 def test_measuring_adds_to_what_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`python -m bench.run` on another machine of the same name: its rows stand below ours, and nothing is gone."""
     folder, page = tmp_path / "results", tmp_path / "RESULTS.md"
@@ -94,6 +96,7 @@ def test_costs_of_another_machine_are_a_file_of_their_own(tmp_path: Path) -> Non
     assert json.loads(mine.read_text()) == {}
 
 
+@pytest.mark.slow
 def test_a_further_section_is_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     more = (*rendering.SECTIONS[:-1], lambda folder: "## More\n\nof it\n", rendering.SECTIONS[-1])
     monkeypatch.setattr(rendering, "SECTIONS", more)

@@ -147,6 +147,7 @@ def test_a_device_that_is_not_there_is_refused_before_a_run_begins(shell: Shell,
 # --- lengths, wordings and problems -------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_what_does_not_fit_into_the_context_is_refused(shell: Shell, model: Path, tmp_path: Path) -> None:
     refused(shell("sample", model, "C 1 2" * 20, "--json"), 64, "the prompt has", "holds 64", "--max-new")
     refused(shell("sample", model, "C 3 4=7", "--max-new", 64, "--json"), 64, "--max-new is 64")
@@ -160,6 +161,7 @@ def test_a_model_of_characters_refuses_what_it_cannot_spell(shell: Shell, model:
     refused(shell("sample", model, "C é", "--max-new", 4, "--json"), 64, "'é'", "at 2", "alphabet")
 
 
+@pytest.mark.slow
 def test_the_natural_wording_is_refused_by_a_small_model(shell: Shell, model: Path, tmp_path: Path) -> None:
     line = train_line(model, tmp_path / "run", "--wording", "natural", "--json")
     refused(shell(*line), 64, "positions", "longer context")
@@ -252,6 +254,7 @@ def flip(run: Path, step: int) -> None:
     file.write_bytes(data)
 
 
+@pytest.mark.slow
 def test_a_flipped_bit_is_noticed_and_the_run_ends_where_it_would_have(
     shell: Shell, calm: Path, tmp_path: Path
 ) -> None:

@@ -209,6 +209,7 @@ def test_parity_chooses_on_valid_and_says_that_it_depends(
     assert len(asked) == 8 + 4
 
 
+@pytest.mark.slow
 def test_a_bank_is_read_by_the_model_that_wrote_it_and_by_another(shell: Shell, model: Path, tmp_path: Path) -> None:
     """At temperature 1 the cost of an answer is what the sampler said, whose products may be bf16; a model is at no
     distance from itself.
@@ -234,6 +235,7 @@ def test_a_bank_is_read_by_the_model_that_wrote_it_and_by_another(shell: Shell, 
     assert f"{other} reads the answers of {model}, and how far it is from {model}" in text and "perplexity" in text
 
 
+@pytest.mark.slow
 def test_verdicts_choose_among_the_answers_of_a_bank(shell: Shell, model: Path, tmp_path: Path) -> None:
     bank = tmp_path / "bank.parquet"
     assert shell("bank", "sample", model, *ASKED, "--into", bank, "--quiet").code == 0

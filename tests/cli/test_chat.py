@@ -211,6 +211,7 @@ def test_the_policy_of_a_run_speaks_with_the_settings_of_the_run(
     assert max(int(str(turn["tokens"])) for turn in own) == 6, "scale.max-new of the run"
 
 
+@pytest.mark.slow
 def test_a_system_message_that_the_template_refuses_or_leaves_out_is_refused_at_once(
     shell: Shell, tmp_path: Path
 ) -> None:

@@ -296,6 +296,7 @@ def test_a_dry_run_prints_the_resolved_run_and_writes_nothing(shell: Shell, tmp_
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_a_recipe_is_trained_on_the_first_of_its_tasks_where_none_is_named(shell: Shell) -> None:
     for name in POSING:
         document = good(shell("train", name, "--dry-run", "--json"))

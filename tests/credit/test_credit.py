@@ -175,6 +175,7 @@ def test_a_group_that_shrank_to_one_trains_on_nothing() -> None:
         assert len(batch) == 1 and batch.advantage.tolist() == [0.0, 0.0]
 
 
+@pytest.mark.slow
 @over(CREDITS, [[1.0, 1.0], [0.0, 0.0], [1.0, 0.0], [1.0, None], [None, None], [0.3, 0.1 + 0.2]])
 def test_no_group_at_the_edge_gives_a_number_that_is_none(name: str, rewards: list[float | None]) -> None:
     rows = [*group_of(rewards, lengths=[0, 1]), *group_of([0.0, 1.0], name="whole", lengths=[1, 3])]

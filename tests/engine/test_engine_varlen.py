@@ -145,6 +145,7 @@ def test_torch_s_own_attention_with_that_mask_gives_the_same() -> None:
         torch.testing.assert_close(o.view(count, HEADS, D), want[0].transpose(0, 1), atol=1e-6, rtol=0)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("kernel")
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_gradient_of_a_batch_is_that_of_rows_run_alone(family: str) -> None:

@@ -91,6 +91,7 @@ def test_the_hearer_ends_an_answer_and_no_other() -> None:
         assert made[1].finish == "stop" and len(written) == 1
 
 
+@pytest.mark.slow
 def test_a_hearer_that_fails_ends_the_call_and_the_engine_goes_on() -> None:
     def broken(place: int, ids: Ids) -> bool:
         raise KeyboardInterrupt

@@ -139,6 +139,7 @@ def test_gradients_are_the_same_bits_whatever_the_threads(family: str, threads: 
     assert all(torch.equal(found[0], other) for other in found[1:])
 
 
+@pytest.mark.slow
 def test_a_chunk_of_which_nothing_is_learnt_adds_nothing(threads: None) -> None:
     """Whatever the chunk before it left behind, also where one thread is ahead of the others."""
     torch.set_num_threads(2)
@@ -315,6 +316,7 @@ def test_a_signal_ends_the_work_at_once_and_the_core_goes_on() -> None:
     assert bits(engine.generate(requests_of(2, 2), KEY)) == calm
 
 
+@pytest.mark.slow
 def test_a_finished_answer_is_told_while_another_is_written() -> None:
     """The long answer looks for a stop string after each token, and at the third waits until the short one was told."""
     told = threading.Event()
@@ -398,6 +400,7 @@ def test_a_frozen_core_keeps_nothing_for_a_backward_pass() -> None:
     assert not engine.forward(chunk, Want()).logp.requires_grad
 
 
+@pytest.mark.slow
 def test_passes_are_used_again_and_many_may_be_open() -> None:
     engine = core()
     chunks = list(engine.chunks(batch_of(*rows_of(LENGTHS)), tokens=20))

@@ -118,6 +118,7 @@ def test_sampler_and_learner_are_the_network_with_merged_weights_bit_for_bit(lor
         assert score.logp.tobytes() == old.tobytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", variants("bf16"))
 def test_bf16_gradients_point_where_the_exact_ones_do(variant: build.Variant, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(build.CHOICE, variant.name)
@@ -188,6 +189,7 @@ def test_a_frozen_copy_shares_the_base_and_stays_behind() -> None:
     assert before.logp.tobytes() == after.logp.tobytes() and np.abs(moved.logp - after.logp).max() > 1e-4
 
 
+@pytest.mark.slow
 @pytest.mark.core
 def test_steps_teach_an_adapter_what_they_teach_one_on_torch() -> None:
     engines = [kind(adapted(), end_ids=frozenset({0}), precision="fp32") for kind in (NativeEngine, TorchEngine)]

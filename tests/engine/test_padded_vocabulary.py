@@ -71,6 +71,7 @@ def test_padding_is_never_sampled(kind: str, tied: bool, how: dict[str, float]) 
     assert max(int(g.segment.ids.max()) for g in made) < TOKENS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tied", HEADS.values(), ids=HEADS)
 def test_sampler_and_learner_know_the_same_distribution(kind: str, tied: bool) -> None:
     """That over the tokenizer's tokens: `old` and `mu` of the sampler, log-probs and entropies of the learner, bit for

@@ -144,6 +144,7 @@ def test_the_picture_is_read() -> None:
     exact.require(logp=again)
 
 
+@pytest.mark.slow
 def test_gradients_are_those_of_the_network_with_pixels() -> None:
     made, codec = engine("fp64")
     batch = batch_of(made, codec)

@@ -128,6 +128,7 @@ def spelt(laid: Layout, row: int) -> tuple[np.ndarray, np.ndarray]:
     return laid.ids[places], laid.positions[places]
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(prompts_of(), st.integers(0, 5), st.sampled_from([1, 4, 16]))
 def test_every_row_is_spelt_whole(prompts: list[np.ndarray], more: int, at_least: int) -> None:

@@ -47,6 +47,7 @@ def logits_of(engine: TorchEngine, span: Span) -> torch.Tensor:
     raise AssertionError
 
 
+@pytest.mark.slow
 def test_streamed_statistics_are_those_of_all_logits(monkeypatch: pytest.MonkeyPatch) -> None:
     """64 answers, seven positions at a time."""
     monkeypatch.setattr(statistics, "POSITIONS", 7)

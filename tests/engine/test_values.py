@@ -90,6 +90,7 @@ def test_values_and_gradients_are_those_of_torch_in_fp64(family: str) -> None:
     assert not any(grad.any() for name, grad in grads.items() if name not in exact.values)
 
 
+@pytest.mark.slow
 def test_bits_do_not_depend_on_threads_and_chunks_change_roundings_alone(threads: None) -> None:
     batch, found = batch_of(*rows_of(LENGTHS * 3, groups=4)), []
     for count in (1, 2, 3):

@@ -145,6 +145,7 @@ def runs_of_one_method(seeds: int = 12, problems: int = 120) -> np.ndarray:
     return rng.binomial(16, chances) / 16
 
 
+@pytest.mark.slow
 def test_runs_of_one_method_are_not_called_different() -> None:
     seen = repeats.agreement(runs_of_one_method(), conclude=conclude, effect=effect, splits=150)
     assert seen.holds and "6 pairs" in seen.came and seen.figures["significant splits"] <= 0.1

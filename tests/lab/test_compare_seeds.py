@@ -35,6 +35,7 @@ def runs(folder: Path, recipe: str, seeds: range, gain: int, **more: Any) -> lis
     return [run(folder / f"{recipe}-{seed}", recipe, seed, ease + seed % 2 + gain, **more) for seed in seeds]
 
 
+@pytest.mark.slow
 def test_runs_that_differ_in_their_seed_are_one_method(tmp_path: Path) -> None:
     paths = runs(tmp_path, "grpo", range(5), 0) + runs(tmp_path, "dapo", range(5), 2)
     grpo, dapo = compare_runs(paths).methods
@@ -48,6 +49,7 @@ def test_runs_that_differ_in_their_seed_are_one_method(tmp_path: Path) -> None:
     assert grpo.final is not None and grpo.final["mean"] == pytest.approx(0.2 + 0.1 * 2 / 5)
 
 
+@pytest.mark.slow
 def test_of_fewer_than_five_seeds_no_word_is_said(tmp_path: Path) -> None:
     for seeds in (2, 4):
         folder = tmp_path / str(seeds)
@@ -82,6 +84,7 @@ def test_methods_are_compared_on_the_task_that_they_share(tmp_path: Path) -> Non
     assert text.count('<g id="axes_') == 4 * 5, "reward and score on each task, over each of five costs"
 
 
+@pytest.mark.slow
 def test_a_difference_that_seeds_do_not_agree_on_is_undecided(tmp_path: Path) -> None:
     """Alike on all problems: the seeds alone decide, by Student's t."""
     flat = np.full(PROBLEMS, 5)
@@ -96,6 +99,7 @@ def test_a_difference_that_seeds_do_not_agree_on_is_undecided(tmp_path: Path) ->
     assert dapo.word == "UNDECIDED" and dapo.verdict.startswith("UNDECIDED; no number of seeds and problems would show")
 
 
+@pytest.mark.slow
 def test_methods_that_hardly_differ_are_equal(tmp_path: Path) -> None:
     flat = np.full(PROBLEMS, 5)
     paths = [run(tmp_path / f"a{seed}", "grpo", seed, flat) for seed in range(5)]
@@ -119,6 +123,7 @@ def test_two_methods_beside_the_first_share_their_error(tmp_path: Path) -> None:
         assert one.difference and other.difference and one.difference["low"] < other.difference["low"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("more", "seeds", "reason"),
     [

@@ -156,6 +156,7 @@ def test_an_exchange_without_an_answer_leaves_no_trace() -> None:
     assert engine.read[1] == "<|user|>two<|end|><|assistant|>"
 
 
+@pytest.mark.slow
 def test_the_oldest_exchanges_are_left_out_and_the_system_message_stays() -> None:
     dialogue, engine = dialogue_of(*["x" * 20] * 12, system="Stay.", context=300, max_new=60)
     turns = [dialogue.ask(f"question {i:02}", nothing) for i in range(12)]

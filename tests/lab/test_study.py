@@ -131,6 +131,7 @@ def test_a_field_that_is_added_with_a_default_changes_no_key() -> None:
     assert differing(SoftOverlong()) == {"part": to_data(SoftOverlong())["part"]}, "a part always says its name"
 
 
+@pytest.mark.slow
 def test_an_outlook_turns_the_rule_for_seeds_around(tmp_path: Path) -> None:
     """Differences whose standard deviation is 0.02 need as many seeds as show the smallest effect of these seeds, each
     as one of the study's family.
@@ -252,6 +253,7 @@ def test_all_recipes_that_a_task_can_serve_and_the_reasons_of_the_others(tmp_pat
 # The command
 
 
+@pytest.mark.slow
 def test_a_plan_is_shown_before_anything_runs(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     shell = Shell(capsys)
     reply = shell("compare", "grpo", "dapo", "--task", TASK, "--seeds", 5, "--into", tmp_path / "s", "--plan", "--json")

@@ -150,6 +150,7 @@ def held(count: int, **changes: Any) -> tuple[Episode, ...]:
     return tuple(made)
 
 
+@pytest.mark.slow
 def test_a_problem_stands_once_however_many_answers_are_held() -> None:
     sizes = [sum(column.nbytes for column in to_columns({"x": held(count)}).values()) for count in (10, 1010)]
     assert sizes[0] > 10_000, "ten problems"

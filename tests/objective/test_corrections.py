@@ -122,6 +122,7 @@ def test_unknown_levels_and_measures_are_refused() -> None:
     assert truncate
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(st.floats(1.01, 1.5), st.integers(1, 12))
 def test_products_take_long_answers_out_and_means_do_not(drift: float, length: int) -> None:

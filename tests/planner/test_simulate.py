@@ -55,6 +55,7 @@ def tailed(step: int) -> Sequence[float]:
     return np.minimum(8192, drawn.lognormal(np.log(1500) - 0.405, 0.9, 256)).tolist()
 
 
+@pytest.mark.slow
 @given(
     lag=st.integers(0, 4),
     pools=st.integers(1, 4),

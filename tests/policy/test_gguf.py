@@ -97,6 +97,7 @@ def test_numbers_that_are_not_finite_are_refused(scale: float, tmp_path: Path) -
 # Metadata
 
 
+@pytest.mark.slow
 @given(data=st.data())
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_every_type_of_the_metadata_is_read(data: st.DataObject, tmp_path: Path) -> None:
@@ -488,6 +489,7 @@ def test_what_is_no_file_is_refused(place: str, tmp_path: Path) -> None:
 SMALL = model(words=["a"], kind="F16", kv_heads=1)
 
 
+@pytest.mark.slow
 def test_a_file_that_was_cut_anywhere_is_refused(tmp_path: Path) -> None:
     data, path = SMALL.data(), tmp_path / "m.gguf"
     tokens = len(data) - sum(len(one.data) for one in SMALL.tensors.values())  # about where the numbers begin

@@ -129,6 +129,7 @@ def test_an_adapter_begins_as_nothing_and_its_start_is_a_function_of_the_key() -
     assert all(0.5 * b < float(first[name].detach().abs().max()) <= b for name, b in bound.items())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 def test_only_the_adapter_moves_and_is_saved_and_goes_on_bit_for_bit(precision: str) -> None:
     learner = engine(precision=precision)

@@ -256,6 +256,7 @@ def configs(draw: st.DrawFn) -> PolicyConfig:
     )
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(config=configs())
 def test_writing_and_reading_gives_the_same_shape(config: PolicyConfig) -> None:

@@ -107,6 +107,7 @@ def test_rendering_is_that_of_transformers(
     assert ours.render(TALKS[talk], variables=how, tools=tools).tolist() == expected
 
 
+@pytest.mark.slow
 def test_settings_of_a_run_are_in_every_prompt(tmp_path: Path) -> None:
     byte_level(tmp_path)
     set_template(tmp_path, THINKING)

@@ -154,6 +154,7 @@ def test_a_family_tokenizer_of_transformers_is_read_the_same(tmp_path: Path) -> 
     assert ours.render(TALK).tolist() == expected
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(text=st.text(st.characters(exclude_categories=["Cs"]), max_size=20))
 def test_bytes_of_tokens_end_to_end_are_the_text(text: str, tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -139,6 +139,7 @@ def test_reading_without_the_lock_changes_nothing(run: RunFolder) -> None:
             write()
 
 
+@pytest.mark.slow
 @given(st.data())
 @settings(max_examples=30, deadline=None)
 def test_any_flipped_bit_anywhere_is_seen(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:

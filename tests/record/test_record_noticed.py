@@ -58,6 +58,7 @@ def test_a_flipped_bit_in_the_metrics_is_noticed_with_the_steps_between_which_it
     assert sentence in RunFolder.read_only(run).document["damaged"], "and when that one is gone, run.json remembers"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["metrics", "evals", "rollouts"])
 def test_every_bit_of_a_journal_counts(name: str, tmp_path: Path) -> None:
     run = tmp_path / "run"

@@ -193,6 +193,7 @@ def test_types_do_not_depend_on_the_rows(tmp_path: Path) -> None:
     assert kinds["reward"] == "double" and kinds["in_loss"] == "bool" and kinds["completion"] == "string"
 
 
+@pytest.mark.slow
 @given(st.lists(st.lists(st.tuples(st.integers(0, 2**31 - 1), st.floats(width=32)), max_size=5), max_size=4))
 @settings(max_examples=20, deadline=None)
 def test_tokens_and_streams_are_kept_to_the_bit(

@@ -334,6 +334,7 @@ def test_wandb_itself_keeps_a_run_offline(tmp_path: Path, monkeypatch: pytest.Mo
     until(lambda: b"reward/mean" in file.read_bytes())  # a process of its own writes it, after `finish` returned
 
 
+@pytest.mark.slow
 def test_trackio_itself_keeps_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRACKIO_DIR", str(tmp_path))
     import trackio

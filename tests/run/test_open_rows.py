@@ -124,6 +124,7 @@ def looks(part: type[Part]) -> bool:
     return False
 
 
+@pytest.mark.slow
 def test_every_part_that_looks_at_verdicts_says_so() -> None:
     """`reads_verdict` of its own, `needs_verdict`, or a reason why the part works without one."""
     every = {f"{kind.slots[0]}:{name}": part for kind, parts in PARTS.items() for name, part in parts.items()}

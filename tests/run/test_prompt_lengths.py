@@ -35,6 +35,7 @@ def test_only_a_recipe_that_has_problems_posed_asks_for_them() -> None:
         assert names == ["dsl-deduction", "pose:dsl-deduction"], name
 
 
+@pytest.mark.slow
 def test_answers_may_be_as_long_as_what_is_posed() -> None:
     """Of one instruction a solution is at most `0123#0123`, 9 characters: 1.5 * 9 is 14 rounded, and one more. Six of
     them with an input, as they may be posed, have 10: 15 and one more.

@@ -71,6 +71,7 @@ def test_the_sure_interval_adds_the_squares_of_what_seeds_and_problems_have_alon
     assert effect(np.array([[-1.0], [1.0]]) + np.array([[-3.0, 0.0, 3.0]]), bounds=(-1.0, 1.0)).within(0.9).high == 1.0
 
 
+@pytest.mark.slow
 @given(st.integers(2, 9), st.integers(2, 40), st.floats(0.0, 0.1), st.floats(-0.2, 0.2), st.integers(0, 99))
 def test_a_chance_is_that_of_the_interval_that_touches(
     seeds: int, problems: int, spread: float, truth: float, number: int

@@ -426,6 +426,7 @@ def test_a_number_is_given_once(tmp_path: Path) -> None:
     assert Numbered(tmp_path / "runs", "run").take().name == "run-61"
 
 
+@pytest.mark.slow
 def test_a_base_that_two_runs_need_at_once_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second waits for the first, and takes what it made."""
     made: list[Path] = []

@@ -75,6 +75,7 @@ def test_verdicts_on_judgements_are_those_of_the_score_alone() -> None:
     assert [v.kind for v in verdicts][2:5] == ["wrong", "wrong", "format"], "a problem of two rules has no score of 3"
 
 
+@pytest.mark.slow
 @given(st.integers(0, 500))
 @settings(max_examples=25, deadline=None)
 def test_the_other_order_of_a_pair_is_the_same_pair(number: int) -> None:

@@ -163,6 +163,7 @@ def valid_operations(problem: Problem, text: str) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_the_valid_steps_of_worked_searches_are_the_operations_of_their_answer() -> None:
     """By Python's own parser: each binary operation of the expression, with the values of its sides."""
     for seed in range(60):

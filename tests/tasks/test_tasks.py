@@ -127,6 +127,7 @@ def test_the_worked_solution_is_right_in_both_wordings(name: str, level: int, se
         assert "\\boxed{" in str(natural.prompt) and len(natural.prompt) > 150
 
 
+@pytest.mark.slow
 def test_compact_prompts_say_which_task_they_are() -> None:
     prompts = {name: [str(posed(name, level, 0).prompt) for level in TASKS[name].levels] for name in TASKS}
     tags = {name: {prompt[: 3 if prompt[0] == "M" else 1] for prompt in prompts[name]} for name in TASKS}

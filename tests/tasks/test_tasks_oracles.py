@@ -96,6 +96,7 @@ def test_countdown_targets_can_be_reached() -> None:
             assert Fraction(target) in reachable(tuple(map(int, numbers.split())))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", [3, 4, 5, 6])
 def test_countdown_accepts_exactly_the_expressions_with_the_target_as_value(level: int) -> None:
     right = wrong = 0

@@ -186,6 +186,7 @@ def test_a_refusal_or_a_redirect_is_not_tried_again(status: int) -> None:
     assert isinstance(found, Fault) and found.kind == "judge_refused" and len(bodies) == 1
 
 
+@pytest.mark.slow
 def test_a_drip_of_bytes_ends_at_the_deadline() -> None:
     begun = time.monotonic()
     found, _ = scored([Act(text="x" * 400, drip=0.02)], read=0.2, attempts=1)

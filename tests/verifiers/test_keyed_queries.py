@@ -291,6 +291,7 @@ def test_functions_of_dates_compute_with_times_that_are_given() -> None:
     assert found["results"] == [{"status": "done", "rows": [expected]}]
 
 
+@pytest.mark.slow
 def test_calls_of_functions_of_dates_count_for_the_budget_of_a_query() -> None:
     many = (
         "with recursive r(n) as (select 1 union all select n+1 from r where n < {}) "

@@ -150,6 +150,7 @@ def test_what_a_program_writes_itself_is_a_value_or_none(frame: Any) -> None:
     assert type(VALUES["unordered"](value, [value])) is bool
 
 
+@pytest.mark.slow
 @MANY
 @given(PLAIN, st.randoms())
 @example([HUGE], random.Random(1))

@@ -120,6 +120,7 @@ PLAIN = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(value=PLAIN)
 def test_plain_data_survives_the_border(value: Any) -> None:

@@ -224,6 +224,7 @@ def test_a_verdict_is_explained_on_the_command_line(capsys: pytest.CaptureFixtur
     assert audit["disagreements"] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("answer", "kind"),
     [

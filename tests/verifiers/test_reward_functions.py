@@ -357,6 +357,7 @@ def plain(completions):
 """
 
 
+@pytest.mark.slow
 def test_files_give_functions_classes_objects_and_what_is_inside_them(tmp_path: Path) -> None:
     (tmp_path / "beside.py").write_text("FACTOR = 2.0\n")
     path = tmp_path / "my rewards.py"
@@ -367,6 +368,7 @@ def test_files_give_functions_classes_objects_and_what_is_inside_them(tmp_path: 
     assert len({function.digest for function in functions}) == 1
 
 
+@pytest.mark.slow
 def test_modules_of_the_path_and_of_the_folder_give_functions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
@@ -416,6 +418,7 @@ def outcomes(recipe: Any) -> Iterator[tuple[Any, ...]]:
         yield from (rule.reward for rule in mechanism.rules if rule.verified)
 
 
+@pytest.mark.slow
 @over(sorted(RECIPES))
 def test_functions_take_the_place_of_the_outcome_in_every_recipe(name: str) -> None:
     recipe = scored_by(RECIPES[name], ["/a/my.py:f", "/a/my.py:g=0.5"])

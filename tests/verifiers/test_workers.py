@@ -160,6 +160,7 @@ def test_the_seconds_of_a_job_are_also_those_of_its_programs() -> None:
     assert one.result == ["done"] and two.result[0] == "done" and two.result[-1] == "time"
 
 
+@pytest.mark.slow
 def test_closing_leaves_no_process(workers: Workers) -> None:
     workers.map([["echo", 1]])
     left = pids(workers)
@@ -249,6 +250,7 @@ def test_a_deadline_holds_for_jobs_that_nobody_waits_for(workers: Workers) -> No
     assert [one.status for one in workers.collect([slow, quick])] == ["time", "done"]
 
 
+@pytest.mark.slow
 def test_a_ticket_is_collected_once(workers: Workers) -> None:
     ticket = workers.submit(["echo", 1])
     for wrong in ([ticket, ticket], [ticket + 1]):

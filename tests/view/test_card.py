@@ -55,6 +55,7 @@ def test_the_front_matter_parses_and_leaves_the_license_open(run: Path) -> None:
     assert "# license:" in card.split("---")[1]
 
 
+@pytest.mark.slow
 def test_a_model_of_the_hub_is_named_as_the_base(run: Path, tmp_path: Path) -> None:
     other = changed(run, tmp_path / "run", {"model": "Qwen/Qwen3-0.6B"})
     assert front_of(model_card(other))["base_model"] == "Qwen/Qwen3-0.6B"

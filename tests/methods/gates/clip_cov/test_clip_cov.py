@@ -18,6 +18,7 @@ from assay.types import Row
 SCALE = recipe_of("grpo", num_minibatches=1).scale
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 99), st.floats(0.01, 0.9), st.integers(1, 4))
 def test_the_most_covariant_tokens_are_so_many_of_the_step(seed: int, share: float, cut: int) -> None:
