@@ -43,16 +43,14 @@ HARMLESS = {
         Stage.name""",
     "names a model, a role or a store of the recipe itself": """
         Recipe.models Recipe.roles Model.follows Rule.role Rule.moments AlsoAsk.roles AsRole.role AskJudge.of
-        AskJudge.role AskPairs.of AskPairs.role AskRewrites.of AskRewrites.role CollectiveVote.voters Agreed.role
-        Agreement.role Critic.model Follow.names Frozen.model Frozen.role Helpful.role KeepLeftovers.of Lagged.model
-        Lagged.role LearntScore.critic LearntScore.model LearntSteps.model RankedPairs.extremes RankedPairs.roles
-        RewardModel.critic RewardModel.model RewardModel.role RewriterTokens.of RewriterTokens.role ScoredBy.role
-        ShowRewrites.of ShowRewrites.role StepSearch.model Untrained.but Untrained.role Harvest.name Rehearse.name""",
+        AskJudge.role AskPairs.of AskPairs.role CollectiveVote.voters Agreed.role Agreement.role Critic.model
+        Follow.names Frozen.model Frozen.role KeepLeftovers.of Lagged.model Lagged.role LearntScore.critic
+        LearntScore.model LearntSteps.model RankedPairs.extremes RankedPairs.roles RewardModel.critic RewardModel.model
+        RewardModel.role ScoredBy.role StepSearch.model Untrained.but Untrained.role Harvest.name Rehearse.name""",
     "names a reward, a score, a tag or a metric of the run's records": """
         Affine.name Cascade.name Clipped.name Delta.name Gated.name HoldTagged.tag KeptRules.score Masked.name
-        Misjudged.name Plateau.metric Product.name RatioQuantile.tag Saturated.name Scheduled.name Scored.name
-        Shuffled.name Squashed.name StatisticsOnly.tag Sum.name Tagged.tag Threshold.metric Veto.name
-        WithoutAdvantage.tag WithoutTag.tag""",
+        Misjudged.name Plateau.metric Product.name Saturated.name Scheduled.name Scored.name Shuffled.name Squashed.name
+        StatisticsOnly.tag Sum.name Tagged.tag Threshold.metric Veto.name WithoutTag.tag""",
     "is text that is compared with an answer, or shown to a model": """
         ContinueSteps.marks FirstSteps.marks Fork.until JudgedByRubric.criteria JudgedByRubric.guards LearntSteps.marks
         RepeatedSteps.marks RewardModel.marks Chat.stop Chat.system Chat.variables""",

@@ -10,3 +10,5 @@ GROWS = {"expand:retry-with-hint": [({}, " [5+3=1]")]}
 
 IDLE = {"curate:take-turns": {}, "expand:retry-with-hint": {"share": 0.0}}
 ANEW = {"guide": "a retry begins with the question"}
+
+TEXTS = {"RatioQuantile.tag": "a reward, a score, a tag or a metric of the run's records"}

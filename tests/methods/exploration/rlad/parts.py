@@ -30,3 +30,8 @@ FEWER = {
 }
 HELPED = {"ask:write-then-solve": False, "ask:abstract": False, "ask:teach-abstractions": False}
 OF_ITS_OWN = {"reward:usefulness": "rewards of answers; those without one are left out"}
+
+TEXTS = {
+    "Helpful.role": "a model, a role or a store of the recipe",
+    "WithoutAdvantage.tag": "a reward, a score, a tag or a metric of the run's records",
+}

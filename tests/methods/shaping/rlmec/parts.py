@@ -3,3 +3,9 @@
 BUSY = ("expand:ask-rewrites", "expand:show-rewrites", "forwards:rewriter-tokens")
 ALONG = {"curate:weigh-edits": ("expand:ask-rewrites",)}
 IDLE = {"curate:weigh-edits": {"same": 0.5}}  # where nothing was rewritten
+
+TEXTS = {
+    f"{part}.{field}": "a model, a role or a store of the recipe"
+    for part in ("AskRewrites", "RewriterTokens", "ShowRewrites")
+    for field in ("of", "role")
+}
