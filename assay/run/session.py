@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from assay.errors import ConfigError, UsageError
 from assay.host.space import device_of
@@ -30,6 +30,9 @@ from assay.run.trust import Trust, code_of, remember, require_trust
 from assay.run.worked_examples import require_examples, with_examples
 from assay.source import Pool, check_pool
 from assay.verifiers.functions.process import SECONDS
+
+if TYPE_CHECKING:
+    from assay.policy import Policy
 
 
 def plan(
@@ -131,22 +134,15 @@ def resume(
     did not allow it before, code, programs and addresses, is used only with `trust_code` or `trust_addresses`, if
     `overrides` give the setting, or if a person at the terminal agrees (`assay.run.trust`).
     """
-    from assay.policy import fingerprint
-
     with RunFolder.open(path) as folder:
-        experiment = from_data(Experiment, folder.experiment)
-        if steps is not None:
-            experiment = override(experiment, "recipe.scale.num_steps", steps)
-        if reward_timeout is not None:
-            experiment = dataclasses.replace(experiment, reward_timeout=reward_timeout)
-        if learners is not None:
-            experiment = override(experiment, "machine.learners", learners)
-        given = settings.reaching(experiment, overrides or {})
-        for setting, value in given.items():
-            experiment = override(experiment, setting, value)
+        begun = from_data(Experiment, folder.experiment)
+        given = settings.reaching(begun, overrides or {})
+        numbers = {"recipe.scale.num_steps": steps, "machine.learners": learners, "reward_timeout": reward_timeout}
+        changed = {setting: value for setting, value in numbers.items() if value is not None} | given
+        experiment = reduce(lambda made, item: override(made, *item), changed.items(), begun)
         trust = Trust.of(code=trust_code, addresses=trust_addresses, fields=given, functions=functions or {})
         trusted = require_trust(folder, experiment, trust)
-        _require_same(from_data(Experiment, folder.experiment), experiment, path)
+        _require_same(begun, experiment, path)
         require_fit(experiment)
         device_of(experiment.machine.device)
         for sentence in folder.noticed:
@@ -161,18 +157,11 @@ def resume(
             folder.amend(rewards=sources(grader), code=code_of(rewards))
         foreign = external_needs.require_externals(experiment.pool, rewards=experiment.rewards)
         _compare_versions(folder, externals={**services, **foreign}, verifiers=verifiers_of(experiment.pool))
-        ready(experiment.model)
-        policy = load_model(experiment)
-        if (digest := fingerprint(policy)) != folder.document["identity"]["weights"]:
-            raise ConfigError(
-                f"the model {experiment.model} has changed since {path} began: the digest of its weights was "
-                f"{folder.document['identity']['weights']} and is now {digest}. Put the old model back, or start a new "
-                "run."
-            )
+        policy = _same_policy(folder, experiment, path)
         checkpoint = folder.load()
         if checkpoint is not None and steps is not None and steps < checkpoint.step:
             raise UsageError(f"{path} has done {checkpoint.step} steps already; --steps {steps} would be fewer.")
-        if given or (steps, reward_timeout, learners) != (None, None, None):
+        if changed:
             folder.amend(experiment=to_data(experiment))
         if given or trusted:
             remember(folder, experiment)
@@ -184,6 +173,20 @@ def resume(
         how = {"quiet": quiet, "shown": shown, "grader": grader, "checkpoint": checkpoint}
         carry_on(folder, experiment, policy, memory, **how)
     return Path(path)
+
+
+def _same_policy(folder: RunFolder, experiment: Experiment, path: Path | str) -> Policy:
+    """The model from which the run began. Refuses one whose weights have changed since."""
+    from assay.policy import fingerprint
+
+    ready(experiment.model)
+    policy = load_model(experiment)
+    if (digest := fingerprint(policy)) != folder.document["identity"]["weights"]:
+        raise ConfigError(
+            f"the model {experiment.model} has changed since {path} began: the digest of its weights was "
+            f"{folder.document['identity']['weights']} and is now {digest}. Put the old model back, or start a new run."
+        )
+    return policy
 
 
 def _require_same(before: Experiment, now: Experiment, path: Path | str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,7 +36,8 @@ from assay.tasks.versions import verifier_versions
 
 if TYPE_CHECKING:
     from assay.policy import Policy
-    from assay.run.recorder import Exams
+    from assay.run.live_report import Page
+    from assay.run.recorder import Exams, Recorder
 
 Functions = Mapping[str, Callable[..., Any]]
 """Reward functions that the calling program passes as Python functions, by name."""
@@ -219,6 +220,36 @@ def back_to(folder: RunFolder, experiment: Experiment, checkpoint: Checkpoint | 
     return checkpoint.read("memory.json", lambda data: Memory.of(data, buffers))
 
 
+def _restore(folder: RunFolder, checkpoint: Any, models: Models) -> None:
+    """Gives the models the weights of a checkpoint."""
+    from assay.run.recorder import counters_of
+
+    tell_differences(folder, checkpoint, models["policy"].place)
+    for name, counter in checkpoint.read("counters.json", counters_of).items():
+        if name not in models:
+            raise StorageError(f"{checkpoint.path} holds a model '{name}', which this recipe does not have.")
+        models[name].restore(checkpoint.path, name, counter["version"])
+
+
+@contextlib.contextmanager
+def _kept_at_its_end(folder: RunFolder, recorder: Recorder, page: Page) -> Iterator[None]:
+    """A run that is stopped, or cannot go on for a reason outside of its processes, saves a checkpoint. However it
+    ends, the checkpoint that is being written is waited for, and the report is of its last step.
+    """
+    try:
+        yield
+    except ProcessLost:
+        raise
+    except (Stopped, DataError, EndpointError) as error:
+        recorder.keep()
+        if not isinstance(error, Stopped):
+            raise
+        raise Stopped(f"{str(error).split(';')[0]}; `assay resume {folder.path}` continues from there.") from error
+    finally:
+        folder.wait()  # the models that it is a copy of end with the caller's block
+        page.now()
+
+
 def _train(
     folder: RunFolder,
     experiment: Experiment,
@@ -239,24 +270,18 @@ def _train(
     from assay.run.live_report import Page
     from assay.run.lost_verdicts import LostVerdicts
     from assay.run.preflight import warn
-    from assay.run.recorder import Recorder, counters_of, exams
+    from assay.run.recorder import Recorder, exams
     from assay.run.second_look import SecondLook
     from assay.view.report import write_report
 
     if checkpoint is not None:
-        tell_differences(folder, checkpoint, models["policy"].place)
-        counters = checkpoint.read("counters.json", counters_of)
-        for name, counter in counters.items():
-            if name not in models:
-                raise StorageError(f"{checkpoint.path} holds a model '{name}', which this recipe does not have.")
-            models[name].restore(checkpoint.path, name, counter["version"])
+        _restore(folder, checkpoint, models)
     codec = policy.tokenizer
-    micro_tokens = experiment.machine.micro_tokens
     stages = assemble(
         experiment.recipe,
         pool=experiment.pool,
         codec=codec,
-        micro_tokens=micro_tokens,
+        micro_tokens=experiment.machine.micro_tokens,
         verdicts=grader.verdicts(experiment.pool),
     )
     total = experiment.recipe.scale.num_steps
@@ -287,19 +312,7 @@ def _train(
                 page=page,
                 track=tracker.log,
             )
-            try:
+            with _kept_at_its_end(folder, recorder, page):
                 train(stages, models, memory, recorder)
-            except ProcessLost:
-                raise
-            except (Stopped, DataError, EndpointError) as error:
-                recorder.keep()
-                if not isinstance(error, Stopped):
-                    raise
-                raise Stopped(
-                    f"{str(error).split(';')[0]}; `assay resume {folder.path}` continues from there."
-                ) from error
-            finally:
-                folder.wait()  # the models that it is a copy of end with this block
-                page.now()  # also after a stop or an error
         for failure in folder.failures:
             shown.note(f"warning: {failure}")
