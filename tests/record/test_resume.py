@@ -46,7 +46,7 @@ def require_equal(results: Sequence[dict]) -> None:
 @pytest.mark.slow
 def test_a_kill_in_every_phase_changes_nothing(tmp_path: Path, turn: Turn) -> None:
     """Two of five random moments and one in each phase; the guard says that each phase was really hit."""
-    shares = turn(np.random.default_rng(5).uniform(0.05, 0.95, size=5), 2)
+    shares = turn(list(np.random.default_rng(5).uniform(0.05, 0.95, size=5)), 2)
     scenarios = [{"name": f"moment-{i}", "after": float(share)} for i, share in enumerate(shares)]
     phases = ("collect", "verify", "update", "save")
     scenarios += [{"name": f"in-{phase}", "inside": phase, "nth": 4} for phase in phases]
