@@ -75,11 +75,11 @@ mutants: $(STAMP)  ## do the tests notice wrong formulas? 120 mutants of what de
 parity: $(STAMP)  ## gradients of TRL's trainers against ours on the same answers (needs .venv-trl: bash bench/setup.sh)
 	OMP_NUM_THREADS=1 $(PY) -m bench.trl_gradient
 
-check: $(STAMP)  ## lint, format, spelling, types
+check: $(STAMP)  ## lint, format, spelling; types of what changed since they passed, and of all that imports it
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m codespell_lib
-	NODE_OPTIONS=--max-old-space-size=8192 $(PY) -m pyright  # with node's own limit it forgets what it knows some thirty times
+	$(PY) tests/typed.py
 
 docs: $(STAMP)  ## print the tables of recipes and papers in docs/ anew from the records
 	$(PY) -m assay.lab.pages docs/*.md
