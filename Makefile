@@ -79,7 +79,7 @@ check: $(STAMP)  ## lint, format, spelling; types of what changed since they pas
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m codespell_lib
-	$(PY) tests/typed.py
+	$(PY) tests/type_check.py
 
 docs: $(STAMP)  ## print the tables of recipes and papers in docs/ anew from the records
 	$(PY) -m assay.lab.pages docs/*.md

@@ -58,6 +58,7 @@ def test_a_tree_equals_itself_and_a_changed_constant_of_one_recipe_is_named(keep
     assert not any("/batch " in name and name.endswith("/advantage") and "step 0" in name for name in rows)
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 def test_a_recipe_that_went_away_or_never_was_is_named(keep: Path, tmp_path: Path) -> None:
     gone = copy_with(tmp_path / "gone", "assay/methods/baselines/dr_grpo.py", 'name="dr-grpo"', 'name="dr-grpo-2"')

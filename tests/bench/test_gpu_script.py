@@ -119,6 +119,7 @@ def test_a_row_shows_goals_and_trl_beside_ours() -> None:
     assert gpu._line(vars(alone) | {"step_s": 2.0}).endswith("| 0.50 | 0.30 | trl not installed |  |  |")
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 def test_recipes_are_tried_and_their_first_steps_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A recipe that asks a judge is refused, one that trains is compared with the file, and a difference fails."""

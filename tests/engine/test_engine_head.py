@@ -121,6 +121,7 @@ def test_tokens_without_a_coefficient_cost_nothing() -> None:
     assert largest.elements <= 1000 * 2
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 def test_a_large_vocabulary_never_makes_a_large_tensor() -> None:
     tokens, vocab, size = 4000, 150_000, 4

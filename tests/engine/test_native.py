@@ -245,6 +245,7 @@ def test_positions_of_every_rope() -> None:
         exact_scores(ours.model, spans).require(logp=found)
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 def test_a_large_vocabulary_goes_in_parts() -> None:
     """More logits than are kept between the passes: they are computed twice, and the gradient is the same.

@@ -312,6 +312,7 @@ def test_what_a_learner_of_ranks_does_not_do_is_said(two: Ranks) -> None:
         frozen.score([Span(np.ones(200, np.int32), np.ones(100, np.int32))])
 
 
+@pytest.mark.turns(3)
 def test_ranks_share_what_one_would_hold_and_a_mesh_may_have_copies() -> None:
     """Two copies over two ranks each: read in the ranks."""
     engine = TorchEngine(model_of("grouped"), end_ids=frozenset({0}), precision="fp64")

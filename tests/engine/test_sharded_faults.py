@@ -35,6 +35,7 @@ def gone(pid: int) -> bool:
         return True
 
 
+@pytest.mark.turns(3)
 def test_a_rank_that_dies_is_named_and_takes_the_group_with_it() -> None:
     with Ranks(RankLayout(size=2, deadline=60)) as group:
         learner = ShardedLearner(group, "policy", model_of("qwen2"), precision="fp32")
@@ -49,6 +50,7 @@ def test_a_rank_that_dies_is_named_and_takes_the_group_with_it() -> None:
         assert all(map(gone, pids(group)))
 
 
+@pytest.mark.turns(3)
 def test_a_rank_that_is_stopped_is_named_within_its_deadline() -> None:
     with Ranks(RankLayout(size=2, deadline=4)) as group:
         learner = ShardedLearner(group, "policy", model_of("qwen2"), precision="fp32")
@@ -60,6 +62,7 @@ def test_a_rank_that_is_stopped_is_named_within_its_deadline() -> None:
         assert all(map(gone, pids(group)))
 
 
+@pytest.mark.turns(3)
 def test_a_rank_that_fails_is_told_with_its_error(capsys: pytest.CaptureFixture[str]) -> None:
     with Ranks(RankLayout(size=2, deadline=60)) as group:
         ShardedLearner(group, "policy", model_of("qwen2"), precision="fp32")

@@ -87,7 +87,7 @@ CHECKS: list[tuple[Callable[..., Finding], int, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.turns(2)
+@pytest.mark.turns(3)
 @pytest.mark.slow
 @pytest.mark.parametrize(("check", "replications", "broken"), CHECKS)
 def test_a_check_sees_a_broken_instrument(
@@ -97,7 +97,7 @@ def test_a_check_sees_a_broken_instrument(
     assert not seen.holds, seen.came
 
 
-@pytest.mark.turns(2)
+@pytest.mark.turns(3)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("check", "replications"),

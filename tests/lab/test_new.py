@@ -60,7 +60,7 @@ def test_what_is_written_is_named(kind: str, shell: Shell, tmp_path: Path) -> No
     assert "wrote" in told and "pytest" in told
 
 
-@pytest.mark.turns(2)
+@pytest.mark.turns(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["method", "task"])
 def test_a_package_is_linted_installed_tested_and_trained_as_it_is(kind: str, shell: Shell, tmp_path: Path) -> None:
@@ -77,6 +77,7 @@ def test_a_package_is_linted_installed_tested_and_trained_as_it_is(kind: str, sh
     assert shown["name"] == name
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 def test_a_reward_is_linted_tested_and_trained_with_as_it_is(shell: Shell, tmp_path: Path) -> None:
     made(shell, "reward", NAME, "--dir", tmp_path)
@@ -85,6 +86,7 @@ def test_a_reward_is_linted_tested_and_trained_with_as_it_is(shell: Shell, tmp_p
     assert "3 passed" in python("-m", "pytest", "-q", "-p", "no:cacheprovider", ".", place=tmp_path)
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 def test_in_a_checkout_a_method_is_two_folders_and_one_line(tmp_path: Path) -> None:
     """And `make method` records its values, finds its tests green, and asks for what only a person can write."""

@@ -159,6 +159,7 @@ def test_what_other_code_ran_is_trained_anew_if_that_is_asked(
     assert len(queue.fill(study, folder, again=True, quiet=True)) == len(started) == 4
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 def test_a_kill_in_the_middle_repeats_nothing_and_loses_nothing(model: Path, tmp_path: Path) -> None:
     line = ["-m", "assay", "compare", "grpo", "rloo", "--model", str(model), "--task", TASK, "--seeds", "2"]
@@ -208,6 +209,7 @@ def test_a_run_that_another_process_has_begun_is_left_to_it_and_done_here_if_it_
     assert done == ["rloo/seed-0", "grpo/seed-1", "rloo/seed-1", "grpo/seed-0"]
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 def test_two_processes_share_a_study_and_each_run_is_done_once(model: Path, tmp_path: Path) -> None:
     line = ["-m", "assay", "compare", "grpo", "rloo", "--model", str(model), "--task", TASK, "--seeds", "3"]

@@ -129,6 +129,7 @@ def bits(value: Any) -> Any:
     return (type(value).__name__, repr(value))
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 @given(st.dictionaries(TEXT, st.lists(episodes(), max_size=3).map(tuple), max_size=3))
 @settings(max_examples=80, deadline=None)

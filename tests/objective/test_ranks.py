@@ -41,6 +41,7 @@ def learn(rank: int, folder: str, names: tuple[str, ...]) -> None:
     distributed.destroy_process_group()
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 def test_two_ranks_give_the_gradient_of_the_whole(tmp_path: Path, drawn_recipes: tuple[str, ...]) -> None:
     names = tuple(name for name in drawn_recipes if name in OBJECTIVES)

@@ -462,6 +462,7 @@ for data in (head + struct.pack("<IIQ", 9, 8, most) + bytes(8 * most), b"GGUF" +
 """
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 def test_the_largest_header_is_read_in_little_memory(tmp_path: Path) -> None:
     """As many texts, and as many tensors, as a header may hold; of numpy alone in two gigabytes."""

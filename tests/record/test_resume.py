@@ -43,6 +43,7 @@ def require_equal(results: Sequence[dict]) -> None:
         assert result["digest"] == calm, f"{result['name']}: the resumed run is another run"
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 def test_a_kill_in_every_phase_changes_nothing(tmp_path: Path, turn: Turn) -> None:
     """Two of five random moments and one in each phase; the guard says that each phase was really hit."""
@@ -56,6 +57,7 @@ def test_a_kill_in_every_phase_changes_nothing(tmp_path: Path, turn: Turn) -> No
     assert all(hits[phase] >= 1 for phase in phases), hits
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 def test_a_kill_at_every_point_of_a_save_changes_nothing(tmp_path: Path, turn: Turn) -> None:
     """At eight of them, which take turns."""
@@ -73,6 +75,7 @@ def test_a_kill_at_every_point_of_a_save_changes_nothing(tmp_path: Path, turn: T
 FEW = ["checkpoint.before_write", "checkpoint.before_rename", "checkpoint.after_rename", "retention.after_rename"]
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize(
     ("moments", "points"),
     [pytest.param(2, FEW, marks=pytest.mark.slow), pytest.param(40, SAVE_POINTS, marks=pytest.mark.deep)],

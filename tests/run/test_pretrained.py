@@ -163,6 +163,7 @@ def test_a_disk_that_fills_up_leaves_nothing_and_says_what_to_do(file: Path, whe
     assert Path(locate(str(file))).exists()
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 def test_a_run_trains_on_a_file_and_its_copies_keep_the_provenance(
     file: Path, tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
@@ -244,6 +245,7 @@ print(json.dumps([main(line) for line in json.load(sys.stdin)]))
 """
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 def test_a_model_of_the_hub_is_taken_from_its_cache_and_one_that_is_not_there_is_told(
     file: Path, tmp_path: Path

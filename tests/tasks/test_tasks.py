@@ -143,6 +143,7 @@ def test_easy_prompts_and_solutions_are_short(name: str) -> None:
     assert sorted(len(problem.solution or "") for problem in problems)[50] <= 32
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("name", EACH)
 def test_a_checker_is_total(name: str) -> None:
     for level in (EASIEST[name], TASKS[name].levels[-1]):
@@ -182,6 +183,7 @@ def test_the_answer_of_another_problem_is_wrong(name: str) -> None:
     assert statuses.count("ok") <= (15 if name == "mod-chain-7" else 7)
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", EACH)
 def test_splits_are_disjoint_and_hold_what_they_say(name: str) -> None:

@@ -23,6 +23,7 @@ def posed(name: str, level: int, seed: int, **options) -> Problem:
     return TASKS[name].problem(Key(seed, name, level), level=level, **options)
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", JUDGED)
 def test_worked_solutions_are_right_in_both_wordings(name: str) -> None:

@@ -42,6 +42,7 @@ print(json.dumps({name: version_of(task(name)) for name in sys.argv[1:]}))
 """
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 def test_a_change_of_a_file_that_judges_is_another_version(tmp_path: Path) -> None:
     """And a change elsewhere is not. The package is copied, and a line is added to one file after the other."""

@@ -27,6 +27,7 @@ def test_an_answer_that_hangs_on_a_sound_gold_is_wrong() -> None:
     assert [(one.verdict.status, one.verdict.kind) for one in found] == [("fail", "time"), ("ok", "")]
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 def test_the_seconds_of_an_answer_do_not_depend_on_its_company(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that needs most of them has the same verdict alone and among many that hang."""

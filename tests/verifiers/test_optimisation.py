@@ -351,6 +351,7 @@ def mutant(draw: random.Random, of: By) -> By:
     return maximises, costs, tuple(changed), wholes
 
 
+@pytest.mark.turns(3)
 @external
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [2, 3])

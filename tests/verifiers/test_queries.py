@@ -165,6 +165,7 @@ def test_a_lost_process_says_nothing_of_a_gold(monkeypatch: pytest.MonkeyPatch) 
     assert (one.verdict.status, one.verdict.kind) == ("invalid", "worker_lost") and not kept
 
 
+@pytest.mark.turns(3)
 @external
 @pytest.mark.slow
 def test_mutants_are_verified_as_an_evaluator_verifies_them() -> None:
@@ -203,6 +204,7 @@ def test_a_second_engine_says_the_same_of_every_gold() -> None:
             assert same(a["rows"], b["rows"], ordered=False), job["query"]
 
 
+@pytest.mark.turns(3)
 @external
 @pytest.mark.slow
 def test_no_problem_of_the_task_has_a_bad_gold() -> None:

@@ -555,6 +555,7 @@ def order_at(tree: Tree, a: int, b: int) -> bool:
     return (all if tree[0] == "and" else any)(ORDERS[o](p * a + q * b, r) for o, p, q, r in tree[1:])
 
 
+@pytest.mark.turns(3)
 @external
 @pytest.mark.slow
 def test_mutants_are_verified_as_an_enumeration_verifies_them() -> None:
@@ -599,6 +600,7 @@ def test_the_second_oracle_agrees_on_right_and_on_wrong_answers() -> None:
         assert 4 <= first.count("ok") < 12
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 @external
 def test_unsatisfiable_problems_are_few_and_no_constant_answer_pays() -> None:
@@ -611,6 +613,7 @@ def test_unsatisfiable_problems_are_few_and_no_constant_answer_pays() -> None:
     assert [one.status == "ok" for one in found] == [one in none for one in posed]
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 @external
 def test_an_invariant_is_not_copied_from_the_question() -> None:

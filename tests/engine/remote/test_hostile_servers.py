@@ -255,6 +255,7 @@ def test_a_server_that_falls_asleep_is_named_and_its_requests_are_answered_by_ot
         b.asleep.clear()
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 def test_a_ticket_of_a_sampler_that_was_closed_is_not_waited_for() -> None:
     with misbehaving(GOOD) as server:

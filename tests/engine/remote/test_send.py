@@ -102,6 +102,7 @@ def test_a_server_that_does_not_join_is_named_in_time(monkeypatch: pytest.Monkey
         sampler.close()
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "order", ["take", *(pytest.param(one, marks=pytest.mark.deep) for one in ("begin", "commit", "checksums", "score"))]
@@ -132,6 +133,7 @@ def test_a_server_that_is_stopped_while_it_takes_weights_is_named_within_the_run
         sampler.close()
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
 def test_a_server_that_dies_or_falls_asleep_in_the_middle_of_a_bucket_is_named_and_the_other_goes_on(

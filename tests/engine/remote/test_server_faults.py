@@ -67,6 +67,7 @@ def pair(folder: Path) -> Iterator[list[tuple[str, subprocess.Popen[bytes]]]]:
         yield [first, second]
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 def test_a_server_that_is_killed_or_stopped_loses_its_requests_to_the_other_with_their_bits(
     folder: Path, engine: LocalEngine
@@ -177,6 +178,7 @@ def test_after_a_client_is_killed_its_servers_are_gone_and_those_given_by_addres
             assert bits(sampler.generate(varied(3), KEY)) == bits(engine.generate(varied(3), KEY))
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 def test_a_server_that_we_started_ends_when_told_to_and_says_what_it_serves(folder: Path, tmp_path: Path) -> None:
     with start_own(

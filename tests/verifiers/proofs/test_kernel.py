@@ -149,6 +149,7 @@ def test_metamath_accepts_our_rules() -> None:
     assert outcome.result["proved"] == dict.fromkeys(proved, True)
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 @pytest.mark.external("metamath")
 def test_both_kernels_agree_on_damaged_proofs() -> None:

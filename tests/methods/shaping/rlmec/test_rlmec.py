@@ -242,6 +242,7 @@ def test_a_run_goes_on_with_the_same_bits() -> None:
     require_resumable(small(num_prompts=2, num_steps=4), beginner, after=3, pool=POOL, codec=Signs())
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 def test_the_rewriter_learns_and_then_the_policy() -> None:
     """What the frozen base writes does not change; the policy at the end is right more often than the base."""

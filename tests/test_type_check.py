@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-import typed
+import type_check
 
 TREE = {
     "assay/__init__.py": "",
@@ -31,11 +31,11 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 
     def pyright(paths: Sequence[str]) -> int:
         calls.append(list(paths))
-        return int(any("# wrong" in path.read_text() for path in typed.files(tmp_path)))
+        return int(any("# wrong" in path.read_text() for path in type_check.files(tmp_path)))
 
-    for name, value in (("ROOT", tmp_path), ("PASSED", tmp_path / "build" / "typed.json"), ("pyright", pyright)):
-        monkeypatch.setattr(typed, name, value)
-    monkeypatch.setattr(sys, "argv", ["typed.py"])
+    for name, value in (("ROOT", tmp_path), ("PASSED", tmp_path / "build" / "types.json"), ("pyright", pyright)):
+        monkeypatch.setattr(type_check, name, value)
+    monkeypatch.setattr(sys, "argv", ["type_check.py"])
     for name, text in TREE.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
@@ -44,12 +44,12 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 
 
 def edit(name: str, text: str) -> None:
-    with (typed.ROOT / name).open("a") as file:
+    with (type_check.ROOT / name).open("a") as file:
         file.write(text)
 
 
 def test_everything_is_asked_once_and_nothing_again(asked: list[list[str]]) -> None:
-    assert (typed.main(), typed.main()) == (0, 0)
+    assert (type_check.main(), type_check.main()) == (0, 0)
     assert asked == [[]], "the settings name the files, and the second time there is nothing to ask"
 
 
@@ -71,35 +71,35 @@ def test_everything_is_asked_once_and_nothing_again(asked: list[list[str]]) -> N
 def test_a_change_asks_about_its_file_and_all_that_import_it(
     asked: list[list[str]], changed: str, wanted: set[str]
 ) -> None:
-    typed.main()
+    type_check.main()
     edit(changed, "\n")
-    assert typed.main() == 0
+    assert type_check.main() == 0
     assert set(asked[-1]) == wanted
 
 
 def test_what_came_and_what_went_ask_about_those_that_name_it(asked: list[list[str]]) -> None:
-    typed.main()
-    (typed.ROOT / "assay/low.py").unlink()
-    typed.main()
+    type_check.main()
+    (type_check.ROOT / "assay/low.py").unlink()
+    type_check.main()
     assert set(asked[-1]) == ON_LOW
-    (typed.ROOT / "assay/low.py").write_text("X = 2\n")
-    typed.main()
+    (type_check.ROOT / "assay/low.py").write_text("X = 2\n")
+    type_check.main()
     assert set(asked[-1]) == {"assay/low.py", *ON_LOW}
 
 
 def test_what_is_wrong_is_asked_until_it_is_right(asked: list[list[str]]) -> None:
-    typed.main()
+    type_check.main()
     edit("assay/room/alone.py", "# wrong\n")
-    assert (typed.main(), typed.main()) == (1, 1)
+    assert (type_check.main(), type_check.main()) == (1, 1)
     assert asked[1] == asked[2] == ["assay/room/alone.py"]
-    (typed.ROOT / "assay/room/alone.py").write_text(TREE["assay/room/alone.py"])
-    assert typed.main() == 0 and len(asked) == 3, "as it was when it passed"
+    (type_check.ROOT / "assay/room/alone.py").write_text(TREE["assay/room/alone.py"])
+    assert type_check.main() == 0 and len(asked) == 3, "as it was when it passed"
 
 
 def test_other_settings_ask_everything(asked: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
-    typed.main()
-    (typed.ROOT / "pyproject.toml").write_text('[tool.pyright]\ntypeCheckingMode = "strict"\n')
-    typed.main()
-    monkeypatch.setattr(sys, "argv", ["typed.py", "--all"])
-    typed.main()
+    type_check.main()
+    (type_check.ROOT / "pyproject.toml").write_text('[tool.pyright]\ntypeCheckingMode = "strict"\n')
+    type_check.main()
+    monkeypatch.setattr(sys, "argv", ["type_check.py", "--all"])
+    type_check.main()
     assert asked == [[], [], []]
