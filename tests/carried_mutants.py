@@ -12,7 +12,7 @@ asked another time. What fails is asked once more, alone: a test that fails now 
 
 Each answer is a line of `bench/results/mutants/before.jsonl` or `after.jsonl`, with its commit: a fresh clone goes on
 from there. What is lost or gone is asked again at another commit after; what was said of the others counts there too,
-unless `--again` asks anew.
+unless `--again` asks anew. What nobody noticed before is not asked after.
 """
 
 from __future__ import annotations
@@ -323,7 +323,9 @@ def run(before: Tree, after: Tree, only: str | None, again: bool, over: Callable
         return
     earlier, later = answers("before"), answers("after")
     carry, left = carrying(before, after), []
-    for one in (one for one in every if not settled(earlier.get(one.name), later.get(one.name), after.commit, again)):
+    open_ones = [one for one in every if not settled(earlier.get(one.name), later.get(one.name), after.commit, again)]
+    # nobody noticed it before, so that it cannot be lost; finding that out again takes longer than all the others
+    for one in (one for one in open_ones if earlier.get(one.name, {}).get("by") != ""):
         if here := carry(one):
             left.append((one, here))
         else:
@@ -345,16 +347,13 @@ def settled(before: Row | None, after: Row | None, commit: str, again: bool) -> 
 
 def fate(before: Row | None, after: Row | None) -> str:
     """What became of a mutant."""
+    if before is not None and not before["by"]:
+        return "survived before"
     if before is None or after is None:
         return "not asked yet"
     if after["here"] is None:
         return "gone"
-    return {
-        (True, True): "noticed",
-        (True, False): "LOST",
-        (False, True): "noticed only after",
-        (False, False): "survived",
-    }[bool(before["by"]), bool(after["by"])]
+    return "noticed" if after["by"] else "LOST"
 
 
 def table(names: Iterable[str]) -> str:
@@ -366,9 +365,9 @@ def table(names: Iterable[str]) -> str:
     lines = [f"{len(found)} {what}" for what, found in sorted(fates.items())]
     for what, found in sorted(fates.items()):
         for name in found if what not in ("noticed", "not asked yet") else ():
-            here = (other[name]["here"] or "") if other[name]["here"] != name else ""
-            lines += [f"{what}: {name}", *([f"    after: {here}"] if here else [])]
-            lines += [f"    before: {one[name]['by']}"] if one[name]["by"] else []
+            here = other.get(name, {}).get("here")
+            lines += [f"{what}: {name}", *([f"    after: {here}"] if here and here != name else [])]
+            lines += [f"    before: {one[name]['by']}"] if one.get(name, {}).get("by") else []
     commits = {side: sorted({row["commit"][:8] for row in answers(side).values()}) for side in SIDES}
     return "\n".join([*(f"{side}: {', '.join(found)}" for side, found in commits.items()), *lines])
 

@@ -304,11 +304,13 @@ def test_a_slow_test_that_fails_without_the_mutant_too_answers_nothing(
 
 
 def test_the_table_names_what_is_lost_and_what_is_gone(kept: Path) -> None:
-    for name, by, here, later in (("m1", "t", "m1", "t"), ("m2", "t", "n2", ""), ("m3", "", None, "")):
+    for name, by, here, later in (("m1", "t", "m1", "t"), ("m2", "t", "n2", ""), ("m3", "t", None, "")):
         carried_mutants.keep("before", {"mutant": name, "commit": "c", "here": name, "by": by, "seconds": 1})
         carried_mutants.keep("after", {"mutant": name, "commit": "d", "here": here, "by": later, "seconds": 1})
-    said = carried_mutants.table(["m1", "m2", "m3", "m4"])
-    assert re.findall(r"^\d .*", said, re.MULTILINE) == ["1 LOST", "1 gone", "1 not asked yet", "1 noticed"]
+    carried_mutants.keep("before", {"mutant": "m5", "commit": "c", "here": "m5", "by": "", "seconds": 1})
+    said = carried_mutants.table(["m1", "m2", "m3", "m4", "m5"])
+    fates = ["1 LOST", "1 gone", "1 not asked yet", "1 noticed", "1 survived before"]
+    assert re.findall(r"^\d .*", said, re.MULTILINE) == fates and "survived before: m5" in said
     assert "LOST: m2\n    after: n2\n    before: t" in said and "gone: m3" in said
 
 
