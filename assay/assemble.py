@@ -149,7 +149,7 @@ def worth_by_role(
 
 
 def _keepers(recipe: Recipe) -> tuple[list[list[Keeper]], list[Keeper]]:
-    """What keeps a store: of each mechanism of the recipe, and of all of them."""
+    """The parts that keep a store: those of each mechanism of the recipe, and all of them in one list."""
     by_mechanism = keepers([mechanism.remember for mechanism in recipe.mechanisms])
     return by_mechanism, [keeper for parts in by_mechanism for keeper in parts]
 
@@ -157,7 +157,7 @@ def _keepers(recipe: Recipe) -> tuple[list[list[Keeper]], list[Keeper]]:
 def _offered(
     recipe: Recipe, mechanism: Mechanism, kept: Sequence[Keeper], pool: Pool, codec: Codec, micro_tokens: int
 ) -> dict[str, Any]:
-    """What the functions of parts may ask for and what does not change during a run, by name."""
+    """The values that functions of parts may ask for and that do not change during a run, by name."""
     scale = recipe.scale
     return {
         "pool": pool,

@@ -22,7 +22,7 @@ class Models:
 
     engines: Mapping[str, Engine]
     roles: Mapping[str, str]  # role -> name of the parameter set that plays it
-    specs: Mapping[str, Model] = field(default_factory=dict)  # name -> what the recipe says of this parameter set
+    specs: Mapping[str, Model] = field(default_factory=dict)  # name -> the recipe's record of this parameter set
     restarts: frozenset[str] = frozenset()  # sets that a later stage puts back to their weights before the first step
 
     def __getitem__(self, name: str) -> Engine:
@@ -40,7 +40,7 @@ class Models:
         return {name: spec.follows for name, spec in self.specs.items() if spec.follows}
 
     def leaders(self, name: str) -> list[str]:
-        """The set that `name` follows, the set which that one follows, and so on."""
+        """The chain of leaders: the set that `name` follows, then the set that this leader follows, and so on."""
         leaders: list[str] = []
         while (name := self.follows.get(name, "")) and name not in leaders:
             leaders.append(name)

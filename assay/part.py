@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from assay.types import Problem, RewardScope
 
 LossScope = Literal["data", "row", "step"]
-"""What a part of an objective must see at once: the packed batch alone, whole rows, or all rows of the step."""
+"""The rows that a part of an objective must see at once: the packed batch alone, whole rows, or all rows of the step.
+"""
 
 Place = Literal["beginning", "attention", "rows", "aside", "order", "group", "penalty"]
 PLACES: dict[Place, str] = {
@@ -49,11 +50,12 @@ PLACES: dict[Place, str] = {
     "group": "which of the answers in the loss count in the statistics of their group",
     "penalty": "a reward that is never above 0",
 }
-"""What a part may say that it reads or writes, beside what its kind does."""
+"""The places that a part may name as read or written, beside those of its kind."""
 
 
 Thing = Place | Stream | type["Remembering"]
-"""What parts read and write: a place, a constant of rows; or the class that keeps the store that is read."""
+"""A thing that parts read or write: a place, a constant of rows, or a store that is read, named by its keeper's class.
+"""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,7 +86,7 @@ PositiveProportion = Annotated[float, Within(0, 1, above=True)]
 Positive = Annotated[float, Within(0, above=True)]
 """A number that something is divided by, or of which the logarithm is taken."""
 Ddof = Literal[0, 1]
-"""What is subtracted from the number of values that a variance divides by: with 2 a pair would have none."""
+"""The number subtracted from the count of values to get the divisor of a variance: with 2 a pair would have none."""
 
 _RUN = (
     "pool",
@@ -101,7 +103,8 @@ _RUN = (
     "scale",
     "place",
 )
-"""What functions of most kinds may ask for: the set-up of the run (`OFFERED` of part_checks says what each is)."""
+"""The arguments that functions of most kinds may have: the set-up of the run. `OFFERED` of part_checks explains each.
+"""
 
 
 def for_caller(default: Any, **metadata: Any) -> Any:
@@ -479,8 +482,8 @@ def bind(part: Part, **offered: Any) -> Callable[..., Any]:
 
     Of the values that are offered, here and at each call, the function gets those that its signature names. So a part
     that needs the memory, the models or the tokenizer has an argument of that name, and other parts need not know.
-    Rewards of which a reward is made come to its function as functions of the episodes. These functions get all that is
-    offered here, also what the outer function does not ask for.
+    A reward may be made of other rewards: they come to its function as functions of the episodes. These functions get
+    all that is offered here, also values for which the outer function does not ask.
     """
     function = type(part).does
     asked = inspect.signature(function).parameters

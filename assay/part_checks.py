@@ -60,13 +60,13 @@ OFFERED = {
     "weight": "the weight of each token in the loss, as `aggregate` gives it",
     "place": "the name in the memory of the part's own store, or of the store that the part `reads`",
 }
-"""What a function may ask for besides: it gets each of these that it names as an argument. `offers` of a kind says
-which of them the functions of this kind may name.
+"""Further arguments of functions: a function gets each of these that it names. `offers` of a kind says which of them
+the functions of this kind may name.
 """
 
 
 def misspelt(record: type[Part]) -> str | None:
-    """What is wrong with the signature of a part's function; None if the function can be called."""
+    """The fault in the signature of a part's function, in words; None if the function can be called."""
     kind = kind_of(record)
     arguments = (*kind.given, *kind.offers)
     if wrong := [name for name in _asked(record) if name not in arguments]:
@@ -138,7 +138,7 @@ def choices_of(hint: Any) -> tuple[Any, ...]:
 
 
 def bounds_of(hint: Any) -> Within | None:
-    """Which numbers a field of this type may have; None if it has no numbers, or may have any."""
+    """The bounds of the numbers of a field of this type; None if it has no numbers, or may have any."""
     found = (hint, *get_args(hint))
     noted = (note for item in found for note in getattr(item, "__metadata__", ()) if isinstance(note, Within))
     return next(noted, Within(0) if int in found else None)

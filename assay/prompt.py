@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from assay.types import Problem
 
 Content = str | Sequence[Mapping[str, Any]]
-"""What a message holds: a text, or parts as Hugging Face's chat messages have them, texts and pictures."""
+"""The content of a message: a text, or parts as Hugging Face's chat messages have them, texts and pictures."""
 Question = str | tuple[Mapping[str, Any], ...]
-"""What a problem asks: a text, or messages for a chat template, of which the last one asks."""
+"""The question of a problem: a text, or messages for a chat template, of which the last one asks."""
 
 
 def parts_of(content: Content) -> Sequence[Mapping[str, Any]]:
@@ -30,7 +30,7 @@ def parts_of(content: Content) -> Sequence[Mapping[str, Any]]:
 
 
 def text_of(content: Content) -> str:
-    """What a message says, without its pictures."""
+    """The text of a message, without its pictures."""
     return "\n".join(str(part["text"]) for part in parts_of(content) if part["type"] == "text")
 
 
@@ -43,12 +43,14 @@ def retold(content: Content, change: Callable[[str], str]) -> Content:
 
 
 def text_asked(question: Question) -> str:
-    """The text of a question: all of it, or its last message, without pictures and without what stands before."""
+    """The text of a question: the question itself, or its last message without the pictures."""
     return question if isinstance(question, str) else text_of(question[-1].get("content") or "")
 
 
 class Form(NamedTuple):
-    """A text around a question, which stands in it at `{question}`; what it shows beside stands at other names."""
+    """A text around a question, which stands in it at `{question}`. Other texts that it shows stand at names of their
+    own.
+    """
 
     text: str
     shows: tuple[tuple[str, str], ...] = ()  # (name, text)
@@ -60,9 +62,9 @@ class Form(NamedTuple):
 
 @dataclass(frozen=True)
 class Prompt:
-    """A question with what stands around it, in the order of the fields: hints behind the question, each form around
-    all before it, then notes and the template. Notes and the template say how to answer, so that they are not told
-    where a form asks for something else than an answer.
+    """A question with the texts around it, in the order of the fields: hints behind the question, each form around all
+    before it, then notes and the template. Notes and the template say how to answer, so they are left out where a form
+    asks for something else than an answer.
     """
 
     question: Question
@@ -96,7 +98,7 @@ class Prompt:
 
     @property
     def told(self) -> Question:
-        """The text or the messages, as a codec renders them; what it begins the answer with comes behind."""
+        """The text or the messages, as a codec renders them. The tokens that begin the answer come behind these."""
         told = with_text(self.question, self._around)
         if not self.system:
             return told

@@ -62,7 +62,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Mechanism:
-    """What a method does in each phase of the training loop, in the order of the loop.
+    """The parts of a method for each phase of the training loop, in the order of the loop.
 
     Mechanism(credit=GroupRelative(scale="none"), objective=Objective(aggregate=FixedLength()))
     --mechanism.credit.scale none --mechanism.objective.aggregate fixed-length
@@ -106,8 +106,8 @@ class Stage:
     memory: Literal["keep", "clear"] = "keep"  # the stores of the memory; the budget always stays
 
 
-USUAL_RECIPE = "dr-grpo"  # where none is named
-USUAL_TASK = "countdown:3,4"  # of a recipe that names no task
+USUAL_RECIPE = "dr-grpo"  # if no recipe is named
+USUAL_TASK = "countdown:3,4"  # for a recipe that names no task
 
 
 @dataclass(frozen=True)
@@ -121,12 +121,12 @@ class Recipe:
     name: str
     title: str
     paper: str  # its arXiv id, or how else it is cited; "-" if there is no paper
-    claim: str  # what the paper says the method achieves
+    claim: str  # the paper's claim: the effect of the method
     mechanism: Mechanism
     scale: Scale
     notes: tuple[str, ...] = ()  # where the values come from, and which are ours
     deviations: tuple[str, ...] = ()  # known implementations that compute something else under this name
-    missing: str = ""  # what of the paper is not here; if the paper has several recipes, one of them says it
+    missing: str = ""  # the points of the paper that are not here; if it has several recipes, one of them says so
     tasks: tuple[str, ...] = ()  # tasks that show what the method is for, the usual one first; () if any task does
     models: Mapping[str, Model] = field(default_factory=lambda: {"policy": Model()})
     roles: Mapping[str, str] = field(default_factory=lambda: {"policy": "policy"})  # role -> the model that plays it
@@ -134,7 +134,7 @@ class Recipe:
 
     @property
     def usual_task(self) -> str:
-        """What is trained on if neither a task nor data are named, as `--task` takes it."""
+        """The task to train on if neither a task nor data are named, in the form of `--task`."""
         return self.tasks[0] if self.tasks else USUAL_TASK
 
     @property
@@ -171,7 +171,7 @@ class Like:
     paper: str | None = None
     notes: tuple[str, ...] | None = None
     deviations: tuple[str, ...] | None = None
-    missing: str = ""  # what of its own paper is not here
+    missing: str = ""  # the points of its own paper that are not here
 
     def of(self, base: Recipe) -> Recipe:
         """The full recipe: `base` with the changes."""
@@ -348,7 +348,9 @@ def check_memory(recipe: Recipe) -> None:
 
 
 def _unwritten(part: Part, written: Collection[Thing]) -> str | None:
-    """Which constant the part reads that no part of the recipe writes, and what to add; None if nothing is missing."""
+    """A complaint about a constant that the part reads and no part of the recipe writes, with the part to add; else
+    None.
+    """
     stream = next((one for one in part.reads if isinstance(one, Stream) and one not in written), None)
     if stream is None:
         return None
@@ -359,8 +361,8 @@ def _unwritten(part: Part, written: Collection[Thing]) -> str | None:
 
 
 def _headless(part: Part, models: Mapping[str, Model]) -> str | None:
-    """Which model of the part lacks a value head, or has values alone where the part trains its tokens too, and what to
-    change; None if all put out what the part needs.
+    """A complaint about a model of the part, and the change that helps: it lacks a value head, or it has values alone
+    where the part trains its tokens too. None if all models have the outputs that the part needs.
     """
     for name, output in part.outputs.items():
         if name not in models or not models[name].valued:

@@ -56,7 +56,7 @@ class Key:
 
     @classmethod
     def from_hex(cls, text: str) -> Key:
-        """The key whose `hex` this is; ValueError for what is no key's."""
+        """The key whose `hex` this is; ValueError for a text that no key has."""
         if len(text) != 16 or not set(text) <= set("0123456789abcdef"):
             raise ValueError(f"a key is written in sixteen hexadecimal digits, not {text[:40]!r}")
         key = cls(0)

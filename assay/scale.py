@@ -47,7 +47,7 @@ class Scale:
 
 
 Output = Literal["tokens", "value", "both"]
-"""What a model puts out: tokens, one number a token, as a critic does, or both."""
+"""The output of a model: tokens, one number a token, as a critic gives, or both."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """What travels between the phases of the loop. Host data only: numpy arrays and frozen records, no torch.
 
-A stream that nobody filled is None, never a missing key; what is a stream, and `Batch`, stand in `assay/streams.py`. A
-*response* token is any token after the training context, whoever wrote it; `Origin` says who did.
+A stream that nobody filled is None, never a missing key. `assay/streams.py` defines streams, and `Batch`. A *response*
+token is any token after the training context, written by the policy or by others; `Origin` says by whom.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Record = TypeVar("Record")
 
 @functools.cache
 def _known(kind: type) -> tuple[frozenset[str], tuple[str, ...]]:
-    """The names of a record's fields, and of what it computes once and remembers."""
+    """The names of a record's fields, and of the properties that it computes once and remembers."""
     own = [(name, one) for base in kind.__mro__ for name, one in vars(base).items()]
     remembered = tuple(name for name, one in own if isinstance(one, functools.cached_property))
     return frozenset(field.name for field in dataclasses.fields(kind)), remembered
@@ -64,8 +64,8 @@ def changed(record: Record, **changes: Any) -> Record:
 
 
 class Origin:
-    """Who wrote a token. Only POLICY tokens have a behaviour probability. Plain numbers, because every row is compared
-    with them again and again, and members of an enumeration are slow to look up and to compare.
+    """The writer of a token. Only POLICY tokens have a behaviour probability. These are plain numbers, because every
+    row is compared with them again and again, and members of an enumeration are slow to look up and to compare.
     """
 
     POLICY = 0
@@ -94,7 +94,7 @@ class Problem:
 
     @functools.cached_property
     def id(self) -> str:
-        """Rows of files are known by what they say, wherever the files lie."""
+        """Rows of files are known by their content, whichever folder the files are in."""
         return digest("problem", "data" if self.provenance == "data" else self.task, self.canonical)
 
     @property
@@ -119,7 +119,7 @@ class Verdict:
     kind: str = ""  # wrong, format, empty, truncated, time, ... / worker_lost, bad_gold, bug, ...
     detail: str = ""
     answer: str | None = None  # the answer that was found, in canonical form; None if there was none
-    scores: Mapping[str, float | None] = field(default_factory=dict)  # what each reward function said of it
+    scores: Mapping[str, float | None] = field(default_factory=dict)  # the score that each reward function gave it
 
     @classmethod
     def ok(cls, answer: str | None = None) -> Verdict:
@@ -149,7 +149,7 @@ class Segment:
     version: int = 0  # policy version that sampled it
     node: str = ""
     parent: str = ""
-    context: Ids | None = None  # None: the request's context and the segments before; else what stood here instead
+    context: Ids | None = None  # None: the request's context and the segments before; else another context
     failed: bool = False  # a reply that tells of an error
 
     def __len__(self) -> int:
@@ -157,7 +157,7 @@ class Segment:
 
     @functools.cached_property
     def written(self) -> tuple[float, int]:
-        """Log-prob of what the policy wrote of it, as sampled, and of how many tokens that is."""
+        """The log-prob of its tokens by the policy, as sampled, and the number of these tokens."""
         if self.old is None:
             return 0.0, 0
         known = self.old[(self.origin == Origin.POLICY) & np.isfinite(self.old)]
@@ -198,7 +198,7 @@ class Request:
 
     problem: Problem
     context: Ids  # what the policy reads when it generates
-    group: str  # who is compared with whom: written here, never inferred
+    group: str  # requests of one group are compared with each other: written here, never inferred
     max_new: int
     temperature: float = 1.0
     top_p: float = 1.0
@@ -210,17 +210,17 @@ class Request:
     round: int = 0
     role: str = "policy"
     prefix: tuple[Segment, ...] = ()  # tokens of the answer that exist already
-    parent: str = ""  # node that this continues
-    fork: int = 0  # token index in the parent where it leaves it
+    parent: str = ""  # the node that this request continues
+    fork: int = 0  # token index in the parent at which this request leaves it
     pauses: bool = False  # an answer that reaches `max_new` waits to be continued, and does not count as cut
     marks: tuple[str, ...] = ()  # an answer waits after these texts, which stand in `stop` too, and not at `max_new`
-    train_context: Ids | None = None  # what the policy is trained to answer; None: the same as `context`
+    train_context: Ids | None = None  # the prompt that the policy is trained to answer; None: `context`
     tag: str = ""
-    worded: Prompt | None = None  # the prompt with what parts wrote into it; None: the problem's own question, bare
+    worded: Prompt | None = None  # the prompt with the texts that parts added; None: the problem's own question, bare
 
     @property
     def prompt(self) -> Prompt:
-        """What `context` says, before it is rendered: a part that writes more into it starts here."""
+        """The prompt behind `context`, before it is rendered: a part that writes more into it starts here."""
         return self.worded or Prompt.of(self.problem)
 
     @property
@@ -230,8 +230,8 @@ class Request:
 
     @functools.cached_property
     def id(self) -> str:
-        """Of what is asked, and where it stands in the step. A group that came of another one (`GROUP/NAME`) counts its
-        samples anew, so that its name is a part of the place.
+        """A digest of the question, and of the request's place in the step. A group that came of another one
+        (`GROUP/NAME`) counts its samples anew, so its name is a part of the place.
         """
         tokens = [ids.astype("<i4", copy=False).tobytes() for ids in (self.context, *(s.ids for s in self.prefix))]
         place = (self.problem.id, self.draw, self.sample, self.round, self.parent, self.fork, self.role)
@@ -240,12 +240,12 @@ class Request:
 
     @property
     def given(self) -> int:
-        """Tokens of the answer that exist before it is asked."""
+        """The number of tokens of the answer that exist before it is asked."""
         return sum(len(segment) for segment in self.prefix)
 
     @property
     def helped(self) -> bool:
-        """Whether it is asked with more than the question: what comes of it says little about the bare policy."""
+        """Whether it is asked with more than the question: its answer then says little about the bare policy."""
         given = any((s.origin == Origin.INJECTED).any() for s in self.prefix)
         return self.hinted or self.train_context is not None or given
 
@@ -298,7 +298,7 @@ class Reward:
 @light
 @dataclass(frozen=True, eq=False)
 class Episode:
-    """What came of a request. Its answer is all segments end to end, the request's prefix included."""
+    """The outcome of a request. Its answer is all segments end to end, the request's prefix included."""
 
     request: Request
     segments: tuple[Segment, ...]
@@ -429,7 +429,7 @@ class Row(Carried):
 
 
 class Grouped(Protocol):
-    """What is in a group: a request, an episode, a row."""
+    """A member of a group: a request, an episode or a row."""
 
     @property
     def group(self) -> str: ...
@@ -478,7 +478,7 @@ def by_group(every: Sequence[Member]) -> dict[str, Group[Member]]:
 
 
 Stats = dict[str, float]
-"""What a step measured, by stable slashed names: `reward/mean`, `policy/entropy`, `group/uniform_fraction`."""
+"""The metrics of a step, by stable slashed names: `reward/mean`, `policy/entropy`, `group/uniform_fraction`."""
 
 
 def joined(stats: Stats, more: Stats) -> Stats:

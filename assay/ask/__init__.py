@@ -46,7 +46,7 @@ __all__ = [
 
 
 class Codec(Protocol):
-    """What the phases need of a tokenizer."""
+    """The part of a tokenizer that the phases need."""
 
     @property
     def end_ids(self) -> frozenset[int]: ...  # tokens that end an answer
@@ -97,8 +97,8 @@ def first_requests(
 def group_of_requests(
     problem: Problem, memory: Memory, count: int, *, draw: int, sampling: Sampling, codec: Codec, **about: Any
 ) -> list[Request]:
-    """`count` requests for a problem, the group of this draw of the step. What is said `about` them takes the place of
-    what the sampling says of the problem.
+    """`count` requests for a problem, the group of this draw of the step. Fields given in `about` take the place of
+    those that the sampling sets for the problem.
     """
     context, group = codec.render(problem.prompt), f"{memory.step}:{draw}"
     settings = {**sampling.of(problem), **about}

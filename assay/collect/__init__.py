@@ -34,8 +34,8 @@ None also stands for a reward that depends on episodes that are not there yet.
 Expand = Callable[..., list[Request]]
 """(episodes so far, *, models, memory, more, ...) -> the requests to generate next; an empty list when it is done.
 
-A part that asks for `noted` gets a dictionary of its own, which is empty when the collection of a step begins: there it
-writes what it computed of an episode, lest it computes that again in every round.
+A part that asks for `noted` gets a dictionary of its own, which is empty when the collection of a step begins. There it
+writes its results for an episode, so that it need not compute them again in every round.
 """
 
 Collect = Callable[[Models, Sequence[Request], Memory], tuple[list[Episode], Memory]]
@@ -71,7 +71,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Worth:
-    """How it is decided what the answers of a role are worth."""
+    """How the answers of a role are valued: whether the task's verifier checks them, and by which rewards."""
 
     verified: bool  # the task's verifier checks them
     rewards: tuple[RewardPart, ...]
@@ -108,7 +108,7 @@ class Collector:
     def finish(
         self, models: Models, requests: Sequence[Request], memory: Memory, written: Sequence[Episode] | None
     ) -> list[Episode]:
-        """The episodes of a step, of whose first round these are written already."""
+        """The episodes of a step. Those `written` are the first round; None: it is still to be generated."""
         with models.keeping() if self.continues or any(map(in_turns, requests)) else nullcontext():
             return self._rounds(models, requests, memory, written)
 
@@ -145,8 +145,8 @@ class Collector:
     ) -> list[Episode]:
         """The episodes of a round, which is `written` or is generated now.
 
-        Those that are complete have a verdict, if their role is verified. Those that the sampler failed to
-        write have one in any case.
+        A complete episode has a verdict if its role is verified. An episode that the sampler failed to write has a
+        verdict in any case.
         """
         now, first = zip(*asked, strict=True)
 

@@ -30,9 +30,9 @@ def ahead(
 ) -> Collect:
     """`collect` for which the weights of `lag` steps before write the first answer to each request.
 
-    What is asked for step s + lag at step s are the requests that step s + lag would ask for itself, with its ids and
+    At step s the requests of step s + lag are sent: the same that step s + lag would ask for itself, with its ids and
     random numbers. So a batch is a function of the seed, and not of the time that its answers took. `until` is the
-    number of the first step that is none of this stage any more.
+    number of the first step after this stage.
     """
 
     def collect_ahead(models: Models, requests: Sequence[Request], memory: Memory) -> tuple[list[Episode], Memory]:
@@ -52,7 +52,7 @@ def ahead(
         written = held.kept.get(_place(held, first), ())
         now = [episode.request for episode in written]  # waits until all are there
         single = collect.single(now)
-        if single:  # so that servers go on while these are verified; further rounds of these would wait for that
+        if single:  # servers go on while these are verified; a further round would wait for the later answers
             held = send(held, later)
         episodes = collect.finish(models, now, memory, written)
         if not single:
@@ -67,7 +67,7 @@ def _place(memory: Memory, step: int) -> str:
 
 
 def _without_others(memory: Memory) -> Memory:
-    """Drops what was asked for steps of a stage that ended early."""
+    """Drops the answers that were asked for steps of a stage that ended early."""
     ours = f"{PLACE}/{memory.stage}/"
     for name in [name for name in memory.kept if name.startswith(f"{PLACE}/") and not name.startswith(ours)]:
         memory = memory.hold(name, ())

@@ -1,7 +1,7 @@
 """Judges that write: a role reads what another role answered, alone or beside another answer, and writes a judgement.
 
 A judgement is an answer to a problem of `judge:NAME` or `compare:NAME` (assay/tasks/judging.py), so that the verifier
-of NAME says whether it is right; what is done with that, the rule of the role says.
+of NAME says whether it is right. The rule of the role says how this verdict is used.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class AskJudge(Expansion):
     of: str = "policy"  # the role whose answers are judged
     judgements: Count = 1  # of each answer
     limit: int = 0  # tokens of a judgement; 0: as many as of an answer
-    shown: bool = False  # the role writes nothing: it is shown what the verifier says, to imitate
+    shown: bool = False  # the role writes nothing: it is shown the judgement of the verifier, to imitate
     does = ask_judge
     needs_verdict = True
 

@@ -20,7 +20,7 @@ def given_first(episode: Episode, nodes: Collection[str]) -> int:
 
 
 def limit_of(episode: Episode, nodes: Collection[str], max_new: int) -> int:
-    """The limit of the whole answer, if `max_new` tokens may follow what it was given before its first step."""
+    """The limit of the whole answer, if `max_new` tokens may follow the tokens given before its first step."""
     return max_new + sum(map(len, episode.segments[: given_first(episode, nodes)]))
 
 

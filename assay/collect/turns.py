@@ -55,7 +55,7 @@ def generate(
 
 
 def send(models: Models, requests: Sequence[Request], key: Key, codec: Codec) -> Promised:
-    """What `generate` would return. The weights of now write it, while whoever asked does something else."""
+    """The answers of `generate`, written by the present weights while the caller does something else."""
     asked = _asked(requests)
     tickets = {role: models.play(role).submit([requests[i] for i in asked[role]], key) for role in asked}
 
@@ -79,8 +79,8 @@ def _asked(requests: Sequence[Request]) -> dict[str, list[int]]:
 
 
 def _written(request: Request, made: Generation, codec: Codec) -> Episode:
-    """The episode with what was generated, and with the environment's reply to it. An answer that was not generated has
-    its verdict at once, and no verifier sees it.
+    """The episode with the generated tokens, and with the environment's reply to them. An answer that the sampler
+    failed to generate has its verdict at once, and no verifier sees it.
     """
     segments = (*request.prefix, *_nodes(request, made))
     finish = "pause" if request.pauses and not request.marks and made.finish == "length" else made.finish
@@ -104,7 +104,7 @@ def _marked(episode: Episode, codec: Codec) -> bool:
 
 
 def _nodes(request: Request, made: Generation) -> list[Segment]:
-    """What was generated as nodes of a tree: one, or a chain with a node for each version of the policy that wrote."""
+    """The generated tokens as nodes of a tree: one, or a chain with one for each version of the policy that wrote."""
     nodes, parent = [], request.parent
     for place, segment in enumerate(made.spans or (made.segment,)):
         node = f"{request.id}/{place}" if place else request.id
@@ -181,8 +181,8 @@ def _replied(episode: Episode, codec: Codec) -> Episode:
 
 
 def _before_stop(text: str, codec: Codec) -> str:
-    """The text before the last of the texts that end answers, which is none of what the model says. A token may hold
-    such a text, or several, with more after it.
+    """The text before the last of the texts that end answers: such a text is no part of the answer. A token may hold
+    one of these texts, or several, with more after it.
     """
     places = [place for stop in codec.stops if (place := text.rfind(stop)) >= 0]
     text = text[: max(places)] if places else text

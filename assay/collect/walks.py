@@ -21,7 +21,7 @@ from assay.types import Episode, Request, by_group
 
 @dataclass(frozen=True)
 class Seen:
-    """What is known of an answer, or of its beginning, besides its tokens."""
+    """The findings on an answer, or on its beginning, besides its tokens."""
 
     stuck: bool  # its last steps are all wrong
     score: float | None  # of the model, in (-1, 1); None without a model
@@ -32,8 +32,8 @@ class Walked:
     """A tree with the values that UCT reads."""
 
     tree: Tree
-    shut: frozenset[Node]  # nothing follows these: answers that ended, that are stuck, or that reached a limit
-    spent: frozenset[Node]  # these, and nodes of which all children are spent
+    shut: frozenset[Node]  # nodes that nothing follows: answers that ended, that are stuck, or that reached a limit
+    spent: frozenset[Node]  # the shut nodes, and nodes of which all children are spent
 
     @property
     def walks(self) -> int:
@@ -53,7 +53,7 @@ class Walked:
         return node
 
     def _best(self, nodes: Iterable[Node], explore: float) -> Node | None:
-        """The first of those with the highest UCT that are not spent."""
+        """Of the nodes that are not spent, the first with the highest UCT."""
         return max(
             (node for node in nodes if node not in self.spent), key=lambda node: uct(node, explore), default=None
         )
@@ -71,8 +71,8 @@ def outcome(answer: Episode) -> float | None:
 
 
 def backed_up(members: Sequence[Episode], worth: Callable[[Episode], float | None] = outcome) -> Tree:
-    """The tree of a group with V = sum of what the answers that came from a node are worth, and N = their number. Equal
-    steps from one node are one node.
+    """The tree of a group. Of each node, V is the sum of the values of the answers that came from it, and N their
+    number. Equal steps from one node are one node.
     """
     tree = grown(members, alike=True)
     for leaf in tree.nodes:
@@ -168,7 +168,7 @@ def step_search(
 def looked_at(
     episodes: Sequence[Episode], models: Models, codec: Codec, micro_tokens: int, *, errors: int, model: str
 ) -> dict[str, Seen]:
-    """What is known of each of these answers and beginnings, by the id of its request."""
+    """The findings on each of these answers and beginnings, by the id of its request."""
     scores: list[float | None] = [None] * len(episodes)
     if model and episodes:
         spans = [read(episode, "response", codec) for episode in episodes]
@@ -208,7 +208,7 @@ class StepSearch(Expansion):
     depth: Count = 16  # steps of an answer
     errors: int = 2  # 0: steps are not verified
     model: str = ""  # the process preference model, by its name in the recipe's `models`; "": outcomes alone guide
-    judge: Literal["verifier", "model"] = "verifier"  # what says what an answer is worth
+    judge: Literal["verifier", "model"] = "verifier"  # the judge of the worth of an answer
     does = step_search
     needs_verdict = True
 

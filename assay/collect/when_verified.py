@@ -33,7 +33,7 @@ class Verdicts(Protocol):
     """Takes the answers of a round as they come, and has their verdicts at its end."""
 
     def begin(self, requests: Sequence[Request]) -> None:
-        """A round with these requests begins. What is left of a round that was broken off is forgotten."""
+        """A round with these requests begins. The rest of a round that was broken off is forgotten."""
         ...
 
     def take(self, place: int, episode: Episode) -> None:
@@ -45,8 +45,8 @@ class Verdicts(Protocol):
         ...
 
     def end(self) -> dict[int, Verdict]:
-        """The verdicts on all answers that were taken and that the verifier knows of, by their places. Raises what the
-        verifier raised.
+        """The verdicts on the answers that were taken, by their places; an answer that the verifier cannot judge has
+        none. Raises an error of the verifier.
         """
         ...
 
@@ -77,8 +77,8 @@ class AtEnd:
 class AtOnce:
     """Gives finished answers to the verifier while the sampler writes others.
 
-    A group is given when its last answer is there, so that what a verifier computes once for a problem is computed
-    once. Verdicts do not depend on which answers are verified together.
+    A group is given when its last answer is there, so that a verifier's work for a problem is done once for it.
+    Verdicts do not depend on which answers are verified together.
 
     verdicts = AtOnce(verify)
     verdicts.begin(requests)
@@ -97,7 +97,7 @@ class AtOnce:
 
     def begin(self, requests: Sequence[Request]) -> None:
         if self._running:
-            self._running[1].cancel()  # what the verifier is at already goes on to its end
+            self._running[1].cancel()  # work that the verifier has begun goes on to its end
         self._running, self._waiting, self._found = None, {}, {}
         self._groups = [request.group for request in requests]
         self._left = Counter(self._groups)
@@ -131,7 +131,7 @@ class AtOnce:
             self._running = whole, _verifying().submit(self.verify, given)
 
     def _settle(self) -> None:
-        """Takes the verdicts of what was given, once they are there."""
+        """Takes the verdicts on the answers that were given, once they are there."""
         if self._running:
             (places, verdicts), self._running = self._running, None
             self._found |= _known(places, verdicts.result())

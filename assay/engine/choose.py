@@ -1,4 +1,4 @@
-"""Which engine runs a parameter set: the compiled core where it can and is faster, torch elsewhere.
+"""The choice of the engine for a parameter set: the compiled core where it can run and is faster, torch elsewhere.
 
 Networks of other families run through `transformers`.
 """

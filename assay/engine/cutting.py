@@ -1,5 +1,5 @@
 """How a batch is cut into chunks of whole rows by the number of tokens that the network really runs, and the tensors of
-what is cut.
+these chunks.
 """
 
 from __future__ import annotations

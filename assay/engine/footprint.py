@@ -57,7 +57,7 @@ class Work:
     evaluated: int = 0  # answers of the largest evaluation
     native: bool = False
     cuda: bool = False
-    gpu_build: bool = False  # torch has libraries for GPUs in it, whatever computes
+    gpu_build: bool = False  # torch has libraries for GPUs in it, also where a processor computes
     threads: int = 1
     compute: int = 4  # bytes of a number in the compute format
     trained: int = 1  # parameter sets with an optimiser
@@ -224,8 +224,8 @@ def _moment(learnt: int, bits: int) -> int:
 
 @dataclass(frozen=True)
 class _Chunk:
-    """The tokens of one micro-batch: whole rows, with each group's prompt once. What all prompts begin with is there
-    once.
+    """The tokens of one micro-batch: whole rows, with each group's prompt once. The beginning that all prompts share is
+    there once.
     """
 
     tokens: int
@@ -266,7 +266,7 @@ def tape_bytes(c: PolicyConfig, tokens: int, itemsize: int) -> int:
 
 
 def native_tape_bytes(c: PolicyConfig, tokens: int, itemsize: int) -> int:
-    """Bytes of what all layers of the core keep for so many tokens: what its products read in both passes, and the
+    """Bytes that all layers of the core keep for so many tokens: the inputs of its products in both passes, and the
     queries and keys before and after their norms.
     """
     q, k = c.heads * c.head_dim, c.kv_heads * c.head_dim

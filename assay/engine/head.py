@@ -21,7 +21,7 @@ NUMBERS = ("mean_logp", "likeliest", "likeliest_logp")  # fields of a readout th
 
 @dataclass(frozen=True, eq=False)
 class Readout:
-    """What the output layer gives for each of M tokens. `all_logp` is kept where it fits, for the backward pass."""
+    """The results of the output layer for each of M tokens. `all_logp` is kept where it fits, for the backward pass."""
 
     logp: Tensor  # [M]
     entropy: Tensor | None

@@ -48,7 +48,9 @@ class Generation:
 
     @classmethod
     def failed(cls, kind: str, detail: str, *, version: int = 0) -> Generation:
-        """What stands for an answer that was not written, through no fault of the policy. It is never worth zero."""
+        """The placeholder of an answer that the sampler could not write. The policy is not at fault, so the answer is
+        never worth zero.
+        """
         nothing = np.zeros(0, np.float32)
         segment = Segment(np.zeros(0, np.int32), np.zeros(0, np.int8), nothing, nothing, version=version)
         return cls(segment, "error", kind=kind, detail=detail)
@@ -96,7 +98,7 @@ class Want:
 
 @dataclass(frozen=True, eq=False)
 class Outputs:
-    """What a forward pass computed for each of the M response tokens of a chunk.
+    """The results of a forward pass for each of the M response tokens of a chunk.
 
     When the engine learns, `logp`, `entropy`, `top_logp` and `value` are leaves: `backward` reads their gradients.
 
@@ -132,7 +134,7 @@ class Chunk:
 
 
 Done = Callable[[int, Generation], None]
-"""(place of a request in its call, what was written for it) -> nothing."""
+"""(place of a request in its call, the generation that was written for it) -> nothing."""
 
 Heard = Callable[[int, Ids], bool]
 """(place of a request in its call, the tokens of its answer so far) -> whether the answer ends here. Engines of this
@@ -156,12 +158,12 @@ class Ticket(Protocol):
         ...
 
     def wait(self) -> list[Generation]:
-        """The generations, in the order of the requests. Whatever prevented them is raised here."""
+        """The generations, in the order of the requests. An error that prevented them is raised here."""
         ...
 
 
 class Sampler(Protocol):
-    """What continues contexts with one version of a parameter set."""
+    """The side of an engine that writes: it continues contexts with one version of a parameter set."""
 
     context: int  # the most tokens that prompt and answer may have together
     vocab: int  # how many tokens the sampler can write: ids 0 .. vocab - 1
@@ -191,7 +193,7 @@ class Sampler(Protocol):
         ...
 
     def writers(self, requests: Sequence[str]) -> str:
-        """Which other processes wrote the answers to the requests of these ids, in words; "" if none did."""
+        """The names of the other processes that wrote the answers to the requests of these ids; "" if none did."""
         ...
 
     def measured(self) -> Stats:
@@ -232,7 +234,7 @@ class Stored(Protocol):
 
 
 class Learner(Protocol):
-    """What scores and trains a parameter set, with its optimiser.
+    """The side of an engine that learns: it scores and trains a parameter set, with its optimiser.
 
     Example:
         for chunk in learner.chunks(batch, tokens=4096):
@@ -243,7 +245,7 @@ class Learner(Protocol):
 
     @property
     def device(self) -> torch.device:
-        """Where the outputs of `forward` lie."""
+        """The device on which the outputs of `forward` lie."""
         ...
 
     @property
@@ -270,7 +272,7 @@ class Learner(Protocol):
 
     def chunks(self, batch: Batch, *, tokens: int) -> Iterator[Chunk]: ...
     def forward(self, chunk: Chunk, want: Want) -> Outputs:
-        """Where the batch has `blend_ids`, response token m is read as (1 - share) e(ids) + share e(blend_ids), e the
+        """If the batch has `blend_ids`, response token m is read as (1 - share) e(ids) + share e(blend_ids), e the
         embeddings of now and share its `blend_share`; no gradient goes back into embeddings that were blended.
         """
         ...

@@ -4,8 +4,9 @@ The tokens of all distinct contexts come first. Then come the inputs of every ro
 which predicts nothing. A row attends to its context and causally to itself, so the result is the same as if the row
 were run alone.
 
-Prompts of one step often begin alike: with a system message and worked examples. A *stem* is what several contexts
-begin with, stored once in front of all other contexts, which then hold only what they have behind their stems.
+Prompts of one step often begin alike: with a system message and worked examples. A *stem* is the beginning that
+several contexts share. It is stored once, in front of all other contexts, and these several hold only the tokens behind
+it.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class Layout:
     def blended(self, others: np.ndarray, share: np.ndarray) -> Layout:
         """With these ids [M] blended, by these shares [M], into those of the rows. A context is read as it is."""
         ids, weight = self.ids.copy(), np.zeros(len(self.ids), np.float32)
-        place = self.predict[1:]  # of each token but those that are last in their rows, which are not read
+        place = self.predict[1:]  # of each token but the last of its row, which is not read
         read = np.flatnonzero(place >= self.context_at[-1])
         ids[place[read]], weight[place[read]] = others[read], share[read]
         return replace(self, blend_ids=ids, blend_share=weight)
@@ -108,9 +109,9 @@ def stems(arrays: Sequence[Ids], least: int | None = None) -> tuple[np.ndarray, 
     """Chooses the stems that save most tokens: (the index of each array's stem, or -1; the stems). The arrays are
     distinct.
 
-    A stem is at least `least` tokens long (LEAST_STEM), and ends before the last token of each array: what follows the
-    arrays is predicted from that. An array has one stem. Where a few of many arrays that begin alike have more in
-    common, either all of them share what is common to all, or only the few share their longer beginning.
+    A stem is at least `least` tokens long (LEAST_STEM), and ends before the last token of each array: that token
+    predicts the one that follows the array. An array has one stem. A few of many arrays that begin alike may have more
+    in common: then either all share the beginning of all, or only the few share their longer beginning.
     """
     least = LEAST_STEM if least is None else least
     order = sorted(range(len(arrays)), key=lambda i: arrays[i].astype(">i4").tobytes())
@@ -137,7 +138,7 @@ def stems(arrays: Sequence[Ids], least: int | None = None) -> tuple[np.ndarray, 
 
 
 def offsets(lengths: np.ndarray) -> np.ndarray:
-    """Where each piece begins if pieces of these lengths are laid end to end, and where the last one ends."""
+    """The place where each piece begins if pieces of these lengths are laid end to end, and the end of the last one."""
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 

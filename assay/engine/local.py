@@ -128,7 +128,9 @@ class LocalEngine(ABC):
         """Log-probs of the response `ids` [M], and entropies if asked for."""
 
     def predicting(self, layout: Layout) -> tuple[Tensor, Tensor | None]:
-        """What predicts the response tokens: hidden states [M, D] and the output layer's weight, or logits and None."""
+        """The numbers that predict the response tokens: hidden states [M, D] and the output layer's weight, or logits
+        and None.
+        """
         raise UsageError("the compiled core hands out no hidden states: read with torch, `--machine.engine torch`.")
 
     @abstractmethod

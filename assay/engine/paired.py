@@ -61,7 +61,7 @@ class Follower(Sampler, Protocol):
 
     @property
     def version(self) -> int:
-        """Of the weights that it writes with."""
+        """The version of the weights that it writes with."""
         ...
 
     @property
@@ -121,7 +121,7 @@ class Paired:
 
     @property
     def exact(self) -> bool:
-        """Where samplers compute by the learner's own code; not known before the first was asked."""
+        """Whether all samplers compute by the learner's own code. False before the first sampler was made."""
         return self.learner.exact and bool(self._posts) and all(post.sampler.exact for post in self._posts)
 
     @property
@@ -151,7 +151,7 @@ class Paired:
     def submit(self, requests: Sequence[Request], key: Key, *, done: Done | None = None) -> Ticket:
         post = self._post()
         ticket = post.sampler.submit(requests, key, done=done)
-        if done is None:  # who gives `done` waits at once
+        if done is None:  # a caller that gives `done` waits at once
             post.open.append(ticket)
         return ticket
 
@@ -225,7 +225,9 @@ class _Post:
         return bool(self.open)
 
     def settle(self) -> None:
-        """Waits until all that is open is written. What prevented an answer is told to whoever asked for it."""
+        """Waits until all that is open is written. An error that prevented an answer is not raised here, but where the
+        caller waits for its ticket.
+        """
         while self.busy:
             with suppress(AssayError):
                 self.open.pop(0).wait()

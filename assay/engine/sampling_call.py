@@ -24,7 +24,9 @@ Decode = Callable[[Sequence[int]], str]
 
 @dataclass(frozen=True)
 class Limits:
-    """What a sampling call may use, and what ends a row."""
+    """The context and memory that a sampling call may use, and its ends of rows: end tokens, and `decode` for stop
+    strings.
+    """
 
     context: int  # the most tokens that prompt and answer may have together
     end_ids: frozenset[int]

@@ -1,4 +1,4 @@
-"""What a model makes of given answers, token by token, without keeping logits.
+"""Statistics of given answers under a model, token by token, without keeping logits.
 
 One forward pass over all answers; the output layer and its softmax are computed in fp32 for some positions at a time,
 so that no more than these logits are held at once.
@@ -22,7 +22,7 @@ MASS = 0.95  # of which the smallest set of tokens is counted
 
 
 class Predicting(Protocol):
-    """An engine that hands out what predicts a token: the engines of torch."""
+    """An engine that hands out the hidden states or logits that predict a token: the engines of torch."""
 
     def laid(self, spans: Sequence[Span]) -> Iterator[tuple[list[int], Layout, np.ndarray, np.ndarray]]:
         """The spans in parts that are read at once (`LocalEngine.laid`)."""

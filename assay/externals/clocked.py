@@ -1,9 +1,9 @@
-"""Circuits with one clock: what Yosys finds of the clock and the resets of a reference, and how such circuits are read.
+"""Circuits with one clock: the clock and the resets that Yosys finds in a reference, and how such circuits are read.
 
 A flip-flop of the reference takes its clock from an input port, all of them the same port and edge. A reset is an input
 port of one bit that sets flip-flops to constants, at the clock's edge or, if it is asynchronous, at once. An answer may
 have flip-flops of that clock and that edge alone, and asynchronous resets by those ports alone that are asynchronous in
-the reference. Initial values are not looked at: what a circuit gives before its resets is not compared.
+the reference. Initial values are not looked at: outputs of a circuit before its resets are not compared.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ A session takes 0.4 s to start and some milliseconds a tactic, so a worker keeps
 its first state; a session that does not is replaced. Whether a sentence succeeded is read from the number of the state
 in the prompt, not from words that a goal may contain too.
 
-What a session says must not depend on what it was asked before. What it tells of its own work, such as that it loads
-something, is left out; and where a used session runs out of memory, a fresh one is asked.
+The answer of a session must not depend on earlier questions. So its messages about its own work, such as that it loads
+something, are left out; and if a used session runs out of memory, a fresh one is asked.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _NAME = "theorem_of_ours"
 _WALL = 15  # times SECONDS, by the clock
 _OUTPUT = 4 << 20
 _PROMPT = re.compile(rb"<prompt>[^<]*< (\d+) \|([^|]*)\| \d+ < </prompt>")
-_TOLD = re.compile(r"<(infomsg|warning)>.*?</\1>", re.DOTALL)  # how -emacs marks what is neither a goal nor an answer
-_SPENT = ("Out of memory", "Stack overflow")  # what a session says of itself, and a fresh one may not
+_TOLD = re.compile(r"<(infomsg|warning)>.*?</\1>", re.DOTALL)  # marks of -emacs around text beside goals and answers
+_SPENT = ("Out of memory", "Stack overflow")  # errors of a used session that a fresh one may not have
 _NONE = re.compile(r"\* [^:\n]*:\s*<none>")
 
 
@@ -44,7 +44,7 @@ class _Ended(Exception):
 
 
 def answered(said: str) -> str:
-    """What a session says to a sentence, without what it tells of its own work."""
+    """The answer of a session to a sentence, without its messages about its own work."""
     return _TOLD.sub("", said)
 
 
@@ -60,7 +60,7 @@ class _Session:
         _, self.first, _ = self._read()
 
     def prove(self, statement: str, tactics: list[str]) -> Json:
-        """What became of the theorem: `proved`, `statement`, `tactic`, `open` or `assumptions`."""
+        """Tries to prove the theorem; the status is `proved`, `statement`, `tactic`, `open` or `assumptions`."""
         self.theorems += 1
         self.began, self.spent = time.monotonic(), self._processor_time()
         state, said = self.first, ""

@@ -29,14 +29,14 @@ class External:
     """
 
     name: str
-    purpose: str  # what it decides or answers, in a few words
+    purpose: str  # the questions that it decides or answers, in a few words
     install: str  # the line that installs it
     version: Callable[[], str | None]  # the version that is installed; None if it is missing
     answer: str  # `module:function` of type `workers.Answer`
     passes: Json  # a job that it must accept
     fails: Json  # a job that it must refuse
     accepts: Callable[[Json], bool]  # whether the result of a job says yes
-    tells: Callable[[Json], str] | None = None  # what decides verdicts beside the version, from the case that passed
+    tells: Callable[[Json], str] | None = None  # facts that decide verdicts too, from the case that passed
     deadline: float = 10.0  # processor seconds of a job, with those of the programs that it runs to their end
     memory_mb: int = 1024  # of one of its processes
     processes: int = 0  # at most; 0: as many as this machine has processors
@@ -56,7 +56,7 @@ class External:
 
 @dataclass(frozen=True)
 class Found:
-    """What is known of an external on this machine: `Found("missing", advice="apt-get install metamath")`."""
+    """The state of an external on this machine: `Found("missing", advice="apt-get install metamath")`."""
 
     state: Literal["ok", "missing", "broken"]
     version: str = ""

@@ -40,7 +40,7 @@ def _solve(text: str) -> dict[str, Any]:
             return {"status": "unread"}
     solver.run()
     status = solver.getModelStatus()
-    if status == highspy.HighsModelStatus.kUnboundedOrInfeasible:  # what presolve cannot tell apart
+    if status == highspy.HighsModelStatus.kUnboundedOrInfeasible:  # presolve cannot tell the two apart
         solver.setOptionValue("presolve", "off")
         solver.run()
         status = solver.getModelStatus()

@@ -1,4 +1,4 @@
-"""Icarus Verilog: what a testbench prints that drives a circuit.
+"""Icarus Verilog: the output of a testbench that drives a circuit.
 
 `iverilog` is a driver: it starts a shell, a preprocessor and the compiler proper, `ivl`. A text without macros needs no
 preprocessor, so the compiler is called directly, with the configuration that the driver would have written for it.
@@ -18,7 +18,7 @@ from assay.externals.versions import of_program
 Json = Any
 
 _UNCOMPILED = 77
-# Two files, so that nothing that the circuit leaves open takes in the testbench. The simulation can write no file.
+# Two files, so that text left open by the circuit cannot take in the testbench. The simulation can write no file.
 _DRIVER = "iverilog -g2012 -o t.vvp -s {top} testbench.v circuit.v"
 _COMPILER = "{folder}/ivl -C config -C {folder}/vvp.conf -- testbench.v circuit.v"
 _RUN = " 1>&2 || exit 77; ulimit -f 0; exec vvp -n t.vvp"

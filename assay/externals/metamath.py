@@ -18,7 +18,7 @@ _LIMITS = Limits(seconds=10, memory_mb=1024, file_mb=0)
 
 
 def answer(job: Json, tell: Callable[[str], None]) -> Json:
-    """{"database": text, "theorems": [label, ...]} -> {"ended", "proved": {label: bool}, "said": what it printed}.
+    """{"database": text, "theorems": [label, ...]} -> {"ended", "proved": {label: bool}, "said": its output}.
 
     `ended` is how the program ended: `done`, `time`, `output` or `starved`. A database that cannot be read proves none.
     A theorem counts as proved only if the program names it and prints no word more.

@@ -36,7 +36,7 @@ _LIMITED = 'ulimit -c 0; ulimit -v {memory}; ulimit -f {file}; ulimit -S -t {sof
 
 @dataclass(frozen=True)
 class Limits:
-    """What a program may use: `Limits(seconds=5, memory_mb=512)`."""
+    """The limits of a program's time, memory and output: `Limits(seconds=5, memory_mb=512)`."""
 
     seconds: int = 5  # of processor time, of each of its processes
     memory_mb: int = 1024
@@ -211,7 +211,7 @@ def _exchange(program: Program, text: bytes, limits: Limits) -> tuple[Literal["d
 
 
 def _written(stream: IO[bytes], text: bytes) -> bytes:
-    """What is left of the text after a part of it was written; nothing if the program no longer reads."""
+    """Writes a part of the text and returns the rest; nothing is left if the program no longer reads."""
     try:
         return text[os.write(stream.fileno(), text[:4096]) :]
     except BrokenPipeError:

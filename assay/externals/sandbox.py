@@ -24,7 +24,7 @@ def version() -> str | None:
 
 
 def tells(result: dict[str, Any]) -> str:
-    """What the probe found, beside the Python, and why a stronger level does not hold."""
+    """The facts that the probe found, without the Python, and why a stronger level does not hold."""
     facts = ", ".join(f"{name} {value}" for name, value in result["facts"].items() if name != "python")
     return ", ".join(filter(None, [facts, result["above"]]))
 

@@ -16,7 +16,7 @@ from assay.externals.external import External
 INSTRUCTIONS = 5_000_000  # of SQLite's virtual machine, for one query on one database
 STEP = 1_000  # instructions between two looks at the budget
 MOST_ROWS, MOST_BYTES = 100_000, 8 << 20  # of a result
-LONGEST_CELL = 1_000_000  # bytes; also of everything that a query computes on the way
+LONGEST_CELL = 1_000_000  # bytes; also of each value that a query computes on the way
 LONGEST_QUERY = 20_000
 FORBIDDEN = frozenset(
     (
@@ -29,7 +29,7 @@ FORBIDDEN = frozenset(
 """Functions that read or write outside the database, answer differently each time, or make large values."""
 DATES = ("date", "time", "datetime", "julianday", "strftime", "unixepoch")
 CLOCK = frozenset({"now", "subsec", "subsecond"})  # times that are read from the clock
-ZONE = frozenset({"localtime", "utc"})  # what reads the machine's time zone
+ZONE = frozenset({"localtime", "utc"})  # modifiers that read the machine's time zone
 RATHER = {"reversed": "pragma reverse_unordered_selects = on", "unindexed": "pragma automatic_index = off"}
 COST_OF_DATE = 100  # instructions for which a call of a function of dates counts
 

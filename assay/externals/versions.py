@@ -1,4 +1,4 @@
-"""Which version of a foreign program is installed: of a package of Python, or of a program that is asked for it."""
+"""The installed version of a foreign program: of a package of Python, or of a program that is asked for it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def of_package(name: str) -> str | None:
 
 
 def of_program(command: Sequence[str], pattern: str) -> str | None:
-    """The first group of `pattern` in what a program prints; None if it is missing.
+    """The first group of `pattern` in the output of a program; None if the program is missing.
 
     of_program(["yosys", "-V"], r"Yosys (\\S+)")
     """

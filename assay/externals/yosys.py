@@ -50,7 +50,7 @@ def answer(job: Json, tell: Callable[[str], None]) -> Json:
     """{"gold": text} -> {"status", "said", "ports", "clock"}; {"gold": text, "circuit": text} -> {"status", "said"}.
 
     The status is `ports`, or `equal`, `refuted`, `gold` or `circuit` (that text is at fault), `ports` (theirs differ),
-    `proof` (the proof could not be made), or what became of the program: `time`, `output`, `starved`.
+    `proof` (the proof could not be made), or the end of the program: `time`, `output`, `starved`.
 
     With "clock": {"name", "rises", "resets": [{"name", "high", "asynchronous"}, ...]}, as found of the reference,
     `equal` has "by": `states`, `induction`, or `bounded` if only the first cycles after the resets were compared.
@@ -111,7 +111,7 @@ def _clocked(job: Json) -> Json:
 
 
 def _graph(job: Json, gates: str) -> Json:
-    """What became of a comparison whose graph is printed once both circuits were turned into gates."""
+    """The outcome of a comparison that turns both circuits into gates and then prints its graph."""
     return _compared(job, [("proof", _MITER), ("equal", _AIGER.format(gates=gates))], reading(job["clock"]))
 
 

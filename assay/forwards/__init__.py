@@ -80,8 +80,8 @@ def _fresh(episode: Episode, version: int) -> bool:
 
 
 def _ages(models: Models, rows: Sequence[Row]) -> Stats:
-    """By how many versions the weights that wrote a row are older than those that learn from it: of its oldest token.
-    Nothing where all are of now.
+    """The ages of the rows: by how many versions the weights that wrote the oldest token of a row are older than those
+    that learn from it. No metric if all rows are of the present weights.
     """
     ages = [
         models.play(row.role).version - min(segment.version for segment in written)

@@ -1,4 +1,4 @@
-"""What a reward without labels has to do with the truth: metrics, by verdicts that train nothing."""
+"""How well a reward without labels agrees with the truth: metrics, by verdicts that train nothing."""
 
 from __future__ import annotations
 

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Goal:
-    """A loss: what it needs of the model, the weight of each token of a mini-batch, and the sum over the rows of a
-    micro-batch, of which `loss` gets the outputs and these weights.
+    """A loss: the outputs that it needs of the model, the weight of each token of a mini-batch, and the sum over the
+    rows of a micro-batch, of which `loss` gets the outputs and these weights.
     """
 
     want: Want

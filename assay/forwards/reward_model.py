@@ -37,7 +37,7 @@ Fitted = tuple[float, float, np.ndarray]
 """(loss, share of pairs or labels that the scores have right, gradient of the loss by each score)."""
 
 Loss = Callable[[np.ndarray, Batch], Fitted]
-"""(scores at the places that the mask of a mini-batch marks, the mini-batch) -> what is fitted."""
+"""(scores at the places that the mask of a mini-batch marks, the mini-batch) -> the loss, as `Fitted`."""
 
 
 def pair_loss(scores: np.ndarray, labels: np.ndarray, groups: Sequence[str]) -> Fitted:
@@ -199,8 +199,8 @@ def learn(
     scale: Scale,
     micro_tokens: int,
 ) -> tuple[list[Fitted], list[float]]:
-    """The optimiser steps on this batch, on the loss of the scores and the goals beside it. Returns what the loss was
-    before each step, and the mean loss of each goal.
+    """The optimiser steps on this batch, on the loss of the scores and the goals beside it. Returns the loss before
+    each step, and the mean loss of each goal.
     """
     from assay.engine.interface import Span, Want
 

@@ -1,4 +1,4 @@
-"""Writing beside training: one piece of work at a time in a thread of its own, whose end is told to whoever waits."""
+"""Writing beside training: one piece of work at a time, in a thread of its own. `end` returns its result."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ class Beside(Generic[T]):
         self._thread.start()
 
     def wait(self) -> None:
-        """Waits until the work is done, and leaves what came of it to `end`."""
+        """Waits until the work is done. Its result, or its error, is left to `end`."""
         if self._thread is not None:
             self._thread.join()
 
     def end(self) -> T | None:
-        """Waits; what the work gave, or None if there was none. Raises what the work raised."""
+        """Waits for the work and returns its result; None if there was no work. Raises the error of the work."""
         self.wait()
         error, results = self._error, self._results
         self._thread, self._error, self._results = None, None, []

@@ -1,4 +1,4 @@
-"""The folders of a user: of models and files that can be made again, and of what commands are to remember."""
+"""The folders of a user: for models and files that can be made again, and for facts that commands remember."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Deadlines that hold whatever the other side of a connection does."""
+"""Deadlines of connections, which the other side cannot put off."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def _around(place: str, *calls: str) -> Iterable[str]:
 
 
 OF_BANKS: tuple[str, ...] = tuple(_around("samples", "write", "fsync", "rename", "fsync_folder"))
-"""Those that no run visits: they stand where a bank of samples is written."""
+"""The failpoints in the writing of a bank of samples. No run visits them."""
 
 FAILPOINTS: tuple[str, ...] = (
     *OF_BANKS,

@@ -1,4 +1,4 @@
-"""What this machine computes with."""
+"""The processor of this machine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ INFO = Path("/proc/cpuinfo")
 
 
 def facts() -> dict[str, str]:
-    """What the kernel says of the first processor; empty where it says nothing."""
+    """The kernel's description of the first processor; empty where there is none."""
     lines = INFO.read_text(encoding="utf-8").splitlines() if INFO.exists() else []
     return {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in reversed(lines))}
 

@@ -21,7 +21,7 @@ from assay.host.files import read_json
 ADAPTER = "adapter_config.json"  # in the folder of an adapter
 
 Consent = Literal["code", "addresses"]
-"""What a person allows: `--trust-code` that code runs, `--trust-addresses` that something is connected to."""
+"""The permissions of a person: `--trust-code` lets code run, `--trust-addresses` lets a run connect to addresses."""
 
 
 def _named(text: str) -> tuple[str, ...]:
@@ -57,7 +57,7 @@ def of_hub_below(adapter: Path) -> tuple[str, ...]:
 
 
 def _online(text: str) -> tuple[str, ...]:
-    """A tracker that sends what it gets to a server."""
+    """A tracker that sends its metrics to a server."""
     return (text,) if text == "wandb" else ()
 
 
@@ -70,7 +70,7 @@ class Reaches:
 
     does: str  # followed by a place, for a message: `starts the program /opt/vllm/bin/python`
     consent: Consent
-    places: Callable[[str], tuple[str, ...]] = _named  # what a text reaches; () for one that reaches nothing
+    places: Callable[[str], tuple[str, ...]] = _named  # text -> the names that it reaches; () if it reaches nothing
 
 
 PROGRAM = Reaches("starts the program", "code")
@@ -94,7 +94,7 @@ TRACKER = Reaches("sends the metrics to", "addresses", _online)
 
 @dataclass(frozen=True)
 class Reach:
-    """What a setting of an experiment reaches.
+    """A setting of an experiment, and the program, code or address that it reaches.
 
     Reach("machine.sampler_python", "/opt/vllm/bin/python", PROGRAM)
     """

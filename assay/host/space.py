@@ -32,8 +32,8 @@ def room_of(device: str) -> Room:
 
 
 def holds_twice(size: int) -> bool:
-    """Whether this machine, under the limit of its container, has room for twice so many bytes. Who copies a state
-    beside training leaves as much free for what training takes meanwhile.
+    """Whether this machine, under the limit of its container, has room for twice so many bytes. A copy of a state
+    beside training takes half of them; the other half stays free for the memory that training takes meanwhile.
     """
     return 2 * size <= min((free for free, _ in _free() if free is not None), default=0)
 

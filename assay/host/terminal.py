@@ -80,7 +80,7 @@ def _write(stream: TextIO, text: str) -> None:
 
 
 def silence(stream: TextIO) -> None:
-    """From now on what is written to the stream goes nowhere: who read it has left."""
+    """From now on all writing to the stream goes nowhere: its reader has left."""
     with Path(os.devnull).open("w") as nowhere:
         os.dup2(nowhere.fileno(), stream.fileno())
 
@@ -94,7 +94,7 @@ def lasting(stream: TextIO) -> TextIO:
 
 
 class Lasting:
-    """A stream of messages that outlives its terminal, or who reads it: from then on what is written goes nowhere."""
+    """A stream of messages that outlives its terminal or its reader: from then on all writing goes nowhere."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream

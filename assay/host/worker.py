@@ -1,7 +1,7 @@
 """The inside of a worker process: it answers jobs, in lines of JSON over its standard streams, until its input ends.
 
 A job runs in a fork of the worker, which was made when all libraries had been loaded and none had seen a text. So no
-job can leave anything behind that a later one would meet, and what comes of a job depends on nothing but the job. The
+job can leave anything behind that a later one would meet, and the result of a job depends on nothing but the job. The
 fork has one thread, as the worker has. A job that is out of time ends alone, and the worker need not start again.
 
 A worker that keeps a session with another program (`keeps`) answers in its own process instead.
@@ -29,7 +29,7 @@ Answer = Callable[[Json, Callable[[str], None]], Json]
 """(job, tell) -> result. A job calls `tell` to report how far it has come; reports outlive the process."""
 
 CRASHES = (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT)
-"""The signals of a library that cannot go on. Each of them is raised by what the process itself does."""
+"""The signals of a library that cannot go on. The process itself causes each of them."""
 
 _PARENT_DEATH = 1  # prctl: the signal that a process gets when its parent ends
 
@@ -154,7 +154,7 @@ def _apart(answer: Answer, message: Json, prepared: Preparation | None, reply: i
 
 
 def _ended(number: int, seconds: float) -> Json:
-    """What to say of a job that a signal ended."""
+    """The reply for a job that a signal ended."""
     if number == signal.SIGPROF:
         return {"status": "time", "seconds": seconds}
     status = "crash" if number in CRASHES else "lost"

@@ -183,8 +183,8 @@ class Workers:
     def _giving_up(self, tickets: Sequence[int]) -> Iterator[None]:
         """After an error or an interrupt these tickets are forgotten, and all processes end.
 
-        Else the answer to a job that nobody waits for would be taken for that of the next. The jobs of other tickets
-        that were being worked on begin anew.
+        Otherwise a late answer to one of these jobs could be taken for the answer to the next job. The jobs of other
+        tickets that were being worked on begin anew.
         """
         try:
             yield

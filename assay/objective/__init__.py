@@ -67,7 +67,7 @@ class Objective(Part):
 
     @property
     def wants(self) -> frozenset[str]:
-        """What the parts together need of each token beside its log-prob."""
+        """The numbers of each token that the parts together need beside its log-prob."""
         return frozenset().union(*(part.wants for part in self.parts))
 
     @property

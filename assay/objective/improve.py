@@ -128,8 +128,8 @@ def _report(engine: Engine, out: Outputs, chunk: Chunk) -> None:
 
 
 def _require_own(engine: Engine, out: Outputs, chunk: Chunk, version: int | None) -> None:
-    """Raises for answers of another process that are said to be of the current weights, where samplers compute bit for
-    bit as the learner does and the log-probs differ all the same: then other weights wrote them.
+    """Refuses answers of another process that claim to be of the current weights, if their log-probs differ although
+    samplers compute bit for bit as the learner does: then other weights wrote them.
     """
     wrote, sampled = chunk.streams.get("version"), chunk.streams.get("sampled")
     blended = chunk.batch.blend_ids is not None

@@ -22,7 +22,7 @@ Push = Callable[["View"], tuple["Tensor", "Tensor"]]
 
 @dataclass(frozen=True, eq=False)
 class Loss:
-    """What a chunk adds to the loss, and numbers of each token for the metrics (without a graph)."""
+    """The share of a chunk in the loss, and numbers of each token for the metrics (without a graph)."""
 
     value: Tensor
     terms: Mapping[str, Tensor]
@@ -32,8 +32,8 @@ class Loss:
 
 
 def loss_of(objective: Objective) -> Callable[[View, Tensor], Loss]:
-    """The function (view, token weights) -> Loss of this objective. The constants of the view must hold what `survey`
-    computed over all rows of the optimiser step.
+    """The function (view, token weights) -> Loss of this objective. The constants of the view must hold the
+    results of `survey` over all rows of the optimiser step.
     """
     policy = _policy(objective) if objective.whole is None else _whole(objective)
     terms = [(name_of(part), bind(part), part) for part in objective.terms]
@@ -132,7 +132,7 @@ RATIO, GATE = Stream("ratio", per="token"), Stream("gate", per="token")  # at th
 
 
 def said_by(part: Part) -> Stream:
-    """The constant that holds what a selector or a correction says of all rows."""
+    """The constant that holds the results of a selector or a correction over all rows."""
     return Stream(repr(part), per="token")
 
 

@@ -1,5 +1,5 @@
-"""The importance ratio w = pi_theta / pi_old and what papers put in its place. Log-ratios are clamped to [-20, 20]
-before the exponential. A ratio of whole answers asks for the `view`.
+"""The importance ratio w = pi_theta / pi_old and the ratios that papers put in its place. Log-ratios are clamped to
+[-20, 20] before the exponential. A ratio of whole answers asks for the `view`.
 """
 
 from __future__ import annotations

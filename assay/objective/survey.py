@@ -1,5 +1,6 @@
 """The survey before an optimiser step. Some parts of an objective compare all rows of the step, but the engine computes
-the step in chunks of rows. The survey looks at all rows first and stores what such parts say as constants of the batch.
+the step in chunks of rows. The survey looks at all rows first and stores the results of such parts as constants of the
+batch.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def survey(
 
 
 def constants(view: View, weight: np.ndarray, objective: Objective) -> dict[Stream, Tensor]:
-    """What those parts say that must see all rows at once; each constant has the shape [M]."""
+    """The results of the parts that must see all rows at once; each constant has the shape [M]."""
     values: dict[Stream, Tensor] = {}
     if objective.whole is not None and objective.whole.scope == "step":
         leaf = view.logp.detach().requires_grad_()

@@ -1,4 +1,4 @@
-"""Views: what the parts of an objective see. A view holds whole rows as tensors, those of a chunk or of a step."""
+"""Views: the tokens that the parts of an objective see. A view holds whole rows of a chunk or of a step as tensors."""
 
 from __future__ import annotations
 

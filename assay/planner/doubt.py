@@ -1,4 +1,4 @@
-"""Which of two placements is faster, as far as the constants of a plan are known."""
+"""The comparison of two placements, as far as the constants of a plan are known."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Doubt:
 
 
 def doubts(s: Situation, best: Estimate, other: Estimate) -> list[Doubt]:
-    """For each constant alone, the edge of what is known of it at which `other` overtakes `best`; no entry for a
-    constant that does not decide between them.
+    """For each constant alone, the edge of its known range at which `other` overtakes `best`. A constant that does not
+    decide between them has no entry.
     """
     found = []
     for name, constant in s.constants.items():

@@ -1,4 +1,4 @@
-"""GPUs as their makers publish them, and the constants of the plan, each with where it comes from."""
+"""GPUs as their makers publish them, and the constants of the plan, each with its source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where to put learners and servers: memory of a rank, seconds of each phase, who waits, and what the next best is."""
+"""The placement of learners and servers: memory of a rank, seconds of each phase, waiting, and the next best one."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ WORTH = 0.03  # a gain below this share of a step is none
 
 @dataclass(frozen=True)
 class Work:
-    """What a step asks for, and what is kept beside the policy.
+    """The work of a step, and the parameter sets that are kept beside the policy.
 
     Example:
         Work(prompts=128, group=16, prompt=512, limit=8192, answer=2000.0)
@@ -60,7 +60,7 @@ class Work:
 
     @property
     def tokens(self) -> float:
-        """That a step trains on, prompts once for each answer."""
+        """Tokens that a step trains on; a prompt counts once for each of its answers."""
         return self.answers * (self.prompt + self.answer)
 
 
@@ -88,10 +88,10 @@ class Placement:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a placement needs and takes."""
+    """The memory that a placement needs, and the seconds that its steps take."""
 
     placement: Placement
-    learner: dict[str, float]  # bytes of a learner's rank by what for
+    learner: dict[str, float]  # bytes of a learner's rank, by purpose
     server: dict[str, float]  # bytes of a server's GPU
     rows: int  # answers that a server writes at a time
     seconds: dict[str, float]  # of a step, by phase, each as if it were alone
@@ -149,9 +149,9 @@ def learner_memory(s: Situation, learners: int) -> dict[str, float]:
 
 
 def whole_units(c: PolicyConfig) -> int:
-    """Bytes of what is whole at a time in a backward pass. The gradient of a unit is copied to fp32, to be summed over
-    the ranks, while the unit and its gradient are there. Meanwhile the next layer is gathered, and the root stays whole
-    from the forward pass to its own turn, which is the last.
+    """Bytes of the numbers that are whole at a time in a backward pass. The gradient of a unit is copied to fp32, to be
+    summed over the ranks, while the unit and its gradient are there. Meanwhile the next layer is gathered, and the root
+    stays whole from the forward pass to its own turn, which is the last.
     """
     *layers, root = units(c)
     layer = max(map(numbers, layers))
@@ -160,7 +160,9 @@ def whole_units(c: PolicyConfig) -> int:
 
 
 def server_memory(s: Situation, tensor: int) -> tuple[dict[str, float], int]:
-    """Bytes of each of a server's GPUs, and how many answers of mean length it has room for; 0 where not even one."""
+    """Bytes of each GPU of a server, and the number of answers of mean length that fit; 0 if not even the longest
+    answer fits.
+    """
     fixed = {
         "weights": HALF * parameters(s.model) / tensor,
         "publishing": float(BUCKET),
@@ -228,7 +230,7 @@ def sum_seconds(s: Situation, tensor: int, tokens: float) -> float:
 
 def decode_rate(s: Situation, tensor: int, rows: int) -> float:
     """Tokens a second of one answer beside so many: a step reads all weights and the keys and values of all rows, of
-    which each GPU of a server has its part, and the GPUs sum up what they found in each layer.
+    which each GPU of a server has its part, and the GPUs sum up their results in each layer.
     """
     c, w = s.model, s.work
     cached = rows * row_bytes(c, round(w.prompt + w.answer / 2), HALF)
@@ -266,7 +268,7 @@ def placements(s: Situation) -> Iterator[Placement]:
 
 
 def loop_of(s: Situation, placement: Placement) -> tuple[Loop, dict[str, float]] | None:
-    """What a step of this placement takes, by phase; None where it does not fit."""
+    """The loop of this placement, and the seconds of a step by phase; None if the placement does not fit."""
     _, rows = server_memory(s, placement.tensor)
     if sum(learner_memory(s, placement.learners).values()) > s.room or not rows:
         return None
@@ -295,7 +297,7 @@ def least_seconds(loop: Loop) -> float:
 
 
 def estimate(s: Situation, placement: Placement) -> Estimate | None:
-    """What this placement takes; None where it does not fit."""
+    """The memory and the seconds of this placement; None if it does not fit."""
     if (made := loop_of(s, placement)) is None:
         return None
     loop, seconds = made

@@ -1,4 +1,4 @@
-"""`assay plan`: a recipe's work on a model, the placements of it, and what is known of the numbers."""
+"""`assay plan`: a recipe's work on a model, its placements, and how well the numbers are known."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ARGUMENTS: list[tuple[tuple[str, ...], dict[str, Any]]] = [
         {"type": int, "help": "tokens of an answer in the mean; default a quarter of scale.max-new"},
     ),
 ]
-BEYOND = 100e9  # parameters beyond which nothing like it stands behind the formulas
+BEYOND = 100e9  # parameters of a model, beyond which the formulas are untried
 MEMORY = {"weights", "gradients", "moments", "whole layers", "activations", "output layer", "keys and values"}
 
 
@@ -93,7 +93,7 @@ def _recipe(name: str, overrides: dict[str, str]) -> tuple[Recipe, Any]:
 
 
 def work_of(recipe: Recipe, machine: Any, *, prompt: int, answer: int | None) -> Work:
-    """What a step of the recipe asks for."""
+    """The work of a step of the recipe."""
     scale = recipe.scale
     mean = max(1, scale.max_new // 4) if answer is None else answer
     if prompt < 1 or not 1 <= mean <= scale.max_new:
@@ -122,7 +122,7 @@ def work_of(recipe: Recipe, machine: Any, *, prompt: int, answer: int | None) ->
 
 
 def cautions_of(model: PolicyConfig, work: Work, kind: Gpu) -> list[str]:
-    """What of the plan lies beyond anything that was tried."""
+    """The points in which the plan goes beyond anything that was tried."""
     found = ["nothing of this was measured on a GPU: shares, rates and seconds are assumed until it is"]
     if work.prompt + work.limit > model.context:
         longest = work.prompt + work.limit
@@ -198,7 +198,7 @@ def _memory(parts: dict[str, float]) -> str:
 
 
 def _lags(lags: Sequence[Estimate]) -> list[str]:
-    """What each lag takes in this placement, and from which on more wins nothing."""
+    """The seconds of each lag in this placement, and the lag beyond which more wins nothing."""
     ordered = sorted(lags, key=lambda one: one.placement.lag)
     told = ", ".join(f"{one.placement.lag}: {one.step:.0f} s" for one in ordered)
     least = min(one.step for one in ordered)

@@ -14,7 +14,7 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class Loop:
-    """What one step of a run takes.
+    """The amounts of one step of a run: its answers, rates and seconds, and the lag of its servers.
 
     Example:
         simulate(Loop(lengths=lambda step: [512.0] * 64, rate=60.0, slots=64, train=20.0, lag=1), steps=20)
@@ -48,7 +48,9 @@ class _Pool:
         self.version = -1
 
     def write(self, lengths: Sequence[float], rate: float, now: float) -> float:
-        """Takes answers in their order, each on the slot that is free first; when the last one is written."""
+        """Takes answers in their order, each on the slot that is free first. Returns the time when the last one is
+        written.
+        """
         last = now
         for tokens in lengths:
             end = max(now, self.free[0]) + tokens / rate

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from assay.policy.transformer import Transformer
 
 Model = TypeVar("Model", bound="Transformer | Foreign")
-PEFT = "base_model.model."  # what PEFT writes before the name of a tensor
+PEFT = "base_model.model."  # PEFT's prefix of the names of tensors
 
 
 class Factor(nn.Module):
@@ -121,7 +121,7 @@ def merged(model: Transformer | Foreign) -> dict[str, Tensor]:
 
 
 def mergeable(model: Transformer | Foreign) -> dict[str, Callable[[], Tensor]]:
-    """What makes each of the tensors of `merged`, so that they need not all be there at once."""
+    """A function for each tensor of `merged` that makes it, so that they need not all be there at once."""
     changed = {f"{n}.weight": m for n, m in model.named_modules() if isinstance(m, Adapted)}
     renamed = {model.file_name(name): module.merged for name, module in changed.items()}
     plain = {name: tensor for name, tensor in model.tensors().items() if ".lora_" not in name}

@@ -156,8 +156,8 @@ def opened(chat: Chat, messages: Sequence[Mapping[str, Any]]) -> list[Mapping[st
 
 
 def plain(chat: Chat, messages: Sequence[Mapping[str, Any]]) -> str:
-    """The text of a prompt without a template: what the messages say, with an empty line between two of them. After
-    examples a question stands as they do, `Question: ...` and `Answer:`, which the model continues.
+    """The text of a prompt without a template: the texts of the messages, with an empty line between two of them. After
+    examples the question has the same form, `Question: ...` and `Answer:`, and the model continues it.
     """
     *before, last = opened(dataclasses.replace(chat, examples=""), messages)
     said = [text_of(message.get("content") or "") for message in before]

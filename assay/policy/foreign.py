@@ -53,7 +53,7 @@ class Foreign(nn.Module):
         return self.inner.get_output_embeddings()
 
     def see(self, pixels: Tensor) -> Tensor:
-        """What the network reads in the place of pictures: [N, P, D] of the pixels [N, 3, H, W]."""
+        """The embeddings that the network reads in the place of pictures: [N, P, D] of the pixels [N, 3, H, W]."""
         return torch.stack(list(self.inner.model.get_image_features(pixels, return_dict=True).pooler_output))
 
     def tensors(self) -> dict[str, Tensor]:
@@ -103,8 +103,8 @@ def check_foreign(raw: Mapping[str, Any]) -> None:
 
 
 def pictures_of(raw: Mapping[str, Any], settings: Mapping[str, Any]) -> Pictures | None:
-    """Where a model that sees keeps its pictures; None for a model that reads text alone. `settings` are those of its
-    image processor.
+    """The store of the pictures of a model that sees; None for a model that reads text alone. `settings` are those of
+    its image processor.
     """
     if raw.get("model_type") not in SEEING:
         return None
@@ -179,7 +179,7 @@ def load_foreign(
                 output_loading_info=True,
                 ignore_mismatched_sizes=True,  # reported below, with the tensors' names
             )
-    except Exception as error:  # of whatever type the library gives to what it cannot read
+    except Exception as error:  # the library raises errors of any type for a model that it cannot read
         raise StorageError(f"transformers could not load {folder}: {type(error).__name__}: {error!s:.300}") from error
     problems = {
         "missing tensors": sorted(report["missing_keys"]),

@@ -30,7 +30,7 @@ __all__ = ["FORMAT", "convert", "described", "is_gguf", "read_gguf", "sha256_of"
 FORMAT = 1  # of the folders that are written; another number means that a cache of older ones is not read
 FAMILIES: tuple[Family, ...] = ("llama", "qwen2")
 LARGEST = 1 << 31  # of a size in the metadata
-LONGEST = 200  # characters of what a file says of its name, licence and source
+LONGEST = 200  # characters that are kept of the name, licence and source of a file
 
 _SIZES = {
     "hidden": "embedding_length",
@@ -74,7 +74,7 @@ def convert(path: Path, folder: Path, *, about: Provenance | None = None) -> Pro
     convert(Path("model.gguf"), Path("model"))
     load_policy("model")
 
-    `about` is what is known of the file beside what it says itself; its texts win over those of the file.
+    `about` has facts on the file from elsewhere; its texts win over those that the file itself has.
     """
     file, config, tokenizer = described(path)
     provenance = _provenance(file, about)
@@ -104,7 +104,9 @@ def convert(path: Path, folder: Path, *, about: Provenance | None = None) -> Pro
 
 
 def described(path: Path) -> tuple[GGUF, PolicyConfig, GgufTokenizer]:
-    """The header of a file, the shape and the tokenizer. What is not read here is refused before its numbers are."""
+    """The header of a file, the shape and the tokenizer. A model that we cannot read is refused before its numbers are
+    read.
+    """
     file = read_gguf(path)
     config = shape_of(file)
     tokenizer = GgufTokenizer(file.metadata, str(path))

@@ -146,7 +146,7 @@ class GGUF:
             raise DataError(f"{self.path} became shorter while it was read; tensor {name} is torn.")
         blocks = np.frombuffer(raw, stored.kind.block)
         result = np.empty((len(blocks), stored.kind.numbers), np.float32)
-        with np.errstate(invalid="ignore", over="ignore"):  # what is not finite is refused below
+        with np.errstate(invalid="ignore", over="ignore"):  # numbers that are not finite are refused below
             for at in range(0, len(blocks), CHUNK):
                 part = stored.kind.values(blocks[at : at + CHUNK])
                 result[at : at + CHUNK] = part.reshape(-1, stored.kind.numbers)

@@ -37,7 +37,7 @@ CUTTING: dict[str, dict[str, Any]] = {
 """Names of pre-tokenizers -> the rule as tokenizer.json writes it."""
 
 COMPOSING = ("qwen2",)
-"""Those whose published tokenizer composes characters first, in Unicode's form NFC."""
+"""The pre-tokenizers of published tokenizers that first compose characters, in Unicode's form NFC."""
 
 
 class GgufTokenizer:

@@ -1,4 +1,4 @@
-"""What a message holds: a text, or parts as Hugging Face's chat messages have them, texts and pictures.
+"""The content of a message: a text, or parts as Hugging Face's chat messages have them, texts and pictures.
 
     {"role": "user", "content": [{"type": "image", "path": "grid.png"}, {"type": "text", "text": "How many are red?"}]}
 
@@ -26,7 +26,7 @@ def pictures_in(prompt: str | Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def source_of(part: Mapping[str, Any]) -> str:
-    """The source of an image part. What cannot be shown to a model without the network is refused."""
+    """The source of an image part. Other parts are refused, and so are pictures that lie on the network."""
     found = next((part[name] for name in SOURCES if part.get(name)), None)
     if part.get("type") != "image" or not isinstance(found, str):
         raise DataError(

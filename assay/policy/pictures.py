@@ -1,7 +1,7 @@
 """Pictures in prompts. Where a prompt shows a picture, its token ids hold the name of the picture.
 
 A model that sees reads P tokens in the place of a picture. The ids of these tokens are negative: P words of 31 bits of
-the digest of the picture's pixels. So two contexts are equal if and only if they show the same pictures, and whatever
+the digest of the picture's pixels. So two contexts are equal if and only if they show the same pictures, and code that
 compares, hashes, stores, cuts or packs contexts carries pictures without knowing of them. Only the engine looks the
 pixels up.
 """

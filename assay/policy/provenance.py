@@ -1,4 +1,4 @@
-"""Where the weights of a model folder come from: a small file beside them, which travels with every copy."""
+"""The origin of the weights of a model folder, in a small file beside them that travels with every copy."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FILE = "assay_provenance.json"
 
 @dataclass(frozen=True)
 class Provenance:
-    """The name of the original model, its terms, and what became of its weights on the way here.
+    """The name of the original model, its terms, and how its weights were changed on the way here.
 
     Provenance(name="SmolLM2-135M-Instruct", licence="apache-2.0", restored="restored from Q4_1").sentence
     """
@@ -31,7 +31,7 @@ class Provenance:
 
     @property
     def sentence(self) -> str:
-        """Name, what became of the weights, and licence: `SmolLM2-135M-Instruct, restored from Q4_1 (apache-2.0)`."""
+        """Name, change of the weights, and licence: `SmolLM2-135M-Instruct, restored from Q4_1 (apache-2.0)`."""
         told = ", ".join(part for part in (self.name or self.source, self.restored) if part)
         return f"{told} ({self.licence})" if self.licence else told
 
@@ -40,12 +40,12 @@ class Provenance:
 
 
 def provenance_of(folder: Path) -> Provenance | None:
-    """What a model folder says of its weights; None if it says nothing."""
+    """The provenance that a model folder states for its weights; None if it states none."""
     return stored(read_json(folder / FILE), str(folder / FILE)) if (folder / FILE).exists() else None
 
 
 def provenance_in(files: Mapping[str, bytes], place: str) -> Provenance | None:
-    """What the files beside a model's weights say of them; None if they say nothing."""
+    """The provenance that the files beside a model's weights state; None if they state none."""
     if FILE not in files:
         return None
     try:
@@ -56,7 +56,7 @@ def provenance_in(files: Mapping[str, bytes], place: str) -> Provenance | None:
 
 
 def stored(found: Any, place: str) -> Provenance:
-    """A record that was read from `place`, which is named where it is none."""
+    """The record that was read from `place`. An error names `place` if `found` is no such record."""
     names = {field.name for field in dataclasses.fields(Provenance)}
     if not isinstance(found, dict) or set(found) - names or not all(isinstance(v, str) for v in found.values()):
         raise StorageError(f"{place} should be an object with texts for {', '.join(sorted(names))}.")

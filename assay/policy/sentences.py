@@ -41,7 +41,7 @@ class Sentences:
                 model: Any = transformers.AutoModel.from_pretrained(
                     name, trust_remote_code=False, use_safetensors=True, **only
                 )
-        except Exception as error:  # of whatever type the library gives to what it cannot read or fetch
+        except Exception as error:  # the library raises errors of any type for a model that it cannot read or fetch
             reason = " ".join(str(error).split())
             raise StorageError(
                 f"no sentence-embedding model can be read from '{place}': {type(error).__name__}: {reason:.300} Name "

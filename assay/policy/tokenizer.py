@@ -66,7 +66,7 @@ class Tokenizer:
     alphabet: frozenset[str] | None = None  # the characters that a character tokenizer knows; None for other tokenizers
     decoding: frozenset[str] = frozenset()  # kinds of the decoder's steps, which say how tokens spell bytes
     tool_template: str | None = None  # the template for conversations with tools, if the folder has a separate one
-    chat: Chat = field(default_factory=Chat)  # what is put into every prompt
+    chat: Chat = field(default_factory=Chat)  # the chat settings that go into every prompt
     place: str = ""  # the folder that it was read from, named in error messages
     pictures: Pictures | None = None  # the pictures that were shown to a model that sees; None: it reads text alone
 

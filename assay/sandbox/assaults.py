@@ -1,4 +1,4 @@
-"""The programs with which the probe attacks a sandbox. Each prints `REACHED ...` for what it should not reach.
+"""The programs with which the probe attacks a sandbox. Each prints `REACHED ...` for a target that it should not reach.
 
 They are templates: `$canary` is a folder that a program must not see, `$grouped` are files in it which groups of the
 trainer's user may read, `$tcp`, `$udp` and `$name` are listeners, `$pid`

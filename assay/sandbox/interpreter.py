@@ -40,7 +40,7 @@ def own() -> Path:
 def readable(python: Path, standard: Path, *, place: Path = PLACE) -> Path:
     """This Python if every user can read it with its standard library, else a copy that every user can read.
 
-    A copy holds what a program may read of it, and its folder's name follows from names, sizes and times of the files.
+    A copy holds the files that a program may read, and its folder's name follows from names, sizes and times of these.
     """
     if _open(python) and _open(standard / "os.py"):
         return python
@@ -60,7 +60,7 @@ def readable(python: Path, standard: Path, *, place: Path = PLACE) -> Path:
 
 
 def _files(python: Path, standard: Path) -> dict[str, Path]:
-    """What a copy holds, by its name in the copy."""
+    """The files of a copy, by their names in the copy."""
     prefix = python.parents[1]
     found = {str(python.relative_to(prefix)): python}
     for text in confine.places(str(standard)):

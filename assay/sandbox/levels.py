@@ -1,4 +1,4 @@
-"""Which level of a sandbox this machine holds, and the sandbox that everybody in this process uses."""
+"""The level of a sandbox that this machine holds, and the one sandbox that all code of this process uses."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _open: dict[Level, Sandbox] = {}
 
 
 def probed(level: Level) -> Probed:
-    """What a probe of this level found, not longer than an hour ago."""
+    """The findings of a probe of this level, at most an hour old."""
     with _lock:
         when, found = _probed.get(level, (-FRESH, None))
         if found is None or time.monotonic() - when > FRESH:

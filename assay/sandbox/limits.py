@@ -1,4 +1,4 @@
-"""What an untrusted program may use, what is asked of a sandbox, and what comes back."""
+"""The limits of an untrusted program, the runs that a sandbox is asked for, and their outcomes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Status = Literal["exit", "signal", "compile", "time", "memory", "output", "size"
 
 @dataclass(frozen=True)
 class Limits:
-    """What one run may use: `Limits(seconds=2.0, memory_mb=256)`.
+    """The limits of one run: `Limits(seconds=2.0, memory_mb=256)`.
 
     A program has one process and can write no file, unless these limits say otherwise. The seconds count the time that
     the program works or waits, and not the time that it is ready and the machine gives it no processor: a busy machine
@@ -68,8 +68,8 @@ class Execution:
 class Chain:
     """Runs that follow each other: `Chain((Execution(program, b"1"), Execution(program, b"2")), seconds=8.0)`.
 
-    All of them together have `seconds`, beside the limits of each. After each run but the last `goes_on` says, by its
-    number and by what came of it, whether the next one is wanted.
+    All of them together have `seconds`, beside the limits of each. After each run but the last `goes_on` says, from
+    its number and its outcome, whether the next one is wanted.
     """
 
     runs: tuple[Execution, ...]
@@ -79,7 +79,7 @@ class Chain:
 
 @dataclass(frozen=True)
 class Ran:
-    """What came of a run. `Ran("exit", 0, output=b"42\\n")` says that the program ended, and not that it is right.
+    """The outcome of a run. `Ran("exit", 0, output=b"42\\n")` says that the program ended, and not that it is right.
 
     `exit`: it ended with `code`; `signal`: it was ended by signal `code`; `compile`: it is no program; `time`,
     `memory`, `output`: it reached that limit; `size`: the program or its input is too long, and was not run; `lost`:
@@ -90,7 +90,7 @@ class Ran:
     code: int = 0
     output: bytes = b""
     errors: bytes = b""
-    reply: bytes = b""  # what it wrote to descriptor 3, which drivers use for their answers
+    reply: bytes = b""  # its output to descriptor 3, which drivers use for their answers
     processor: float = 0.0  # seconds
-    worked: float = 0.0  # seconds that it computed or waited; what the machine made it wait is no part of them
+    worked: float = 0.0  # seconds that it computed or waited, without those in which the machine gave it no processor
     detail: str = ""

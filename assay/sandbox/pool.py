@@ -33,7 +33,7 @@ class Sandbox:
     def __init__(self, level: Level, *, count: int = 0) -> None:
         self.level: Level = level
         self.count = count or max(1, len(os.sched_getaffinity(0)))
-        self._slots: dict[Slot, int] = {}  # those that wait or run, with how many programs they have run
+        self._slots: dict[Slot, int] = {}  # slots that wait or run -> number of programs that they have run
         self._lock = threading.Lock()
         self._numbers = iter(range(1 << 62))
 
@@ -44,13 +44,13 @@ class Sandbox:
         self.close()
 
     def map(self, runs: Sequence[Execution]) -> list[Ran]:
-        """What came of each run, in the order of the runs. Time in which a run waits for a slot is not its own."""
+        """The outcome of each run, in the order of the runs. Time in which a run waits for a slot does not count."""
         return [ran for (ran,) in self.follow([Chain((run,)) for run in runs])]
 
     def follow(self, chains: Sequence[Chain]) -> list[list[Ran]]:
-        """What came of the runs of each chain, up to the first behind which no other was wanted.
+        """The outcomes of the runs of each chain, up to the first after which no other run is wanted.
 
-        Where the seconds of a chain are used up before a run begins, `time` has come of it, and it is the last.
+        If the seconds of a chain are used up before a run begins, its outcome is `time`, and it is the last run.
         """
         if self.level == "L1" and any(not run.limits.narrow for chain in chains for run in chain.runs):
             raise ConfigError(
@@ -100,7 +100,7 @@ class Sandbox:
             free = next((slot for slot in self._slots if slot.running is None and not slot.wide), None)
         else:
             self._drop([slot for slot in self._slots if slot.running is None][: len(self._slots) + 1 - self.count])
-        for slot in (free, None):  # one that waited may have been lost meanwhile, which is no try of this run
+        for slot in (free, None):  # a slot that waited may have been lost meanwhile: no try of this run
             slot = slot or self._start(run.limits)
             try:
                 slot.begin(run)
@@ -133,7 +133,7 @@ def _too_long(run: Execution) -> str | None:
 
 @dataclass(eq=False)
 class _Link:
-    """A chain that is being followed: what has come of it, and the seconds that it has left."""
+    """A chain that is being followed: the outcomes of its runs so far, and the seconds that it has left."""
 
     chain: Chain
     left: float
@@ -149,7 +149,7 @@ class _Link:
         return replace(run, limits=replace(run.limits, seconds=self.left))
 
     def ready(self) -> bool:
-        """Whether there is a run that can begin; what cannot has its outcome afterwards."""
+        """Whether there is a run that can begin. Runs that cannot begin have their outcome afterwards."""
         while len(self.found) < len(self.chain.runs):
             if (said := _too_long(self.chain.runs[len(self.found)])) is not None:
                 if not self._goes_on(Ran("size", detail=said)):
@@ -162,7 +162,7 @@ class _Link:
         return False
 
     def take(self, ran: Ran) -> bool:
-        """Takes what has come of the run; whether another can begin."""
+        """Takes the outcome of the run, and returns whether another run can begin."""
         limit = min(self.chain.runs[len(self.found)].limits.seconds, self.left)
         self.left -= limit if ran.status == "time" else min(ran.worked, limit)
         return self._goes_on(ran) and self.ready()

@@ -42,11 +42,11 @@ _NUMBERS = {  # system calls that a program must not make, on x86-64 and on aarc
 
 @dataclass(frozen=True)
 class Probed:
-    """What a probe found: `Probed("L2", problems=())` is a level that holds."""
+    """The findings of a probe: `Probed("L2", problems=())` is a level that holds."""
 
     level: Level
     problems: tuple[str, ...]
-    facts: tuple[tuple[str, str], ...] = ()  # what a record of a run says of its sandbox
+    facts: tuple[tuple[str, str], ...] = ()  # facts of the sandbox, for the record of a run
 
     @property
     def holds(self) -> bool:
@@ -159,7 +159,7 @@ def _tried(slot: Slot, case: Case, words: dict[str, str]) -> list[str]:
 
 
 def _run(slot: Slot, case: Case, words: dict[str, str]) -> Ran | SlotLost | None:
-    """What came of an attack; None if the sandbox does not end it."""
+    """The outcome of an attack; None if the sandbox does not end it."""
     program = string.Template(case.program).substitute(words)
     try:
         slot.begin(Execution(program, limits=case.limits), without=case.without, threads=int(words["threads"]) - 1)
@@ -172,7 +172,7 @@ def _run(slot: Slot, case: Case, words: dict[str, str]) -> Ran | SlotLost | None
 
 
 def _wide(prey: _Prey, without: Sequence[str]) -> list[str]:
-    """What a run with processes and files leaves behind."""
+    """Attacks by runs with processes and files. Returns the problems, such as a process that lives on after its run."""
     problems: list[str] = []
     for number, case in enumerate(WIDE):
         try:
@@ -187,7 +187,7 @@ def _wide(prey: _Prey, without: Sequence[str]) -> list[str]:
 
 
 class _Prey:
-    """What the attacks must not reach: files, listeners, a process, a word in the environment."""
+    """The targets that no attack may reach: files, listeners, a process, a word in the environment."""
 
     def __init__(self, folder: Path) -> None:
         self.name = f"assay{secrets.token_hex(4)}"

@@ -1,6 +1,6 @@
-"""What to do where a level of the sandbox does not hold, read from this machine: a package, a setting, an option.
+"""Remedies where a level of the sandbox does not hold, read from this machine: a package, a setting, an option.
 
-A probe says what was reached or could not be started. Why, the kernel does not say; the settings that are known to
+A probe says what was reached or could not be started. The kernel does not say why, but the settings that are known to
 close a level do.
 """
 
@@ -17,7 +17,7 @@ from assay.sandbox.limits import Level
 
 SETTINGS = Path("/proc/sys")
 _ADMIN = 1 << 21  # CAP_SYS_ADMIN, in the sets of /proc/self/status
-_CLOSES = {  # a setting, the value that closes user namespaces, and what opens them
+_CLOSES = {  # a setting, the value by which it closes user namespaces, and the command that opens them
     "user/max_user_namespaces": ("0", "sudo sysctl -w user.max_user_namespaces=15000"),
     "kernel/unprivileged_userns_clone": ("0", "sudo sysctl -w kernel.unprivileged_userns_clone=1"),
     "kernel/apparmor_restrict_unprivileged_userns": (
@@ -36,7 +36,7 @@ _LANDLOCK = {
 
 
 def remedies(level: Level) -> list[str]:
-    """What stands in the way of a level here, and the command or option that takes it away; empty if nothing known."""
+    """The obstacles to a level here, each with the command or option that removes it; empty if none is known."""
     return [*_of_landlock(), *(_of_namespaces() if level == "L2" else ())]
 
 
@@ -53,7 +53,7 @@ def _of_landlock() -> Iterator[str]:
 def _of_namespaces() -> Iterator[str]:
     if shutil.which("bwrap") is None:
         yield "install bubblewrap: `apt-get install bubblewrap`, or `dnf install bubblewrap`"
-        return  # what else may close namespaces is seen when it tries to make them
+        return  # other obstacles to namespaces show only when bubblewrap tries to make them
     if os.geteuid() == 0:
         if not _may_administer():
             yield (

@@ -27,7 +27,7 @@ from assay.sandbox.inside import confine, zygote
 from assay.sandbox.interpreter import interpreter
 from assay.sandbox.limits import Execution, Level, Limits, Ran, Status
 
-SPARE_MB = 96  # of a group of processes, beside what the program may use: the forking process, pipes
+SPARE_MB = 96  # of a group of processes, beside the limit of the program: the forking process, pipes
 START_SECONDS = 60.0
 LONGEST_WAIT = 30.0  # times its seconds, and `PATIENCE` more: a run that lasts so long by the clock is ended anyhow
 PATIENCE = 30.0
@@ -64,7 +64,7 @@ class _Running:
 class Slot:
     """A sandbox of a level, for narrow runs or for one wide run.
 
-    slot = Slot("L2", number=0); slot.begin(Execution("print(1)")); then `serve` until it returns what came of it
+    slot = Slot("L2", number=0); slot.begin(Execution("print(1)")); then `serve` until it returns the outcome
 
     `without` names layers that this slot pretends to have. Only the tests of the probe use it.
     """
@@ -222,7 +222,7 @@ class Slot:
                 yield self.running.mark.fileno()
 
     def serve(self, ready: Sequence[int]) -> Ran | None:
-        """Reads what has arrived and keeps the limits; what came of the run if it has ended."""
+        """Reads what has arrived and keeps the limits. Returns the outcome of the run if it has ended."""
         running = self.running
         assert running is not None
         for number in ready:
@@ -278,7 +278,7 @@ class Slot:
 
     def _late(self, running: _Running) -> None:
         """Looks at the time of a run, and kills it if that is up; time in which it was given no processor is not its
-        own. What has ended cannot be looked at any more, so this is done now and then.
+        own. A run that has ended cannot be looked at any more, so this is done now and then.
         """
         limits, now = running.run.limits, time.monotonic()
         if running.began is None:
@@ -356,7 +356,7 @@ def _status(code: int, processor: float, running: _Running, oom: bool) -> tuple[
 
 
 def _process(handle: int) -> Path:
-    """What the kernel tells of a process that is known by a pidfd."""
+    """The folder in /proc of a process that is known by a pidfd."""
     lines = Path(f"/proc/self/fdinfo/{handle}").read_text().splitlines()
     return Path("/proc", next(line.split()[1] for line in lines if line.startswith("Pid:")))
 

@@ -1,4 +1,4 @@
-"""What a sandbox is made of on this machine: bubblewrap and its arguments, user, environment."""
+"""The surroundings of a sandbox on this machine: bubblewrap and its arguments, user, environment."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Where the processes of a run are started: on this machine, or on the nodes of a Ray cluster."""
+"""The places where the processes of a run are started: this machine, or the nodes of a Ray cluster."""

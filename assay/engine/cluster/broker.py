@@ -203,7 +203,7 @@ def _line(error: BaseException) -> str:
 
 
 def serve(channel: int, words: int, parent: int, mode: str) -> None:
-    """What the child's interpreter runs, by `assay.engine.cluster.program`."""
+    """The main function of the child process, called by `assay.engine.cluster.program`."""
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     driver = Parent(channel, words, parent, tied=False)  # a killed cluster leaves agents behind for half a minute
     threading.Thread(target=_outlive, args=(parent,), daemon=True).start()
@@ -220,7 +220,7 @@ def serve(channel: int, words: int, parent: int, mode: str) -> None:
             say("done", getattr(broker, method)(*arguments, **named))
         except AssayError as error:
             say("refused", error)
-        except Exception as error:  # whatever it is, the run is told and gives up the cluster
+        except Exception as error:  # of any kind: the run is told, and gives up the cluster
             say("failed", f"{type(error).__name__}: {error}\n{traceback.format_exc()}")
     broker.close()
 

@@ -1,4 +1,4 @@
-"""Ray in its token mode: whoever speaks with a cluster names its token."""
+"""Ray in its token mode: every process that speaks with a cluster names its token."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def require_token(environment: MutableMapping[str, str], address: str, asked: st
 
 
 def require_guarded(address: str) -> None:
-    """Refuses a cluster that takes orders from whoever comes without its token."""
+    """Refuses a cluster that takes orders from a process that does not name its token."""
     plain = {name: value for name, value in os.environ.items() if name not in (TOKEN, TOKEN_FILE)}
     stranger = [sys.executable, "-c", STRANGER, address]
     try:

@@ -1,4 +1,4 @@
-"""Which Ray cluster a run joins, and what refuses one before Ray is asked."""
+"""The choice of the Ray cluster that a run joins, and the checks that refuse one before Ray is asked."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def found(asked: str, started: Callable[[], str]) -> str:
     if named := os.environ.get("RAY_ADDRESS", ""):
         return "" if named == "local" else named
     known = started()
-    return known if known and _listens(known) else ""  # what `ray start` wrote down outlives a cluster that was killed
+    return known if known and _listens(known) else ""  # the address of `ray start` outlives a cluster that was killed
 
 
 def require_listening(address: str) -> None:

@@ -1,4 +1,4 @@
-"""Who starts the processes of a run. What speaks with such a process does not know on which machine it runs."""
+"""Launchers start the processes of a run. The code that speaks with such a process does not know its machine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from assay.host.child import Child, Process
 
 @dataclass(frozen=True)
 class Needs:
-    """What one process of a launch takes for itself: `Needs(cpus=4, gpus=1)`."""
+    """The CPUs and GPUs that one process of a launch takes for itself: `Needs(cpus=4, gpus=1)`."""
 
     cpus: int = 1
     gpus: int = 0
@@ -33,14 +33,14 @@ class Placed(Process, Protocol):
 class Launcher(Protocol):
     """Starts processes, each of which runs a program of `assay.host.child`."""
 
-    secret: str  # of the run, for what it starts and what listens
+    secret: str  # of the run, for the processes that it starts and for its listeners
 
     def start(self, program: str, count: int, needs: Needs) -> Sequence[Placed]:
         """So many processes, which all run. EndpointError if there is no room for them."""
         ...
 
     def meeting(self) -> Path:
-        """A new folder that all processes see and nobody but this user opens. Who asks for it removes it."""
+        """A new folder that all processes see and nobody but this user opens. The caller removes it."""
         ...
 
 

@@ -124,18 +124,18 @@ class Cluster:
         return folder
 
     def ended(self, number: int) -> bool:
-        """Whether Ray has said that a process ended, which a connection to a node without power does not show; with the
-        process that speaks with Ray, all are lost.
+        """Whether Ray has said that a process ended: a connection to a node without power does not show it. If the
+        process that speaks with Ray is gone, all processes are lost.
         """
         if time.monotonic() - self._looked > LOOK and self._lock.acquire(blocking=False):
-            try:  # who holds the lock reads what Ray says
+            try:  # the thread that holds the lock reads what Ray says
                 self._hear(0)
             finally:
                 self._lock.release()
         return number in self.endings or self.broker.gone
 
     def ending(self, number: int) -> str:
-        """How a process ended. Where its connection closed first, Ray is waited for, which knows more."""
+        """How a process ended. If its connection closed first, Ray is waited for, because Ray knows more."""
         end = time.monotonic() + REASON
         while number not in self.endings and not self.broker.gone and time.monotonic() < end:
             with self._lock:

@@ -10,7 +10,7 @@ from assay.engine.cluster.guarded import MODE
 
 
 def serve(channel: int, words: int, parent: int) -> None:
-    """What the interpreter runs that speaks with Ray: `assay.engine.cluster.broker`, in token mode."""
+    """The main function of the process that speaks with Ray: `assay.engine.cluster.broker`, in token mode."""
     asked = os.environ.get(MODE, "")
     os.environ[MODE] = "token"
     from assay.engine.cluster.broker import serve

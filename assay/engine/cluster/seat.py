@@ -1,8 +1,8 @@
-"""What runs on a node of a Ray cluster: it starts a process there, holds its place, and says how it ended.
+"""The actor on a node of a Ray cluster: it starts a process there, holds its place, and says how it ended.
 
 The process is the same as on one machine, a child of `assay.host.child`. Its channel and its output are connections to
-whoever launched it, so Ray places, watches and ends it, and carries none of its frames. The kernel kills the process
-when the actor ends, for whatever reason: its driver left, its node died, Ray killed it.
+the process that launched it, so Ray places, watches and ends it, and carries none of its frames. The kernel kills the
+process when the actor ends for any reason: its driver left, its node died, Ray killed it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ CONNECT = 10.0  # seconds until a connection must stand
 
 
 def versions() -> dict[str, str]:
-    """What must be the same on every node, because frames are pickles and gradients have bits."""
+    """The versions that must be the same on every node, because frames are pickles and gradients have bits."""
     return {"Python": platform.python_version(), "torch": importlib.metadata.version("torch"), "Assay": __version__}
 
 

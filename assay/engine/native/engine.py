@@ -125,8 +125,8 @@ class NativeEngine(NetworkEngine):
         return self._spare.pop() if self._spare else Pass(self.core)
 
     def _keep(self, learns: bool, laid: _Laid) -> int:
-        """What a forward pass over these tokens keeps. Where one chunk's layers were computed again, those of later,
-        smaller ones are too, so that none of them needs more memory than it.
+        """How much a forward pass over these tokens keeps. Once the layers of a chunk were computed again, those of all
+        later chunks are too, so that no smaller chunk needs more memory than that one.
         """
         if self.checkpointing == "auto":
             needed = native_tape_bytes(self.model.config, laid.arrays.tokens, self.compute.itemsize)
@@ -256,7 +256,7 @@ class _Sampling:
         self.origin = np.full(int(self.max_new.max()), Origin.POLICY, np.int8)  # all segments read its first entries
         self.origin.flags.writeable = False
         self.written, self.finish = np.zeros(count, np.int32), np.zeros(count, np.int32)
-        self.complete = np.zeros(count, bool)  # what the last look saw
+        self.complete = np.zeros(count, bool)  # the requests that the last look saw complete
         self.generations: dict[int, Generation] = {}  # by the place of their request
         self.so_far: dict[int, int] = {}  # request -> tokens written, since `heard` last heard it
         self.ended: set[int] = set()  # requests that `heard` has ended
@@ -364,8 +364,8 @@ class _Sampling:
         return [self.generations[index] for index in range(count)]
 
     def _look(self) -> None:
-        """Hands out what is complete. What was seen complete by one look is read by the next: between them the core
-        was asked whether it is done, so that this thread sees all that was written before.
+        """Hands out the answers that are complete. An answer that one look saw complete is read by the next look. In
+        between, the core was asked whether it is done, so that this thread sees all that was written before.
         """
         if self.heard is not None:
             for i in list(self.so_far):

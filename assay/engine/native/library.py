@@ -19,7 +19,7 @@ from assay.errors import AssayError
 from assay.host import interrupt
 
 RUNNING, DONE, FAILED, CANCELLED, NOT_FINITE, CALLBACK = 0, 1, -1, -2, -3, -4
-NOTHING, ALL, INPUTS = 0, 1, 2  # what a forward pass keeps for the backward pass: inputs are those of layers alone
+NOTHING, ALL, INPUTS = 0, 1, 2  # how much a forward pass keeps for the backward pass; INPUTS: those of layers alone
 TURN_MS, SOON_MS = 100, 10
 
 Stopped = ctypes.CFUNCTYPE(c_int32, c_int32, POINTER(c_int32), c_int32)
@@ -94,7 +94,7 @@ def pointers(arrays: list[Tensor | None]) -> ctypes.Array:
 
 
 def give_back() -> None:
-    """Returns to the system what the C library holds of memory that was freed: matrices that come and go leave holes of
+    """Returns to the system the freed memory that the C library still holds: matrices that come and go leave holes of
     some hundred megabytes between those that stay. Other C libraries than glibc have no such call, and need none.
     """
     if (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)) is not None:

@@ -18,8 +18,8 @@ class Keeping:
     """The prefix cache during one call of the sampler: cached pieces of the
     prompts, and places for new keys and values.
 
-    What several prompts begin with, of which nothing is cached, is run before the call (by `prefill`). It is then a
-    cached piece of these prompts, even if the cache has no room for it.
+    A beginning that several prompts share, of which nothing is cached, is run before the call (by `prefill`). It is
+    then a cached piece of these prompts, even if the cache has no room for it.
     """
 
     def __init__(

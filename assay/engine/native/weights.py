@@ -85,7 +85,7 @@ class _Stack:
         return self.low_grads
 
     def hand_out(self) -> None:
-        """Adds what was gathered to the gradients of the parameters."""
+        """Adds the gathered gradients to those of the parameters."""
         if self.grad is not None:
             unfold(self.norm, self.parts, self.grad, self.bias_grad)
         if self.low is not None and self.low_grads is not None:
@@ -136,8 +136,8 @@ class Weights:
     def take(self) -> None:
         """Give the core the parameters as they are now. It copies matrices, and reads others in place.
 
-        What the core multiplies by is made for one matrix after another and dropped when it was copied, by several
-        threads if that is worth it.
+        The matrices that the core multiplies by are made one after another, and each is dropped when the core has
+        copied it. Several threads do this if that is worth it.
         """
         self.read, self.gathered = self.table(), None
         self.core.take_weights(self.read)
@@ -147,7 +147,7 @@ class Weights:
                 self.core.pack(number, stack.matrix())
 
         stacks = self.stacks
-        for stack in stacks:  # what stays comes before what is dropped, in whose places the next matrix fits then
+        for stack in stacks:  # tensors that stay come first: the next matrix then fits in the place of a dropped one
             stack.take()
         if self.core.threads == 1 or self.numbers <= ALONE:
             for number, stack in enumerate(stacks):

@@ -1,8 +1,8 @@
 """A sampler whose engines are servers: our own or vLLM's, any number of them, reached over HTTP.
 
 An answer depends on the request's key and id and on the weights, not on the server that writes it: with our own server
-bit for bit, with vLLM as far as its logits agree. What no server answers, or what cannot be believed, becomes a
-generation that failed, and never an answer that is worth zero.
+bit for bit, with vLLM as far as its logits agree. A request that no server answers, or whose answer cannot be
+believed, becomes a generation that failed, and never an answer that is worth zero.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LOOK = 0.5  # seconds after which a thread that waits looks at its deadline
 GRACE = 60.0  # seconds beyond the deadline of an exchange in which a courier must have said something
 FRESH = {"0": 0, "default": 0}  # how servers call the weights that they were started with
 CLAIM = 30.0  # seconds for an exchange that computes nothing
-REMEMBERED = 1 << 16  # answers of which it is known who wrote them
+REMEMBERED = 1 << 16  # answers whose server is remembered
 FOREIGN = (
     "Another process has given it weights, so nothing that it has written since is trained on. Find out who else knows "
     "its secret, start it again with another one, then `assay resume`."
@@ -62,8 +62,8 @@ class RemoteSampler:
         """`run` is the name under which it claims its servers, which are `ours` if the run started them. `place` is
         that of a learner whose bits are those of our engine, and "" for any other.
 
-        `max_age` is by how many versions the weights that write an answer may be older than those that were published
-        last when it was asked for.
+        `max_age` limits the age of the weights that write an answer: by so many versions they may be older than the
+        weights that were published last when the answer was asked for.
         """
         if not sites:
             raise UsageError("a sampler over servers needs the address of at least one.")
@@ -76,13 +76,13 @@ class RemoteSampler:
         self.place = place
         self._published = {**FRESH, str(version): version}  # labels that servers give to weights -> versions
         self._weights: dict[int, set[str]] = {}  # version -> digests of the weights that were published under it
-        self.holds: dict[Site, str] = {}  # what a server was found to hold after the last publish to it
-        self._wrote: dict[str, str] = {}  # id of a request -> who wrote its answer, of the latest ones
+        self.holds: dict[Site, str] = {}  # the mark of the weights that a server held after the last publish to it
+        self._wrote: dict[str, str] = {}  # id of a request -> the server that wrote its answer; the latest ones
         self._settled = threading.Event()  # not while servers take weights
         self._settled.set()
         self._keeping, self._blocks = "", itertools.count(1)
         self._open: list[RemoteTicket] = []  # that may not be ready
-        self.waited = self.idle = 0.0  # seconds: of whoever waited for answers, and of servers without any to write
+        self.waited = self.idle = 0.0  # seconds that callers waited for answers, and that servers had none to write
         self.discarded = 0  # answers that were lost, or could not be believed
         self._told = 0  # requests sent again, of which `measured` has spoken
         claimed: list[Site] = []
@@ -108,7 +108,7 @@ class RemoteSampler:
 
     @property
     def prefilled(self) -> int:
-        """Of answers that just came, their server may not have said it yet."""
+        """Prompt tokens that the servers have run. A server may not have counted those of the newest answers yet."""
         return self._prefilled + sum(site.prefilled for site in self.sites)
 
     @property
@@ -151,8 +151,8 @@ class RemoteSampler:
 
     @contextmanager
     def publishing(self) -> Iterator[None]:
-        """Inside the block servers take weights. What they write meanwhile is read when it is known which of them have
-        the weights that they say.
+        """Inside the block servers take weights. Answers that come meanwhile are read after it, when it is known which
+        servers have the weights that they name.
         """
         self._settled.clear()
         try:
@@ -180,7 +180,9 @@ class RemoteSampler:
         self.couriers.welcome()
 
     def _require_published(self, site: Site, said: Any, made: Generation) -> None:
-        """A label can be set by whoever gives a server weights; their digest cannot."""
+        """Compares the digest of the weights: anybody who gives a server weights can choose their label, not their
+        digest.
+        """
         known = self._weights.get(made.segment.version)
         if not site.streams or known is None or (found := said["assay"].get("weights")) in known:
             return
@@ -328,9 +330,7 @@ class RemoteTicket:
                 raise
 
     def _require_news(self) -> None:
-        """Raises when couriers, each of which has a deadline, have said nothing for longer than it, and when there are
-        none any more.
-        """
+        """Raises if the couriers have said nothing for longer than their deadline, or if they were closed."""
         if self.sampler.couriers.closed:
             raise UsageError("the sampler was closed while answers were under way.")
         most = self.sampler.patience.answer + GRACE

@@ -3,7 +3,7 @@
 When it is ready, it prints one line of JSON with its address. It answers `/inference/v1/generate` as vLLM 0.32 does,
 with token ids in and out, and the calls by which a run pauses a server and gives it weights. A body with `requests` in
 place of `token_ids` asks for many answers. They come as lines of JSON, each when it is complete; a last line says that
-they are all. Whoever asks names the secret that the server's environment gives; `GET /health` is open to all.
+they are all. Every request names the secret that the server's environment gives; `GET /health` is open to all.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from assay.host.stops import leave_to_parent
 
 
 def facts_of(engine: Any, *, model: str, digest: str) -> dict[str, Any]:
-    """What a sampler must know of a served engine before it asks."""
+    """The facts that a sampler must know of a served engine before it asks."""
     return {
         "model": model,
         "digest": digest,
@@ -54,7 +54,7 @@ def main(arguments: list[str] | None = None) -> None:
         secret = secret_of(os.environ)
     except ConfigError as error:
         sys.exit(f"ConfigError: {error}")
-    leave_to_parent(signal.SIGINT)  # who started the server decides when it ends
+    leave_to_parent(signal.SIGINT)  # the process that started the server decides when it ends
     import torch
 
     from assay.engine.choose import engine_of, processor_of

@@ -16,7 +16,7 @@ Written = Mapping[str, tuple[int, str]]
 
 
 class Kept:
-    """What a rank writes of a checkpoint, as it was when the checkpoint was begun.
+    """A rank's files of a checkpoint, with the bytes that they had when the checkpoint was begun.
 
     kept.take(Path("policy/model.safetensors"), pieces)
     kept.begin(folder, write)
@@ -41,7 +41,9 @@ class Kept:
         self._writing.begin(lambda: {name: write(folder / name, pieces) for name, pieces in files.items()})
 
     def ended(self) -> Written | OSError | None:
-        """What was written, the disk's error, or None while it is being written. Frees the memory."""
+        """The files that were written, or the disk's error; None while they are being written. Frees the memory at the
+        end.
+        """
         if self._writing.alive:
             return None
         self._files = {}

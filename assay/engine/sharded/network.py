@@ -34,12 +34,12 @@ from assay.policy.rope import Rotary
 from assay.policy.transformer import Transformer
 
 Numbers = dict[str, Tensor]
-"""What a forward pass gives for each response token, by the names of the fields of `Outputs`."""
+"""The results of a forward pass for each response token, by the names of the fields of `Outputs`."""
 
 
 @dataclass(frozen=True, eq=False)
 class Ask:
-    """What is read of the response tokens of a layout."""
+    """The numbers that are asked for of the response tokens of a layout."""
 
     ids: Tensor  # int64[M]
     tau: Tensor  # [M]

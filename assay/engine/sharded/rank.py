@@ -101,7 +101,7 @@ class Rank:
 def name_interface(host: str) -> None:
     """Tells gloo and NCCL the network interface that leads to the first rank, unless the environment names one.
 
-    They would listen at the address of this machine's name, whoever can reach that, or at every interface.
+    Otherwise they would listen at the address of this machine's name, which others may reach, or at every interface.
     """
     for variable in INTERFACES:
         os.environ.setdefault(variable, interface_towards(host))
@@ -126,7 +126,7 @@ def interface_towards(host: str) -> str:
 
 
 def serve(channel: int, words: int, parent: int) -> None:
-    """What the child's interpreter runs."""
+    """The main function of a rank's process: it does what the driver says, until the channel closes."""
     driver = Parent(channel, words, parent)
     lock = threading.Lock()
 
@@ -142,7 +142,7 @@ def serve(channel: int, words: int, parent: int) -> None:
             reply = ("done", getattr(rank, method)(*arguments, **named))
         except (AssayError, OSError) as error:
             reply = ("refused", error)
-        except Exception as error:  # whatever it is, the driver tells it and gives up the group
+        except Exception as error:  # of any kind: the driver tells it, and gives up the group
             reply = ("failed", f"{type(error).__name__}: {error}\n{traceback.format_exc()}")
         say(pickle.dumps(reply, protocol=5))
     os._exit(0)  # a group's threads would wait for ranks that are gone

@@ -59,7 +59,7 @@ class Ranks:
         self.group = group
         needs = Needs(cpus=group.threads, gpus=int(group.device.startswith("cuda")))
         launcher = launcher or Here()
-        self._asking = threading.Lock()  # who writes a checkpoint beside the loop asks, too
+        self._asking = threading.Lock()  # the thread that writes a checkpoint beside the loop asks, too
         self.meeting = launcher.meeting()
         self.children = self._started(launcher, needs)
         self.heard = [time.monotonic()] * group.size
@@ -91,11 +91,11 @@ class Ranks:
         return f"{group.size} ranks, {group.replicate} x {group.shards}, {facts['backend']}"
 
     def call(self, method: str, *arguments: Any, **named: Any) -> list[Any]:
-        """What each rank returns for the same call."""
+        """Makes the same call on every rank. Returns the results in the order of the ranks."""
         return self._ask([(method, arguments, named)] * self.group.size, of=range(self.group.size))
 
     def each(self, method: str, arguments: Sequence[tuple[Any, ...]], **named: Any) -> list[Any]:
-        """What each rank returns for a call with arguments of its own."""
+        """Makes a call on every rank, with arguments of its own. Returns the results in the order of the ranks."""
         return self._ask([(method, given, named) for given in arguments], of=range(self.group.size))
 
     def close(self) -> None:
@@ -155,7 +155,7 @@ class Ranks:
         return [answers[rank][1] for rank in of]
 
     def _lost(self) -> str | None:
-        """What became of a rank that ended or fell silent, in words."""
+        """How a rank ended, or that ranks have fallen silent, in words; None if all live."""
         for rank, child in enumerate(self.children):
             if child.gone:
                 return f"rank {rank} of {self.group.size}{child.where} {child.ending()}"

@@ -1,4 +1,4 @@
-"""What a rank holds of a parameter set, and what it does when the driver says so. All ranks do the same at once."""
+"""A rank's share of a parameter set, and its work on it when the driver says so. All ranks do the same at once."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ LEAVES = ("logp", "entropy", "top_logp", "value")
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """A rank's part of a wave: whole rows, with what the network reads of them."""
+    """A rank's part of a wave: whole rows, with the arrays of them that the network reads."""
 
     contexts: Sequence[Ids]
     responses: Sequence[Ids]
@@ -51,7 +51,7 @@ class Piece:
 
 
 FILLER = Piece([np.zeros(1, np.int32)], [np.zeros(1, np.int32)], np.ones(1))
-"""What a rank computes that has no rows in a wave: the collectives of a wave need every rank."""
+"""The rows of a rank that has none of its own in a wave: the collectives of a wave need every rank."""
 
 
 @dataclass(frozen=True)
@@ -128,8 +128,8 @@ class Shard:
             self._settle()
 
     def _settle(self) -> None:
-        """Lets go of weights that are whole. FSDP2 keeps those of the root after a forward pass, for the backward pass
-        that follows; where none follows, they would stay as they are while the shares move.
+        """Lets go of weights that are whole. After a forward pass FSDP2 keeps those of the root for the backward pass.
+        If no backward pass follows, they would stay as they are while the shares move.
         """
         for module in self.network.modules():
             if isinstance(module, FSDPModule):
@@ -195,8 +195,8 @@ class Shard:
 
     @torch.no_grad()
     def disturb(self) -> None:
-        """Changes every tensor of the weights until `calm`. Ranks draw noise of their own: who asks compares the whole
-        tensors that result, and knows no other.
+        """Changes every tensor of the weights until `calm`. Each rank draws noise of its own: the caller compares the
+        whole tensors that result, and knows no other ones.
         """
         self.plain = {name: _local(tensor).clone() for name, tensor in self.model.tensors().items()}
         for name, tensor in self.model.tensors().items():
@@ -290,7 +290,7 @@ class Shard:
         return holds_twice(size)
 
     def keep(self, groups: Sequence[Sequence[tuple[str, Mapping[str, str]]]]) -> None:
-        """Copies what `write` would write, so that it may be written while the weights go on to change."""
+        """Copies the bytes that `write` would write, so that they may be written while the weights go on to change."""
         self.kept.clear()
         for files in groups:
             self.write(files, Path(), self.kept.take)

@@ -28,7 +28,9 @@ from assay.types import Request
 
 @dataclass(frozen=True, eq=False)
 class _Held:
-    """What a forward pass keeps for its backward pass: the activations, and the output layer's input and results."""
+    """The tensors of a forward pass that its backward pass needs: the activations, and the output layer's input and
+    results.
+    """
 
     kept: Activations
     predicting: Tensor  # [M, D] hidden states that predict the response tokens

@@ -20,7 +20,7 @@ DecodeStep = Callable[[Tensor, Tensor, int, bool], Tensor]
 """(ids, positions, longest, level) -> hidden states, as `Decoder.step`."""
 
 Record = Callable[[Callable[[], None]], Callable[[], None]]
-"""Records a step without running it, and returns a function that runs it on what its buffers hold at that time."""
+"""Records a step without running it. Returns a function that runs it on the content of its buffers at that time."""
 
 PARTS, LEAST_COLUMNS = 8, 64
 

@@ -1,4 +1,6 @@
-"""Which steps of an answer later steps attend to: a dense forward pass that keeps sums of attention and no gradient."""
+"""How much later steps of an answer attend to each step: a dense forward pass that keeps sums of attention, no
+gradient.
+"""
 
 from __future__ import annotations
 

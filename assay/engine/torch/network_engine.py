@@ -1,4 +1,4 @@
-"""What the native and the torch engine share: both run our own transformer, with a hand-written backward pass."""
+"""The base of the native and the torch engine: both run our own transformer, with a hand-written backward pass."""
 
 from __future__ import annotations
 

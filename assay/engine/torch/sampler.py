@@ -1,8 +1,8 @@
 """Sampling by continuous batching: a row leaves when it is finished and a new one enters, so no step feeds dead rows.
 
 Each distinct prompt is run once, and its keys and values are copied into the slots
-of the rows that continue it. What several prompts of a prefill begin with is run once
-for all of them. A prefix that the prefix cache knows is not run. Only its last token
+of the rows that continue it. A beginning that several prompts of a prefill share is run
+once for all of them. A prefix that the prefix cache knows is not run. Only its last token
 is run again, because a row needs that token's hidden state.
 """
 
@@ -84,7 +84,7 @@ class Slots(Protocol):
 
 
 class Voice(Protocol):
-    """What says how likely the next tokens are: one network, or several whose logits are combined."""
+    """The source of the probabilities of next tokens: one network, or several whose logits are combined."""
 
     @property
     def vocab(self) -> int: ...

@@ -25,7 +25,9 @@ HEAD = "value_head"
 
 @dataclass(frozen=True, eq=False)
 class _Held:
-    """What a forward pass keeps for its backward pass: the hidden states under the value head, and the engine's own."""
+    """The tensors of a forward pass that its backward pass needs: the hidden states under the value head, and those
+    that the engine keeps itself.
+    """
 
     states: Tensor
     kept: Any
@@ -49,7 +51,7 @@ else:
 
 class Values(_Base):
     """The value head over an engine's hidden states: V(state before each token) = w h + b. It starts at zero, so every
-    value is 0 at first. The head itself is computed by torch, whatever computes the network.
+    value is 0 at first. Torch computes the head itself, also where other code computes the network.
     """
 
     def __init__(self, model: Any, **settings: Any) -> None:

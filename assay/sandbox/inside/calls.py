@@ -60,8 +60,8 @@ ASKED: Numbers = {
     "prlimit64": (302, 261), "prctl": (157, 167), "ioctl": (16, 29), "fcntl": (72, 25),
 }
 # fmt: on
-"""Calls by name, as (number on x86-64, number on aarch64): allowed to every program, to programs with processes,
-to programs with files, and those whose arguments decide."""
+"""Calls by name, as (number on x86-64, number on aarch64): those allowed to every program, to programs with
+processes, to programs with files; then the calls whose arguments decide."""
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06  # BPF instruction codes
 _ALLOW, _REFUSE, _KILL = 0x7FFF0000, 0x00050000, 0x80000000  # SECCOMP_RET_*
@@ -113,12 +113,12 @@ def of_process(steps: bytes, pid: int) -> bytes:
 
 
 def digest(machine: str) -> str:
-    """A short name of the filter of the narrowest program: what a record of a run says of it."""
+    """A short name of the filter of the narrowest program, for the record of a run."""
     return hashlib.sha256(filter_for(machine, processes=False, files=False)).hexdigest()[:12]
 
 
 def _rules(processes: bool) -> dict[str, list[Instruction]]:
-    """What follows where the number is that of a call whose arguments decide. Every rule ends in a decision."""
+    """The rules of the calls whose arguments decide, by the name of the call. Every rule ends in a decision."""
     opened = [(_ANY_BIT, 0, 2, _TRUNCATE), (_ANY_BIT, 1, 0, _WRITES), _refuse(errno.EPERM), _allow()]
     kind = [_argument(1), (_AND, 0, 0, _KIND), (_EQUAL, 0, 1, _STREAM), _allow(), _refuse(errno.EPERM)]
     calm = [_argument(3), (_ANY_BIT, 0, 1, _URGENT), _refuse(errno.EPERM)]

@@ -1,4 +1,4 @@
-"""What a process gives up before it runs an untrusted program: files by Landlock, system calls, limits, its user.
+"""A process gives up rights before it runs an untrusted program: files by Landlock, system calls, limits, its user.
 
 All of it is asked of the kernel directly. Every step that fails raises OSError, and then no program runs.
 """
@@ -40,7 +40,9 @@ def standard_library() -> str:
 
 
 def places(standard: str) -> list[str]:
-    """What a program may read: the standard library without what was installed into it, and shared libraries."""
+    """The places that a program may read: the standard library without packages installed into it, and shared
+    libraries.
+    """
     found = [f"{standard}/{name}" for name in sorted(os.listdir(standard)) if not _foreign(name)]  # noqa: PTH208
     for folder in dict.fromkeys((*_LIBRARIES, os.path.dirname(standard))):  # noqa: PTH120
         if os.path.isdir(folder):  # noqa: PTH112
@@ -50,7 +52,7 @@ def places(standard: str) -> list[str]:
 
 
 def _foreign(name: str) -> bool:
-    return name in _FOREIGN or name.startswith("config-")  # what is needed to build Python itself
+    return name in _FOREIGN or name.startswith("config-")  # needed only to build Python itself
 
 
 def landlock_version() -> int:

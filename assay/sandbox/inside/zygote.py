@@ -114,7 +114,7 @@ def _serve(control: socket.socket, given: Sequence[int], rules: int, steps: byte
 
 
 def _forked() -> int:
-    """Forks; where there is no room for a process it waits, because a program beside this one may hold it a while."""
+    """Forks. If there is no room for a process, it waits: a program beside this one may hold the room for a while."""
     until = time.monotonic() + FORK_SECONDS
     while True:
         try:
@@ -200,7 +200,7 @@ def _run(source: bytes) -> int:
         program = compile(source, "program.py", "exec", dont_inherit=True)
     except MemoryError:
         return MEMORY
-    except BaseException as error:  # whatever a compiler says of hostile text
+    except BaseException as error:  # a compiler may raise anything for hostile text
         sys.stderr.write(f"{type(error).__name__}: {error}"[:1000] + "\n")
         return COMPILE
     try:

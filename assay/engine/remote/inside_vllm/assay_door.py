@@ -1,4 +1,4 @@
-"""Whose requests a server answers: those that name its secret, and that no page in a browser has sent.
+"""The rule by which a server answers a request: it names the server's secret, and no page in a browser has sent it.
 
 Our own server, vLLM's middleware and the run import this file, which needs Python alone: a vLLM server has an
 environment of its own, without Assay.
@@ -57,8 +57,8 @@ def named(secret: str) -> str:
 def refusal(headers: Mapping[str, Collection[str]], *, secret: str, names: Collection[str]) -> Refusal | None:
     """Why a request is not answered, by its headers in small letters; None if it is. No `secret`: none is asked for.
 
-    `names` are those that this machine is called by. A page that has taken over a name sends another one as Host, and
-    whatever a page sends across origins has the header Origin. The secret is compared in constant time.
+    `names` are the names of this machine. A page that has taken over a name sends another one as Host, and each request
+    of a page across origins has the header Origin. The secret is compared in constant time.
     """
     hosts = [*headers.get("host", ())]
     if len(hosts) != 1 or not _here(hosts[0], names):

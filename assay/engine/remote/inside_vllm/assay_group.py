@@ -21,7 +21,7 @@ ALIGNED = 16  # bytes: each tensor of a bucket begins at a multiple
 
 @dataclass(frozen=True)
 class Joining:
-    """What a process must know to join: `Joining("gloo", "10.0.0.4", 40123, "server 0", 2, 60.0, secret)`."""
+    """The facts that a process needs to join: `Joining("gloo", "10.0.0.4", 40123, "server 0", 2, 60.0, secret)`."""
 
     backend: str  # gloo or nccl
     host: str  # of the learner
@@ -60,7 +60,7 @@ class WeightGroup:
         return self.backend.broadcast([packed.to(self.device)], self.how)
 
     def receive(self, told: Mapping[str, Any]) -> torch.Tensor:
-        """The bytes of the tensors that `told` tells of."""
+        """The bytes of the tensors that `told` describes."""
         packed = torch.empty(places(told)[-1], dtype=torch.uint8, device=self.device)
         self.backend.broadcast([packed], self.how).wait(self.timeout)
         return packed
@@ -77,7 +77,7 @@ def address_towards(host: str) -> str:
 
 
 def described(bucket: Mapping[str, torch.Tensor]) -> dict[str, Any]:
-    """What the other side must know of tensors that come as bytes."""
+    """The description of these tensors that the other side needs, because they come as bytes."""
     return {
         "names": list(bucket),
         "dtypes": [str(tensor.dtype).removeprefix("torch.") for tensor in bucket.values()],
@@ -86,7 +86,7 @@ def described(bucket: Mapping[str, torch.Tensor]) -> dict[str, Any]:
 
 
 def places(told: Mapping[str, Any]) -> list[int]:
-    """Where the bytes of each tensor begin, and the number of all bytes."""
+    """The place where the bytes of each tensor begin, and the number of all bytes."""
     found = [0]
     for dtype, shape in zip(told["dtypes"], told["shapes"], strict=True):
         size = _size(dtype, shape)

@@ -1,4 +1,4 @@
-"""What lets a vLLM server be one run's alone, and answer those who name its secret: `--middleware assay_lease.Lease`.
+"""A middleware that gives a vLLM server to one run and asks for its secret: `--middleware assay_lease.Lease`.
 
 The folder of this file is on the server's PYTHONPATH. The server has an environment of its own, without Assay: nothing
 of Assay is imported here.
@@ -63,7 +63,7 @@ class Lease:
         return None
 
     async def _begin(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Lets the server connect to whoever asks, and to nobody else."""
+        """Lets the server connect to the machine that sent the request, and to no other."""
         body, peer = await _body(receive), (scope.get("client") or ("",))[0]
         try:
             host = (json.loads(body).get("init_info") or {}).get("host") or peer
@@ -102,7 +102,7 @@ async def _say(send: Send, status: int, said: Message) -> None:
 
 
 async def _body(receive: Receive) -> bytes:
-    """A short body; what is longer is cut, and is no JSON then."""
+    """A short body. A longer one is cut, and is no JSON then."""
     body, more = b"", True
     while more and len(body) <= LARGEST:
         message = await receive()

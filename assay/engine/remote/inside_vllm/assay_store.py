@@ -1,4 +1,4 @@
-"""Where the processes of a group find each other: a store of torch behind a gate that asks for the group's secret.
+"""The store by which the processes of a group find each other: torch's, behind a gate that asks for the group's secret.
 
 Torch's store over the network asks nobody who he is, and listens at every interface of the machine. Here it has a
 socket on the learner's loopback. A process of a server reaches it through a gate of the learner, which listens at the
@@ -48,7 +48,7 @@ class GuardedStore:
         self._places = threading.BoundedSemaphore(MOST)
 
     def admit(self) -> str:
-        """A new secret, with which processes are let in."""
+        """A new secret. The gates let in the processes that name it."""
         secret = secrets.token_hex(32)
         self._secrets.append(_greeting(secret))
         return secret
@@ -109,7 +109,7 @@ def _dig(listener: socket.socket, gate: tuple[str, int], secret: str, seconds: f
                 outside = socket.create_connection(gate, timeout=left)
                 outside.sendall(_greeting(secret))
             except OSError:
-                inside.close()  # whoever came sees that nobody is there
+                inside.close()  # the process that connected sees that nobody is there
                 continue
             threading.Thread(target=_carry, args=(inside, outside), daemon=True).start()
 
@@ -155,5 +155,5 @@ def _greeting(secret: str) -> bytes:
 
 def _close(link: socket.socket) -> None:
     with contextlib.suppress(OSError):
-        link.shutdown(socket.SHUT_RDWR)  # wakes whoever accepts
+        link.shutdown(socket.SHUT_RDWR)  # wakes the thread that waits in `accept`
     link.close()

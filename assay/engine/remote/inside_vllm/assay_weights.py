@@ -1,4 +1,4 @@
-"""What a vLLM server imports to take weights from a learner: `--worker-extension-cls assay_weights.Worker`.
+"""The module by which a vLLM server takes weights from a learner: `--worker-extension-cls assay_weights.Worker`.
 
 The folder of this file is on the server's PYTHONPATH. The server has an environment of its own, without Assay: nothing
 of Assay is imported here.
@@ -27,7 +27,7 @@ from vllm.model_executor.model_loader.reload import finalize_layerwise_reload, i
 
 @dataclass
 class Begin(WeightTransferInitInfo):
-    """How buckets come: nothing need be known of files, and of a process group what its fields say, as in `Joining`."""
+    """How buckets come. Files need no further field; a process group needs those of `Joining`."""
 
     backend: str = "files"
     host: str = ""
@@ -108,7 +108,7 @@ class Buckets(WeightTransferEngine):
 
 
 class Worker:
-    """What each worker of the server can be asked beside vLLM's own questions."""
+    """The questions that each worker of the server answers beside vLLM's own."""
 
     weight_transfer_engine: Buckets
 
@@ -117,7 +117,7 @@ class Worker:
         return self.weight_transfer_engine.sums
 
     def assay_held(self) -> str:
-        """What is another after each update, also after one that puts the same weights back."""
+        """A mark that changes with each update, also with one that puts the same weights back."""
         told = "".join(f"{name} {value}\n" for name, value in sorted(self.weight_transfer_engine.sums.items()))
         return f"{self.weight_transfer_engine.updates}:{hashlib.sha256(told.encode()).hexdigest()}"
 

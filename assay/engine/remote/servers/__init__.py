@@ -1,1 +1,1 @@
-"""Servers: our own and its inside, vLLM's, and what starts and ends either of them, on this machine or on a node."""
+"""Servers: our own and its inside, vLLM's, and the code that starts and ends them, on this machine or on a node."""

@@ -1,7 +1,7 @@
 """The connections of a server: how many there may be, for how long, and how much each may send.
 
-A connection is a stranger until its head has named the secret. Strangers are few, and where there are many, each has a
-moment before the oldest makes room for the newest: they cost few threads, whoever they are, and keep nobody out.
+A connection is a stranger until its head has named the secret. There are places for few strangers. If more come, each
+has a moment before the oldest makes room for the newest. So strangers cost few threads, and keep nobody out.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from email.message import Message
 LARGEST = 1 << 30  # bytes of a request: a whole step's prompts
 STRANGERS = 64
 MOST = 256  # connections that have named the secret
-MOMENT = 0.5  # seconds that a stranger has where others wait for his place
+MOMENT = 0.5  # seconds that a stranger has if others wait for its place
 HEAD = 10.0  # seconds in which a head must have come
 BODY = 300.0  # seconds in which a body must have come after it
 

@@ -1,4 +1,4 @@
-"""What a served engine is asked over HTTP, and what it answers."""
+"""The HTTP interface of a served engine: its requests and its replies."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from assay.engine.remote.weights.receive import TRANSPORTS, Transport, from_file
 from assay.engine.sampling_call import Limits, check
 from assay.errors import ConfigError, DataError
 
-VERSION = "assay-1"  # of what is said between sampler and server
+VERSION = "assay-1"  # of the messages between sampler and server
 LEASE = 30.0  # seconds without a renewal after which a lease ends
 PAUSE = 600.0  # seconds that a pause waits for the call under way
-LINGER = 0.5  # seconds in which who was turned away hears of it, while the rest of what he sends is thrown away
-THROWN = 1 << 20  # bytes of that at most
+LINGER = 0.5  # seconds in which a client that is turned away can read why; what it still sends is thrown away
+THROWN = 1 << 20  # bytes that are thrown away at most
 
 Reply = Mapping[str, Any]
 
 
 class Server(ThreadingHTTPServer):
-    """Listens at an address for what a `ServedEngine` is asked by those who name its secret.
+    """Listens at an address for requests to a `ServedEngine`, and answers those that name its secret.
 
     Example:
         server = Server(served, facts, secret=secrets.token_hex(32))
@@ -107,11 +107,11 @@ class Handler(BaseHTTPRequestHandler):
             self._say(_error(wrong), 400)
         except OSError:
             raise
-        except Exception as error:  # told to whoever asked
+        except Exception as error:  # told to the client that asked
             self._say(_error(error), 500)
 
     def _admitted(self, path: str) -> int:
-        """The bytes of a request's body, if its head is that of one that is answered."""
+        """The size of a request's body in bytes. Raises `Turned` if its head shows that the request is not answered."""
         headers: dict[str, list[str]] = {}
         for name, value in self.headers.items():
             headers.setdefault(name.lower(), []).append(value)
@@ -137,7 +137,7 @@ class Handler(BaseHTTPRequestHandler):
         return body
 
     def _throw_away(self) -> None:
-        """Takes what a client goes on sending for a moment: else the system would take the reply back from him."""
+        """Reads for a moment what the client still sends. Otherwise the system would take the reply back from it."""
         self.connection.settimeout(LINGER)
         with contextlib.suppress(OSError):
             self.connection.shutdown(socket.SHUT_WR)
@@ -187,8 +187,8 @@ class Handler(BaseHTTPRequestHandler):
         return answer(found[0], call.requests[0], weights=call.weights, plain=True)
 
     def _lines(self, call: Call) -> None:
-        """Sends answers as they come. Empty lines between them show the client that the server lives, and the server
-        that the client does.
+        """Sends answers as they come. Empty lines between them show the client that the server lives, and show the
+        server that the client lives.
         """
         served, begun = self.home.served, False
         answers = served.answers(call)
@@ -273,8 +273,8 @@ class Handler(BaseHTTPRequestHandler):
         return run
 
     def pause(self, body: Any) -> Reply:
-        """Ends no answer: whatever the mode, the call under way is finished, and those that wait go on waiting; mode
-        `abort` gives up those that wait.
+        """Ends no answer: in every mode the call under way is finished. Calls that wait go on waiting; mode `abort`
+        gives them up.
         """
         run = self._run_of(body)
         if self.query.get("mode") == "abort":

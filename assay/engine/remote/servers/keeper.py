@@ -1,7 +1,7 @@
 """A small process beside a server that we started: the server and all its processes end when the starter is gone.
 
 A death signal reaches one process only, and a server such as vLLM has several. The keeper holds the other end of a pipe
-of the starter. When that closes, for whatever reason, the keeper ends the server's whole process group.
+of the starter. When that closes, for any reason, the keeper ends the server's whole process group.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ class AssaySite:
         return self.label()
 
     def facts(self) -> dict[str, Any]:
-        """What the server says of itself: model, digest, context, vocabulary, precision, place, threads, version."""
+        """The server's own description: model, digest, context, vocabulary, precision, place, threads, version."""
         try:
             return dict(self.wire.json("GET", "/v1/models", seconds=SECONDS)["data"][0]["assay"])
         except (KeyError, IndexError, TypeError, ValueError):
@@ -166,7 +166,7 @@ def take_lease(wire: Wire, run: str, held: float, *, seconds: float) -> None:
 
 
 def taken(wire: Wire, refused: Refused) -> AssayError:
-    """The error of a refusal: one that names the run that uses the server, or what an engine raised there."""
+    """The error of a refusal: it names the run that uses the server, or the error that the engine raised there."""
     if refused.status == ALREADY:
         return ConfigError(f"{wire.name} cannot be used: {refused}")
     body = refused.body
@@ -174,7 +174,7 @@ def taken(wire: Wire, refused: Refused) -> AssayError:
 
 
 def _raised(wire: Wire, body: dict[str, Any]) -> AssayError:
-    """What the server's engine raised, as the error that it would have been in this process."""
+    """An error of the server's engine, as the error that it would have been in this process."""
     said = body["error"]
     kind, message = (said.get("type"), said.get("message")) if isinstance(said, dict) else (None, said)
     text = f"{wire.name} raised {kind}: {message}"
@@ -185,7 +185,7 @@ def _raised(wire: Wire, body: dict[str, Any]) -> AssayError:
 
 
 def _command() -> list[str]:
-    """A command that runs our server, and imports what this process can."""
+    """A command that runs our server, with the import path of this process."""
     begin = f"import sys; sys.path[:] = {sys.path!r}; from assay.engine.remote.server import main; "
     return [sys.executable, "-c", begin + "sys.exit(main(sys.argv[1:]))"]
 
@@ -216,7 +216,7 @@ def start_own(
 
 
 def serve(channel: int, words: int, parent: int) -> None:
-    """Runs our own server on the node, by its arguments, until who launched it has closed the channel."""
+    """Runs our own server on the node, by its arguments, until the process that launched it has closed the channel."""
     starter = Parent(channel, words, parent)
     if (frame := starter.read()) is None:
         return

@@ -35,7 +35,7 @@ class Unready(EndpointError):
 
 @dataclass(eq=False)
 class Call:
-    """Requests that are sampled together, and what came of them.
+    """Requests that are sampled together, and their answers.
 
     Torch's sums depend on the shape of a batch, so a whole call of a sampler stays a call here: then its bits are those
     of the same call in the sampler's own process. Single requests are gathered.
@@ -60,7 +60,9 @@ class _Dropped(Exception):
 
 
 class Lease:
-    """Who may ask. A lease that is not renewed ends by itself: a run that was killed leaves its servers free."""
+    """The right of one run to ask. If it is not renewed, it ends by itself: a run that was killed leaves its servers
+    free.
+    """
 
     def __init__(self) -> None:
         self.run, self._until = "", 0.0
@@ -99,7 +101,7 @@ class ServedEngine:
 
     def __init__(self, engine: LocalEngine) -> None:
         self.engine, self.lease, self.receiver = engine, Lease(), Receiver(engine)
-        self.label = str(engine.version)  # of the weights, as whoever sent them calls them
+        self.label = str(engine.version)  # the name that the sender of the weights gave them
         self.sums: dict[str, str] = {}  # of the weights that were taken last: name -> checksum, as they are kept here
         self.digest = ""  # of these; "" while weights are taken
         self._waiting: deque[Call] = deque()
@@ -128,8 +130,8 @@ class ServedEngine:
             self._change.notify_all()
 
     def answers(self, call: Call) -> Iterator[tuple[int, Generation] | None]:
-        """(place, generation) as they come; None from time to time, so that whoever listens can see if it still has to.
-        What prevented them is raised.
+        """(place, generation) as they come; None from time to time, so that the listener can see if it still has to
+        listen. An error that prevented them is raised.
         """
         while True:
             try:
@@ -293,7 +295,7 @@ class ServedEngine:
                 self.engine.generate([r for call in calls for r in call.requests], calls[0].key, done=done)
         except _Dropped as dropped:
             end = dropped
-        except Exception as error:  # handed to whoever asked
+        except Exception as error:  # handed to the calls that asked
             end = error
         finally:
             calls[0].prefilled = self.engine.prefilled - before

@@ -48,7 +48,7 @@ class Server(Protocol):
         ...
 
     def text(self) -> str:
-        """What the server has printed so far."""
+        """The text that the server has printed so far."""
         ...
 
 
@@ -106,7 +106,7 @@ class Started:
             self.process.wait(timeout=FAREWELL)
 
     def text(self) -> str:
-        """What the server has printed so far."""
+        """The text that the server has printed so far."""
         return read_bytes(self.log, most=LOG).decode(errors="replace")
 
 
@@ -120,7 +120,7 @@ class PlacedServer:
     """
 
     def __init__(self, program: str, told: Any, launcher: Launcher, needs: Needs, *, name: str, log: Path) -> None:
-        """`told` is what the program must know; `log` lies where the node sees it too, in the run folder."""
+        """`told` is handed to the program; `log` lies where the node sees it too, in the run folder."""
         log.parent.mkdir(parents=True, exist_ok=True)
         log.write_bytes(b"")
         (self.process,) = launcher.start(program, 1, needs)

@@ -1,8 +1,8 @@
 """vLLM as a sampler: a server with an environment of its own, started by us or given by address; never an import.
 
 It needs the routes of training (VLLM_SERVER_DEV_MODE=1), token ids in and out (--enable-scale-out), and log-probs of
-the distribution that was sampled from (--logprobs-mode processed_logprobs). What is lacking is said before anything
-starts. What it needs to take a learner's weights and to be one run's alone lies in `inside_vllm`.
+the distribution that was sampled from (--logprobs-mode processed_logprobs). A lack of any of these is said before
+anything starts. `inside_vllm` has the modules by which it takes a learner's weights and belongs to one run alone.
 """
 
 from __future__ import annotations
@@ -135,8 +135,8 @@ class VllmSite:
     # Weights
 
     def begin(self, run: str, *, seconds: float) -> None:
-        """Requests under way stand still until the commit, and then go on with the new weights; what was cached of the
-        old ones is computed anew.
+        """Requests under way stand still until the commit, and then go on with the new weights. Keys and values that
+        the old weights cached are computed anew.
         """
         self.wire.json("POST", "/pause?mode=keep&clear_cache=true", seconds=seconds, cuttable=True)
         self.wire.json("POST", "/start_weight_update", seconds=seconds, cuttable=True)
@@ -173,7 +173,7 @@ class VllmSite:
             self.wire.json("POST", "/resume", seconds=seconds, cuttable=True)
 
     def checksums(self, run: str, *, seconds: float) -> dict[str, str]:
-        """Of what was taken. Those of vLLM itself are of tensors that it joined, cast or packed."""
+        """Of the tensors as they came. vLLM's own checksums are of tensors that it joined, cast or packed."""
         said = self.wire.json("POST", "/collective_rpc", {"method": "assay_checksums"}, seconds=seconds, cuttable=True)
         try:
             return {str(name): str(value) for name, value in said["results"][0].items()}
@@ -188,7 +188,7 @@ class VllmSite:
         except (KeyError, TypeError):
             raise Garbled(f"{self.wire.name} does not say which weights it has taken.") from None
 
-    # What a server must have
+    # Checks that a server has what a run needs
 
     def _require_version(self) -> None:
         said = self.wire.json("GET", "/version", seconds=SECONDS)
@@ -390,7 +390,7 @@ def _well(server: Server) -> str:
 
 
 def serve(channel: int, words: int, parent: int) -> None:
-    """Runs vLLM on the node. It has a keeper, which ends it with this process, whatever ends that."""
+    """Runs vLLM on the node. It has a keeper, which ends it with this process, also if this process is killed."""
     starter = Parent(channel, words, parent)
     if (frame := starter.read()) is None:
         return

@@ -1,6 +1,7 @@
 """Threads that carry requests to servers and bring answers back; a server that is gone loses its requests to others.
 
-A courier never calls anybody's code: what it brings is put into the ticket, whose owner takes it out.
+A courier calls no code of others: it puts the answers that it brings into the ticket, and the ticket's owner takes them
+out.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class Patience:
 class Order:
     """The requests of one ticket, as couriers see them.
 
-    `arrived` takes (place, generation) of each request, or what prevents all of them.
+    `arrived` takes (place, generation) of each request, or the error that prevents all of them.
     """
 
     requests: Sequence[Request]
@@ -166,7 +167,7 @@ class Couriers:
                 self._engage(number)
 
     def _carry(self, number: int, order: Order, places: list[int]) -> None:
-        """One exchange: what comes is brought, what does not come is sent again."""
+        """One exchange. Answers that come are put into the order; requests without an answer are sent again."""
         if order.over:
             return
         with self._lock:
@@ -190,7 +191,7 @@ class Couriers:
                     return
             with self._lock:
                 self._strikes[number] = 0
-        except StaleWeights as foreign:  # no other server makes that good
+        except StaleWeights as foreign:  # sending it to another server would not help
             order.bring(foreign)
         except Garbled as nonsense:  # it answers, and would say the same again
             for index in left:

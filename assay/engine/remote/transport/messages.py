@@ -1,9 +1,9 @@
-"""What is said between a sampler and a server: requests and answers as JSON, with streams that keep their bits.
+"""The messages between a sampler and a server: requests and answers as JSON, with streams that keep their bits.
 
 A request has the form of vLLM's `/inference/v1/generate`. Under `assay` it says besides which random numbers it draws:
-those of `key`, by its id, from number `before` on. An answer says under `assay` what vLLM's lacks, in base64.
-`read` takes the answers of servers, which may say anything: what cannot be believed is no answer, and never one worth
-zero.
+those of `key`, by its id, from number `before` on. An answer has under `assay` the fields that vLLM's lacks, in base64.
+`read` takes the answers of servers, which may say anything. An answer that cannot be believed counts as none, and never
+as one worth zero.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from assay.types import Finish, Ids, Origin, Problem, Request, Segment
 
 STREAMS = ("old", "mu", "entropy")
 LOST, ANSWER = "sampler_lost", "sampler_answer"
-"""The kinds of a verdict on what no server answered, and on what one answered that cannot be believed."""
+"""The kinds of a verdict: no server answered the request, or the answer cannot be believed."""
 _FINISHES: dict[Any, Finish] = {"stop": "stop", "length": "length"}
 SLACK = 1e-4  # above 0 that a log-probability may be by rounding
 _SAMPLING = {"temperature": float, "top_p": float, "top_k": int, "min_p": float}
@@ -91,7 +91,7 @@ def token_ids(found: Any, *, rows: int) -> Ids:
 
 def answer(made: Generation, request: Request, *, weights: str, plain: bool) -> dict[str, Any]:
     """An answer as our server gives it, under the version of the weights that wrote it, which may be old by now, and
-    under their digest. A `plain` one also says what vLLM's says of each token.
+    under their digest. A `plain` one also has the log-probs of tokens as vLLM gives them.
     """
     segment, count = made.segment, len(made.segment)
     choice: dict[str, Any] = {
@@ -128,7 +128,7 @@ def unpacked(text: Any, count: int) -> np.ndarray | None:
     return np.frombuffer(data, "<f4").astype(np.float32)
 
 
-# What is believed of an answer
+# Checks of an answer before it is believed
 
 
 class _Unbelievable(ValueError):
@@ -201,7 +201,7 @@ def _own(said: Any, count: int) -> dict[str, np.ndarray | None]:
 
 
 def _of_vllm(choice: Any, ids: Ids, request: Request, expected: Expected) -> dict[str, np.ndarray | None]:
-    """`mu` is what vLLM calls the processed log-prob. It is `old` too where nothing was filtered, else `old` is not
+    """`mu` is the log-prob that vLLM calls processed. It is `old` too where nothing was filtered, else `old` is not
     known. A greedy answer has log-probs at temperature 1, and could not have been another.
     """
     content = choice["logprobs"]["content"]

@@ -1,4 +1,4 @@
-"""The secret by which a run and its servers know each other: one a run, or what a person gave servers of his own."""
+"""The secret by which a run and its servers know each other: one a run, or the one that a person gave his servers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def fresh_secret() -> str:
 
 
 def handed(secret: str) -> dict[str, str]:
-    """What the environment of a server says, so that no command line does."""
+    """The variables that hand a server its secret by the environment, so that no command line shows it."""
     return {VARIABLE: secret, "VLLM_API_KEY": secret}
 
 

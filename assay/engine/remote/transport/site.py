@@ -1,4 +1,4 @@
-"""A server of samplers as whoever asks it knows it, and what it must have in common with the learner."""
+"""A server of samplers as seen by the run that asks it, and the properties that it must share with the learner."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Site(Protocol):
         ...
 
     def claim(self, run: str, *, seconds: float) -> None:
-        """Says, from time to time, that this run uses the server; raises what shows that the server is gone."""
+        """Says, from time to time, that this run uses the server. An error shows that the server is gone."""
         ...
 
     def release(self, run: str, *, seconds: float) -> None:
@@ -104,7 +104,7 @@ class Site(Protocol):
         ...
 
     def abandon(self, run: str, *, seconds: float) -> None:
-        """The update is broken off. What the server writes before the next one is not believed."""
+        """The update is broken off. Answers that the server writes before the next update are not believed."""
         ...
 
     def checksums(self, run: str, *, seconds: float) -> dict[str, str]:
@@ -112,7 +112,7 @@ class Site(Protocol):
         ...
 
     def held(self, *, seconds: float) -> str:
-        """What is another with each order that touched the weights; "" where every answer has their digest."""
+        """A mark that changes with each order that touches the weights; "" where every answer has their digest."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""HTTP exchanges with a server, by the standard library. Each ends at its deadline, whatever the server does.
+"""HTTP exchanges with a server, by the standard library. Each ends at its deadline, even if the server never ends it.
 
 Errors name the server. `Gone` says that nothing complete came, so that the same may be asked of another server.
 """
@@ -38,11 +38,11 @@ class Refused(EndpointError):
 
 
 class Garbled(EndpointError):
-    """A server answered 200, and what it said is not what was asked for."""
+    """A server answered 200, but its reply is not what was asked for."""
 
 
 def address_of(text: str) -> str:
-    """`http://HOST:PORT` of what a person wrote: `10.0.0.5:8000` or `http://10.0.0.5:8000/`."""
+    """The address as `http://HOST:PORT`; a person may write `10.0.0.5:8000` or `http://10.0.0.5:8000/`."""
     whole = text if "://" in text else f"http://{text}"
     parts = urlsplit(whole)
     try:
@@ -61,7 +61,7 @@ class Reply:
 
 
 class Wire:
-    """What is said to one server, under the secret that it asks for.
+    """The exchanges with one server, which name the secret that it asks for.
 
     wire = Wire("http://127.0.0.1:8000", secret)
     wire.json("POST", "/pause", seconds=10.0)
@@ -86,15 +86,15 @@ class Wire:
         return Reply(reply.status, data)
 
     def json(self, method: str, path: str, body: Any = None, *, seconds: float, cuttable: bool = False) -> Any:
-        """What a reply of status 200 says, in JSON; None where it says nothing."""
+        """The JSON value of a reply of status 200; None if the reply is empty."""
         reply = self.ask(method, path, body, seconds=seconds, cuttable=cuttable)
         if reply.status != 200:
             raise self._refusal(path, reply)
         return self._read(path, reply.data) if reply.data.strip() else None
 
     def lines(self, path: str, body: Any, *, seconds: float, silence: float) -> Iterator[Any]:
-        """What the lines of a reply say, as they come. Empty lines only show that the server lives: it is gone when
-        nothing at all has come for `silence` seconds.
+        """The JSON values of the lines of a reply, as they come. Empty lines only show that the server lives. It counts
+        as gone when nothing at all has come for `silence` seconds.
         """
         with self._reply("POST", path, body, seconds=seconds, silence=silence, cuttable=True) as reply:
             if reply.status != 200:
@@ -170,6 +170,6 @@ class Wire:
 
 
 def shown(data: bytes) -> str:
-    """What a server said, for a message: short and on one line."""
+    """A server's reply as text for a message: short and on one line."""
     text = data[: 4 * _SHOWN].decode(errors="replace")
     return "".join(c if c.isprintable() else " " for c in text)[:_SHOWN]

@@ -1,7 +1,7 @@
 """Publishing: a learner's weights go to every server, and are believed only when the servers compute with them.
 
 A server may report the new version and go on computing with an old tensor. So after each publish the server scores
-probes, and its log-probs must be the learner's; where it tells checksums, each tensor's must be that of what was sent.
+probes, and its log-probs must be the learner's; where it tells checksums, each tensor's must be that of what we sent.
 A step at a small rate moves log-probs by less than any tolerance, and an old tensor would go unnoticed by probes alone.
 So a server's first publish is a handshake: weights of which every tensor is changed are published, scored, and taken
 back.
@@ -155,8 +155,8 @@ class Published:
         return revived
 
     def _give_up(self, number: int, error: EndpointError, *, last: bool) -> None:
-        """No request goes to this server any more. Raises where another one would do no better, and where the server
-        is not ours to replace and writes with weights that nobody knows.
+        """No request goes to this server any more. Raises if another one would do no better, or if the server writes
+        with weights that nobody knows and is not ours to replace.
         """
         if last or (isinstance(error, StaleWeights) and self.revive is None):
             raise error
@@ -210,7 +210,7 @@ class Published:
                 whole = True
             finally:
                 for number in failed if whole else sites:
-                    if not isinstance(failed.get(number), Gone):  # who is gone hears nothing
+                    if not isinstance(failed.get(number), Gone):  # a server that is gone hears nothing
                         self._abandon(sites[number])
             expected, gaps = self.source.score(self.probes), [0.0]
             act(lambda site: gaps.append(self._believe(site, sums, expected)))
@@ -218,7 +218,7 @@ class Published:
         return failed
 
     def _abandon(self, site: Site) -> None:
-        """Breaks an update off. What the server holds then is ours, of no version, and nobody else's work."""
+        """Breaks an update off. The weights that the server then holds came from this run, and are of no version."""
         self.sampler.holds.pop(site, None)
         try:
             site.abandon(self.sampler.run, seconds=FAREWELL)

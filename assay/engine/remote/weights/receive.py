@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 BUCKET = 256 << 20  # bytes that are held at a time beside the weights themselves
 
 Piece = tuple[str, int, "Tensor"]
-"""(name of a tensor in checkpoint files, its first row that this is, these rows)"""
+"""(name of a tensor in checkpoint files, number of the first row of this piece, the rows of the piece)"""
 
 Transport = Callable[[Mapping[str, Any]], Iterator[Piece]]
-"""(what `/update_weights` was told) -> the pieces that come by it."""
+"""(`update_info` of `/update_weights`) -> the pieces of tensors that come by it."""
 
 
 def from_files(told: Mapping[str, Any]) -> Iterator[Piece]:
@@ -91,7 +91,7 @@ TRANSPORTS: dict[str, Callable[[Mapping[str, Any]], Transport]] = {
     "gloo": FromNetwork,
     "nccl": FromNetwork,
 }
-"""`backend` of what `/init_weight_transfer_engine` was told -> how the pieces of updates come from then on."""
+"""`backend` in `init_info` of `/init_weight_transfer_engine` -> how the pieces of updates come from then on."""
 
 
 class Receiver:

@@ -114,7 +114,7 @@ class Network:
         self._lock, self._count = threading.Lock(), 0
 
     def reach(self, site: Site, run: str) -> None:
-        """Has the server join a group, unless it is in one. The learner joins in a thread, because who joins waits."""
+        """Has the server join a group, unless it is in one. The learner joins in a thread, because joining waits."""
         if site in self._groups:
             return
         from dataclasses import asdict
@@ -145,8 +145,8 @@ class Network:
         yield Packed(described(bucket), content.nbytes, content)
 
     def hand(self, site: Site, packed: Packed, run: str, *, seconds: float) -> None:
-        """The server is told what comes, and meanwhile the bytes are sent. A group in which anything fails is left; the
-        next `reach` makes another one.
+        """Tells the server which tensors come, and sends their bytes meanwhile. If anything fails, the group is left,
+        and the next `reach` makes another one.
         """
         group = self._groups[site]
         assert packed.content is not None
@@ -186,7 +186,7 @@ class Network:
 
 
 def _sent(site: Site, work: Any, told: _Task) -> None:
-    """Raises what prevented the bytes from being sent: what the server says of it, or that it is gone."""
+    """Raises the error that prevented the bytes from being sent: the server's own, or `Gone`."""
     try:
         work.wait(timedelta(seconds=LAST_WORD))
     except RuntimeError as error:
@@ -220,7 +220,7 @@ class _Task:
         return self._ended.is_set() and self._error is not None
 
     def result(self, seconds: float, late: str) -> Any:
-        """What the call gave, or raised. `Gone` with the words `late` if it has not ended in time."""
+        """The result of the call; its error is raised. `Gone` with the words `late` if it has not ended in time."""
         if not self._ended.wait(timeout=seconds):
             raise Gone(f"{late} within {seconds:g} s.")
         if isinstance(self._error, RuntimeError):
