@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from assay.source import Pool
     from assay.tasks.task import Split
 
-ACTIONS = {  # action -> what it takes
+ACTIONS = {  # action -> its arguments
     "sample": ("MODEL",),
     "show": ("FILE",),
     "compare": ("FILE", "FILE"),
@@ -129,7 +129,7 @@ DEFAULTS = {flags[0].strip("-").replace("-", "_"): options.get("default") for fl
 
 
 def run_bank(arguments: argparse.Namespace) -> Any:
-    """What `assay bank ACTION` does."""
+    """Runs `assay bank ACTION`."""
     action, expected = arguments.action, ACTIONS[arguments.action]
     for name, fitting in FITTING.items():
         given = getattr(arguments, name)
@@ -204,7 +204,9 @@ def _score(arguments: argparse.Namespace) -> tuple[Any, str]:
 
 
 def _reading(arguments: argparse.Namespace, named: str) -> str:
-    """The model that reads the answers of a bank. A file may come from a stranger: what it names is not downloaded."""
+    """The model that reads the answers of a bank. A file may come from a stranger: a model that it names is not
+    downloaded.
+    """
     from assay.errors import ConfigError
     from assay.host.reach import HubModel, mark_of
 
@@ -270,7 +272,7 @@ def _pool_of(arguments: argparse.Namespace, model: str) -> Pool:
 
 
 def _wish(arguments: argparse.Namespace, **more: Any) -> Wish:
-    """What is asked of a model, by the options that were given."""
+    """The questions for a model, as the given options describe them."""
     from assay.lab.bank_sampling import Wish
 
     options = {"samples": "n", **{name: name for name in ("problems", "temperature", "top_p", "max_new", "seed")}}

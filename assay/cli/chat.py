@@ -166,7 +166,7 @@ def not_text(error: UnicodeError) -> DataError:
 
 
 def taken(dialogue: Dialogue, line: str, said: Said) -> Iterator[dict[str, Any]]:
-    """The document of a question; none for a command, which is obeyed. What is refused is told, and talk can go on."""
+    """The document of a question; none for a command, which is obeyed. A refusal is told, and talk can go on."""
     try:
         line.encode()
         if obeyed(dialogue, line):
@@ -183,7 +183,7 @@ def taken(dialogue: Dialogue, line: str, said: Said) -> Iterator[dict[str, Any]]
 
 
 def obeyed(dialogue: Dialogue, line: str) -> bool:
-    """Whether the line is a command, which is done then."""
+    """Obeys the line if it is a command, and says whether it is one."""
     word, _, rest = line.partition(" ")
     if line == "/clear":
         dialogue.clear()
@@ -197,7 +197,7 @@ def obeyed(dialogue: Dialogue, line: str) -> bool:
 
 
 def tell_about(turn: Turn, context: int) -> None:
-    """Says what a person would not see in the answer itself."""
+    """Tells a person about a turn what the answer itself does not show."""
     if turn.limited:
         terminal.say(f"[cut off at {turn.tokens} tokens, as --max-new says]")
     elif turn.cut:

@@ -40,7 +40,7 @@ def run_chat(arguments: argparse.Namespace) -> Any:
 
 
 def _examined(arguments: argparse.Namespace, ask: Callable[..., dict[str, Any]], table: Callable[[Any], Any]) -> Any:
-    """What `ask` finds with the held-out problems and the grader that the arguments name; `table` shows it."""
+    """The report of `ask` on the held-out problems, with the grader that the arguments name; `table` shows it."""
     from assay.cli.problems import exam_of
     from assay.cli.verify import grader_for
 

@@ -16,7 +16,7 @@ from assay.cli.parser import parse
 from assay.errors import AssayError, ConfigError, StorageError
 from assay.host import terminal
 
-INTERRUPTED = 130  # what a shell reports of a program that Ctrl-C ended
+INTERRUPTED = 130  # the exit code that a shell reports for a program that Ctrl-C ended
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -62,7 +62,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def tell_broken() -> None:
-    """Warns of what other packages offer and cannot be used; whatever a verb does begins with what they offer."""
+    """Warns of offers of other packages that cannot be used. It comes before every verb, because verbs build on these
+    offers.
+    """
     from assay.known import others
 
     for offer in others():

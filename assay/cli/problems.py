@@ -226,7 +226,7 @@ def _refuse_lone_columns(arguments: argparse.Namespace) -> None:
 
 
 def run_data(arguments: argparse.Namespace) -> Any:
-    """What `assay data ACTION` does."""
+    """Runs `assay data ACTION`."""
     _refuse_of_other_actions(arguments)
     if arguments.action == "check":
         return run_check(arguments)

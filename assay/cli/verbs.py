@@ -404,7 +404,7 @@ def of_demo() -> list[Argument]:
 
 
 Verb = tuple[str, Callable[[], list[Argument]], Callable[[argparse.Namespace], Any]]
-"""What a verb is for, the function that lists its arguments, and the function that does the work."""
+"""The purpose of a verb, the function that lists its arguments, and the function that does the work."""
 
 VERBS: dict[str, Verb] = {
     "train": (

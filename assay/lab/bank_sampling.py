@@ -38,7 +38,7 @@ SAMPLES = 256  # default number of answers to each problem
 
 @dataclass(frozen=True)
 class Wish:
-    """What a bank is to hold, beside the model and its problems; None: as `assay eval` would choose."""
+    """The wanted contents of a bank, beside its model and pool. None: the choice of `assay eval`."""
 
     samples: int = SAMPLES
     problems: int | None = None
@@ -90,7 +90,7 @@ def sample_bank(
 
 
 def asked_alike(child: str, pool: Pool, wish: Wish) -> Wish:
-    """What a base is asked that is compared with a child on this pool: the child's answer length and system message."""
+    """The wish for a base that is compared with a child: the child's answer length and system message on this pool."""
     if any(is_data(share.task) for share in pool.shares):
         raise UsageError(
             "parity chooses temperatures on the split valid and tests on another, which rows of a data file do not "
@@ -137,7 +137,7 @@ def _prepared(model: str, pool: Pool, wish: Wish, count: int, grader: Grader) ->
 
 
 def _verifiers(pool: Pool, grader: Grader) -> dict[str, str]:
-    """What decides about the answers, verifiers, foreign programs and Python, each with its version."""
+    """The verifiers, foreign programs and Python that decide about the answers, each with its version."""
     foreign = require_externals(pool, () if grader.grading is None else _graders(grader))
     return {**verifier_versions(share.task for share in pool.shares), **foreign, "Python": platform.python_version()}
 

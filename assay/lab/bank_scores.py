@@ -64,7 +64,7 @@ def reader(model: str, system: str) -> Reader:
 
 
 def score(bank: SampleBank, model: Reader, into: Path, *, against: Reader | None = None) -> Json:
-    """Writes the statistics of every answer's tokens into a parquet file, and returns what they come to."""
+    """Writes the statistics of every answer's tokens into a parquet file, and returns summaries of them."""
     from assay.engine.interface import Span
     from assay.engine.statistics import token_statistics
 
@@ -133,7 +133,7 @@ def _write(into: Path, rows: Sequence[Json], found: Sequence[TokenStatistics]) -
 
 
 def _summary(found: Sequence[TokenStatistics]) -> Json | None:
-    """Means over tokens and over answers. Perplexity is of the mean over answers of what a token costs, since a mean of
+    """Means over tokens and over answers. Perplexity is that of a token's mean cost over answers, because a mean of
     perplexities would be that of its few largest; the median stands beside it.
     """
     told = [answer for answer in found if len(answer.nll)]

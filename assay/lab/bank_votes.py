@@ -94,7 +94,7 @@ def _drawn(votes: Votes, k: int, key: Key, draws: int) -> list[Votes]:
 
 
 def _right(rule: Callable[[Votes], str | None], votes: Votes) -> float:
-    """Whether the chosen answer is right: the share of its samples that are."""
+    """The share of right samples among those with the chosen answer; 0 if none was chosen."""
     chosen = rule(votes)
     mine = [right for answer, right, _ in votes if chosen is not None and answer == chosen]
     return float(np.mean(mine)) if mine else 0.0

@@ -19,13 +19,13 @@ HEADS = ("recipe", "structure", "operators", "evaluates", "models beside the pol
 
 @dataclass(frozen=True)
 class Components:
-    """What a recipe has of each dimension of the blueprint."""
+    """The components of a recipe in each dimension of the blueprint."""
 
     structure: str  # `chain`, or `tree` where answers go on from within other answers
-    operators: tuple[str, ...]  # what makes nodes, and answers of which other roles
-    evaluates: tuple[str, ...]  # what has a value, and which models say it
+    operators: tuple[str, ...]  # the ways to make nodes, and the other roles that are asked
+    evaluates: tuple[str, ...]  # the things that have a value, and the models that say it
     models: tuple[str, ...]  # beside the policy, each with what it is
-    phases: tuple[str, ...]  # what learns in each stage, in their order
+    phases: tuple[str, ...]  # the learners of each stage, in the order of stages
 
     @property
     def every(self) -> frozenset[tuple[str, str]]:
@@ -50,7 +50,7 @@ def components(recipe: Recipe) -> Components:
 
 
 def _operators(recipe: Recipe, mechanisms: Sequence[Mechanism]) -> Iterator[str]:
-    """What makes answers: sampling, texts of others, answers that go on from others, other roles, new problems."""
+    """Ways to make answers: sampling, texts of others, answers that go on from others, other roles, new problems."""
     imitating = [mechanism for mechanism in mechanisms if any(part.imitates for part in mechanism.ask)]
     if len(imitating) < len(mechanisms):
         yield "generate"
@@ -80,7 +80,7 @@ def _kind(recipe: Recipe, name: str) -> str:
 
 
 def _phase(recipe: Recipe, mechanism: Mechanism) -> str:
-    """What learns in a stage, and how the policy does."""
+    """The models that learn in a stage, and how the policy does."""
     if any(isinstance(part, NoTraining) for part in mechanism.curate):
         return "nothing"
     still = {part.role for part in mechanism.curate if isinstance(part, Untrained) and not part.but}

@@ -96,7 +96,7 @@ class Comparison:
     arms: tuple[Arm, ...]
     methods: tuple[Method, ...] = ()
     family: str = ""  # the differences that are decided together
-    verified_otherwise: tuple[str, ...] = ()  # what verified two of these runs in two versions
+    verified_otherwise: tuple[str, ...] = ()  # verifiers and programs that checked these runs in several versions
 
 
 def compare_runs(paths: Sequence[Path | str]) -> Comparison:
@@ -193,7 +193,7 @@ def _estimate(entry: Json) -> Json:
 
 
 def _watched(entries: Sequence[Json]) -> list[Json]:
-    """The evaluations on the set with the most of them, which is the set evaluated during training."""
+    """The evaluations during training: those on the set with the most evaluations."""
     counts: dict[str, list[Json]] = {}
     for entry in entries:
         counts.setdefault(str(entry["set"]), []).append(entry)
@@ -284,7 +284,7 @@ def _table_of_methods(comparison: Comparison) -> Table:
 
 
 def _total(spent: Sequence[Spent], name: str, shown: Callable[[float], str]) -> str:
-    """What all runs of a method cost together."""
+    """The cost of all runs of a method together."""
     known = [cost for one in spent if (cost := one.get(name)) is not None]
     return shown(sum(known)) if known else "-"
 

@@ -32,7 +32,7 @@ NUMBERED = tuple(f"r1_solution_{number}" for number in (1, 2, 3))  # or these, a
 
 @dataclass(frozen=True)
 class Rules:
-    """What a row must be: `Rules(held_out=("exam.jsonl",), embedder="models/minilm", judge=True)`."""
+    """The conditions on a row: `Rules(held_out=("exam.jsonl",), embedder="models/minilm", judge=True)`."""
 
     held_out: tuple[str, ...] = ()  # files of problems that must not be among the rows, in whatever words
     embedder: str = ""  # the sentence-embedding model that finds them

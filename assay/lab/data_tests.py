@@ -48,7 +48,7 @@ def _rows(place: str) -> list[tuple[str, Mapping[str, Any]]]:
 
 
 def origin_of(where: str, columns: Mapping[str, Any]) -> Ingredients:
-    """What the tests of a row are made of. DataError names what is missing."""
+    """The ingredients of the tests of a row. DataError names the expected columns, and those that are there."""
     solutions = columns.get("solutions")
     texts = all(isinstance(columns.get(name), str) and columns[name].strip() for name in NEEDED[:3])
     if not texts or not isinstance(solutions, list) or not all(isinstance(one, str) for one in solutions):

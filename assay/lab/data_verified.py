@@ -1,4 +1,4 @@
-"""Of which rows of data a verifier can be built, why of the others it cannot, and how long it may delay a step."""
+"""Rows of data for which a verifier can be built, why it cannot for the others, and how long it may delay a step."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def seconds_of(problem: Problem) -> float:
 
 
 def lines_of(found: Mapping[str, Any]) -> Iterator[str]:
-    """What `verified` found, for people."""
+    """The findings of `verified`, as lines for people."""
     yield f"  verifier     {found['built']} of {found['rows']} rows can be verified ({found['share']:.1%})"
     for one in found["reasons"]:
         yield f"! {one['count']} cannot: {one['reason']} (as row {one['row']})"

@@ -25,7 +25,7 @@ RECIPE = "dr-grpo"
 
 @dataclass(frozen=True)
 class Demo:
-    """What is trained, on what, and with which settings beside those of the profile."""
+    """A demonstration: the model to train, its tasks, and its settings beside those of the profile."""
 
     model: str
     pool: Pool

@@ -126,10 +126,10 @@ class Dialogue:
 
 
 class Listener:
-    """Hears the tokens of an answer, and says its text in pieces that nothing which follows will change.
+    """Hears the tokens of an answer, and says its text in pieces that later tokens cannot change.
 
-    A character whose bytes are not all there waits, and so do blanks at the end and the beginning of a stop string.
-    After `said` has wanted an end, it gets what was written until then when the answer is finished.
+    It holds back a character with missing bytes, blanks at the end, and the beginning of a stop string. After `said`
+    has wanted an end, it gets the rest that was written until then when the answer is finished.
     """
 
     def __init__(self, tokenizer: Tokenizer, said: Said) -> None:
@@ -144,8 +144,8 @@ class Listener:
         return self.ended
 
     def finished(self, ids: Ids, *, whole: bool) -> str:
-        """The text of the answer; says what of it was not said yet. One that is not whole may end within a character,
-        which is left out.
+        """The text of the answer; says the rest of it that was not said yet. An answer that is not whole may end within
+        a character: this part of a character is left out.
         """
         text = self._text(ids)
         for stop in self.stops:
@@ -168,7 +168,7 @@ class Listener:
 
 
 def settled(text: str, stops: tuple[str, ...]) -> str:
-    """The part of an unfinished text that may be shown: what follows cannot take any of it back.
+    """The part of an unfinished text that may be shown: later text cannot take any of it back.
 
     settled("Paris.\\nUs", ("\\nUser:",))  # "Paris."
     """
@@ -180,8 +180,8 @@ def settled(text: str, stops: tuple[str, ...]) -> str:
 
 
 def stops_of(tokenizer: Tokenizer) -> tuple[str, ...]:
-    """What ends an answer beside end tokens: the texts of the chat settings, and without a chat template the next turn,
-    as a model knows no other end of its own.
+    """The texts that end an answer, beside end tokens: those of the chat settings and, without a chat template, the
+    next turn, because a model then knows no other end of its own.
     """
     return (*tokenizer.stops, *((NEXT_TURN,) if tokenizer.template is None else ()))
 

@@ -154,7 +154,7 @@ def _problems(experiment: Experiment, notes: Sequence[str]) -> list[str]:
 
 
 def _rewarded_by(experiment: Experiment) -> list[str]:
-    """Who says what answers are worth; a judge whose address is not known yet is named with what to set."""
+    """The sources of rewards, as lines. A judge without an address or a model is named with the variables to set."""
     lines = [", ".join(experiment.rewards) or "the verifiers of the tasks; rows of files as mathematics"]
     for name, reward in judged_by(experiment.recipe).items():
         url, model = (getattr(reward.endpoint, one) or os.environ.get(variable, "") for one, variable in JUDGE.items())

@@ -1,4 +1,4 @@
-"""What a run through several tasks forgets: the score of each task after each stage, and what was lost of it.
+"""Forgetting in a run through several tasks: the score of each task after each stage, and the loss of it.
 
 from assay.lab.forgetting import measured
 measured(Path("runs/continual-1"))["forgotten"]  # {"countdown": 0.12, "mod-chain": 0.0}
@@ -51,7 +51,7 @@ def after_stages(evals: Sequence[Mapping[str, Any]], ends: Sequence[int], *, k: 
 
 
 def measured(run: Path) -> dict[str, Any]:
-    """The scores of each task after each stage of a run, and what was forgotten of each task."""
+    """The scores of each task after each stage of a run, and the loss by forgetting of each task."""
     from assay.record.folder import RunFolder
     from assay.run.configure import from_data
     from assay.run.experiment import Experiment

@@ -1,8 +1,9 @@
-"""A blind guesser: what an answer would come to that was drawn without a look at the problem.
+"""A blind guesser: the score of answers that are drawn without a look at the problem.
 
 It draws from the answers of the task's training split by their frequency, given the level and the wording, k times with
-replacement; where a task is a file, from the answers of its training rows. Whoever is no better at k samples has shown
-nothing by them. Rare answers are not tried, and count as wrong: the guesser is at least as good as it is said to be.
+replacement; where a task is a file, from the answers of its training rows. A model that is no better at k samples has
+shown nothing by them. Rare answers are not tried, and count as wrong: the guesser is at least as good as it is said to
+be.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from assay.tasks import task
 from assay.tasks.task import Solution, Task, compact_text, natural_text
 from assay.types import Problem
 
-DRAWS = 1000  # problems of the training split whose answers it knows, of each level
+DRAWS = 1000  # problems of the training split, of each level, whose answers the guesser knows
 TRIED = 128  # answers that are tried, the most frequent first
-OFTEN = 0.01  # of a task whose answers a foreign program verifies, answers as frequent as this alone
-ASKED = 64  # and on so many problems of the exam
+OFTEN = 0.01  # for a task that a foreign program verifies: the least share of an answer that is tried
+ASKED = 64  # and the most problems of the exam on which it is tried
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Guesser:
 
 
 def blind(pool: Pool, exam: Sequence[Problem]) -> Guesser:
-    """What a blind guesser comes to on the problems of an exam."""
+    """The chances of a blind guesser on the problems of an exam."""
     chances, tried = [], []
     for share in pool.shares:
         known = task(share.task)
@@ -57,7 +58,7 @@ def blind(pool: Pool, exam: Sequence[Problem]) -> Guesser:
 
 
 def _least(known: Task, found: Counter[str]) -> int:
-    """How often an answer must come to be tried: once is a matter of chance, where answers are many."""
+    """The least count of an answer that is tried: if answers are many, a single one is a matter of chance."""
     return max(2, round(OFTEN * found.total())) if known.externals else 2 if len(found) > TRIED else 1
 
 

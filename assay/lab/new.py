@@ -102,7 +102,7 @@ def new(kind: str, name: str, folder: Path, *, group: str | None = None, slot: s
 
 
 def _taken(kind: str, name: str, inside: bool, slot: str) -> str:
-    """What has the name already; '' if the name is free."""
+    """The present owner of the name, in words; '' if the name is free."""
     module = _module(name)
     if kind == "method" and (known := spelt(name)) is not None:
         return f"'{known}' is a recipe of {METHOD_OF[known]}"

@@ -62,7 +62,7 @@ def _recipes(group: str) -> Iterator[Sequence[str]]:
 
 
 def in_one_line(method: str) -> str:
-    """What a method is: the first paragraph of the docstring of its module, without the full stop at the end."""
+    """A method in one line: the first paragraph of the docstring of its module, without the full stop at the end."""
     first = (importlib.import_module(method).__doc__ or "").strip().split("\n\n")[0]
     return " ".join(first.split()).removesuffix(".")
 

@@ -119,7 +119,7 @@ def _answer(record: type[Part], question: str) -> dict[str, Any]:
 
 
 def _called(thing: Thing) -> str:
-    """What a part says that it reads or writes, by its name."""
+    """The name of a thing that a part says it reads or writes."""
     return thing if isinstance(thing, str) else thing.__name__ if isinstance(thing, type) else thing.name
 
 

@@ -1,7 +1,7 @@
-"""What the authors of a method published beside what its recipe has, and which gates of a recipe cannot act.
+"""Values that the authors of a method published, beside those of its recipe; and gates of a recipe that cannot act.
 
-`releases/RECIPE.toml` has the values of a configuration that was published, read from its repository, and for each
-value in which the recipe differs the reason.
+`releases/RECIPE.toml` has the values of a published configuration, read from its repository, and the reason for each
+value in which the recipe differs.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Released:
 
     read: str  # repository, files, version
     values: Mapping[str, Any]  # setting of the recipe, as `--scale.num_prompts` takes it -> the published value
-    besides: Mapping[str, Any] = field(default_factory=dict)  # what no setting stands for, in words -> published value
+    besides: Mapping[str, Any] = field(default_factory=dict)  # words, where no setting stands for it -> published value
     why: Mapping[str, str] = field(default_factory=dict)  # setting or words -> why it is otherwise here
 
 
@@ -65,13 +65,13 @@ class Compared:
 
 @functools.cache
 def released(name: str) -> Released | None:
-    """What the authors of a recipe's method published; None if nothing was, or nobody has read it."""
+    """The published values of a recipe's method; None if its authors published none, or nobody has read them."""
     path = FOLDER / f"{name}.toml"
     return Released(**tomllib.loads(path.read_text(encoding="utf-8"))) if path.exists() else None
 
 
 def compared(recipe: Recipe, known: Released) -> list[Compared]:
-    """Every published value beside the recipe's own at the paper's scale, then what no setting stands for."""
+    """Every published value beside the recipe's own at the paper's scale, then the values without a setting."""
     rows = [
         Compared(name, _plain(value_at(recipe, name)), value, known.why.get(name, ""))
         for name, value in known.values.items()
@@ -80,7 +80,9 @@ def compared(recipe: Recipe, known: Released) -> list[Compared]:
 
 
 def deviations(recipe: Recipe) -> list[str]:
-    """Where known implementations deviate from the recipe: what it says itself, and all differences from a release."""
+    """The deviations of known implementations from the recipe: those that it states itself, and all differences from a
+    release.
+    """
     known = released(recipe.name)
     differ = [one for one in compared(recipe, known) if not one.same] if known else []
     return [*recipe.deviations, *(_sentence(one) for one in differ)]

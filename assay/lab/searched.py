@@ -1,7 +1,7 @@
-"""`assay search`: a trained policy answers by tree search, which a model that was trained beside it guides and values.
+"""`assay search`: a trained policy answers by tree search, guided and valued by a model that was trained beside it.
 
-No verdict is read before the answer is chosen (rStar-Math 2501.04519). Beside it stand single answers, and the best and
-the most frequent of as many plain answers as cost the same number of tokens.
+No verdict is read before the answer is chosen (rStar-Math 2501.04519). The search is compared with single answers, and
+with the best and the most frequent of as many plain answers as cost the same number of tokens.
 """
 
 from __future__ import annotations
@@ -95,8 +95,9 @@ def search(
     verify: Verify = verify_twice,
     trust_addresses: bool = False,
 ) -> dict[str, Any]:
-    """How often answers to the split `test` are right: those that a policy gives at once, those that a search finds,
-    and the best by `guide` and the most frequent of as many plain answers as the tokens of the search pay for.
+    """How often answers to the split `test` are right, if they are chosen in four ways: the policy's single answer, the
+    answer that a search finds, and the best by `guide` and the most frequent of as many plain answers as the tokens of
+    the search pay for.
     """
     check_sampling(max_new=max_new, temperature=temperature)
     part = StepSearch(explore, rollouts, rollouts, depth, errors=0, model=guide, judge="model")
@@ -153,7 +154,7 @@ def best(members: Sequence[Episode], score: Score) -> list[Episode]:
 
 
 def most_frequent(members: Sequence[Episode]) -> list[Episode]:
-    """An answer of those that most members gave, the first of equally frequent ones; none if nobody answered."""
+    """The answer that most members gave, the first of equally frequent ones; none if nobody answered."""
     answers = [episode.verdict.answer if episode.verdict is not None else None for episode in members]
     most = majority(answers)
     return [] if most is None else [members[answers.index(most)]]
@@ -162,8 +163,8 @@ def most_frequent(members: Sequence[Episode]) -> list[Episode]:
 def arm(
     name: str, episodes: Sequence[Episode], choose: Callable[[Sequence[Episode]], Sequence[Episode]]
 ) -> dict[str, Any]:
-    """How often what is chosen of each problem's answers is right, and the tokens of a problem. Problems whose chosen
-    answer we failed to verify do not count.
+    """A way to choose among each problem's answers: how often the choice is right, and the tokens of a problem. A
+    problem does not count if we failed to verify the chosen answer.
     """
     groups = by_group(episodes).values()
     chosen = [choose(group.members) for group in groups]

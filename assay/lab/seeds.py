@@ -77,7 +77,7 @@ class Claim:
         return None if self.conclusion is None else as_dict(self.conclusion.found)
 
     def concluded(self, family: Family) -> Claim:
-        """The claim with what may be said of it as one of this family."""
+        """The claim with its conclusion as one of this family."""
         if self.effect is None:
             return self
         return dataclasses.replace(self, conclusion=conclude(self.effect, Stated(), family))

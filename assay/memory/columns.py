@@ -148,7 +148,7 @@ class _Reader:
         columns = [self._column(f"{path}/{name}", about["fields"][name], about["rows"]) for name in names]
         rows = zip(*columns, strict=True) if columns else ((),) * about["rows"]
         records = [kind(**dict(zip(names, row, strict=True))) for row in rows]
-        if "hinted" in about["fields"]:  # columns of earlier versions say of a request that it was, and not with what
+        if "hinted" in about["fields"]:  # earlier versions only say that a request was, and not with what
             was = self._column(f"{path}/hinted", about["fields"]["hinted"], about["rows"])
             return [unknown_hint(record) if hinted else record for record, hinted in zip(records, was, strict=True)]
         return records

@@ -10,7 +10,7 @@ from assay.types import Episode
 
 
 class Promised(Sequence[Episode]):
-    """So many episodes, which `land` waits for. Whoever looks at one of them waits for all.
+    """A known number of episodes, for which `land` waits. A look at one of them waits for all.
 
     memory = memory.hold("ahead", Promised(len(requests), ticket_to_episodes))
     memory.kept["ahead"][0]  # waits, if it must
@@ -32,15 +32,15 @@ class Promised(Sequence[Episode]):
 
     @property
     def episodes(self) -> tuple[Episode, ...]:
-        """All of them. What prevented them is raised here."""
+        """All episodes. An error that prevented them is raised here."""
         if self._episodes is None:
             self._episodes = tuple(self._land())
         return self._episodes
 
     def landed(self) -> tuple[Episode, ...]:
-        """All of them, to be stored; none where others' servers are gone, which wrote them. Then the run that goes on
-        from what is stored asks for them again. Where our own are gone, nothing is stored: the run begins again from
-        what was stored before, so that it gets the same answers.
+        """All episodes, to be stored; none if the servers of others that wrote them are gone. A run that goes on from
+        the stored state then asks for them again. If our own servers are gone, nothing is stored: the run begins again
+        from the state stored before, so that it gets the same answers.
         """
         try:
             return self.episodes

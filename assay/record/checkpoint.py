@@ -208,7 +208,9 @@ class Store:
         score: float | None = None,
         place: str = "cpu",
     ) -> Prepared:
-        """What `commit` will write, examined; nothing is written yet. The arguments are those of `save`."""
+        """A checkpoint for `commit` to write. It is examined, and nothing is written yet. The arguments are those of
+        `save`.
+        """
         if score is not None and not math.isfinite(score):
             raise UsageError(f"the score of step {step} is {score}: pass a finite number, or None for no score.")
         contents = _contents(tensors, documents or {}, files or {})

@@ -194,7 +194,8 @@ class RunFolder:
             disk.replace(self.path / LEARNT, "".join(f"{content}\n" for content in contents).encode(), point="run")
 
     def keep_faults(self, step: int, records: Sequence[Mapping[str, Any]]) -> Path | None:
-        """Writes what our own code raised on in a step, one record a line. None if the disk failed: no run ends for it.
+        """Writes the answers of a step on which our own code raised, one record a line. None if the disk failed: no run
+        ends for it.
 
         A step that is repeated after a crash writes its file again.
         """
@@ -275,8 +276,8 @@ class RunFolder:
         StorageError at the third failure in a row, and at once for values that must not be saved, such as NaN weights.
 
         With `beside` a large checkpoint is copied in memory, if there is room, and written while the caller goes on.
-        One is under way at most. What came of it is told by the next save, or by `settle`, as of one that was waited
-        for; until it is whole, older checkpoints stay.
+        One is under way at most. Its outcome is told by the next save, or by `settle`, like that of a save that was
+        waited for; until it is whole, older checkpoints stay.
         """
         self._require_lock()
         self.settle()
@@ -297,7 +298,7 @@ class RunFolder:
         return self._saved(self._retain(step, score))
 
     def wait(self) -> None:
-        """Waits until no checkpoint is being written, and leaves what came of it to the next save or `settle`."""
+        """Waits until no checkpoint is being written, and leaves its outcome to the next save or `settle`."""
         self._writing.wait()
 
     def settle(self) -> None:
@@ -307,7 +308,7 @@ class RunFolder:
                 self._saved(failures)
         except OSError as error:
             self._failed_save(self._writing_step, error)
-        except ProcessLost as error:  # who computes with these processes is told, too
+        except ProcessLost as error:  # the code that computes with these processes is told, too
             self._note(f"the checkpoint of step {self._writing_step} was not saved: {error}")
 
     def _commit(self, prepared: Prepared, score: float | None) -> list[str]:

@@ -1,4 +1,4 @@
-"""What a person sees while a run trains: a live panel on a terminal, plain lines elsewhere, nothing with --quiet.
+"""The display of a training run: a live panel on a terminal, plain lines elsewhere, nothing with --quiet.
 
 All of this goes to standard error; standard output is left to the result of the command.
 """

@@ -151,7 +151,7 @@ def _of_segments(name: str, episode: Episode) -> np.ndarray | None:
 
 
 def _of_batch(name: str, trained: Place | None) -> np.ndarray | None:
-    """What credit found out, which the rows that it was given do not have."""
+    """The stream from the batch: credit computed it, and the rows that credit was given do not have it."""
     if trained is None or name not in streams_of(Row) or (stream := getattr(trained[0], name, None)) is None:
         return None
     batch, place = trained

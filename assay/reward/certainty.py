@@ -1,4 +1,4 @@
-"""How sure the policy is of what it wrote, as a reward: one formula, of which most such rewards are a row.
+"""The policy's certainty of its own answer, as a reward: one formula; most such rewards are a row of its table.
 
     r(x, y) = psi( sigma / |I| sum_{i in I} H(q_i, pi_i) ),    H(q, pi) = - sum_v q(v) log pi(v)
 

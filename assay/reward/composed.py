@@ -22,7 +22,7 @@ NOT_FINITE = "not_finite"
 
 
 class Child(Protocol):
-    """A reward within a reward, as a function of the episodes. What else it asks for it gets by itself."""
+    """A reward within a reward, as a function of the episodes. It gets its other arguments by itself."""
 
     def __call__(self, episodes: Sequence[Episode]) -> list[Reward | None]: ...
 
@@ -67,7 +67,9 @@ def spread(name: str, values: Sequence[float], like: Reward, parts: tuple[Reward
 
 
 def scope_of(children: Sequence[Rewarding]) -> RewardScope:
-    """What has a value in a reward that is made of these: turns, spans or tokens if one of them says so."""
+    """The scope of a reward that is made of these: turns, spans or tokens if one of them has values there, else the
+    answer.
+    """
     found: list[RewardScope] = [child.gives for child in children if child.gives != "episode"]
     return found[0] if found else "episode"
 

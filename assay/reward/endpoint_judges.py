@@ -33,7 +33,7 @@ class Judged(Rewarding):
 
 
 def judge_scores(endpoint: Endpoint, questions: Sequence[Question], key: Key) -> list[JudgeScores | Fault]:
-    """What the judge says to each question. The client is imported only where there is something to ask."""
+    """The judge's answer to each question: its scores, or a fault. The client is imported only for a question."""
     if not questions:
         return []
     from assay.verifiers.judges.client import judge_of
@@ -82,13 +82,13 @@ def rewards_by_judge(
 
 
 def judgeable(episode: Episode) -> bool:
-    """Whether there is an answer to judge: not where an error of ours left the verifier without a verdict."""
+    """Whether there is an answer to judge: there is none if an error of ours left the verifier without a verdict."""
     return episode.finish != "error" and (episode.verdict is None or episode.verdict.status != "invalid")
 
 
 def response_of(episode: Episode) -> str:
-    """What a judge reads of an answer, without its reasoning. Of an answer that was cut it is nothing: what was cut may
-    be right so far, and would be paid for never ending.
+    """The text that a judge reads of an answer: without its reasoning, and empty if the answer was cut. A cut answer
+    may be right so far, and would be paid for never ending.
     """
     return "" if episode.finish == "length" else without_thought(episode.text)
 
@@ -229,7 +229,9 @@ def _other(episodes: Sequence[Episode], texts: Sequence[str], i: int, j: int) ->
 
 
 def _plain_win(first: str, second: str) -> float | None:
-    """Who wins without asking: nobody of equal texts, the only one that has a text; None if the judge decides."""
+    """The win of the first text without asking: one half if the texts are equal or both empty, all or nothing if only
+    one of them has text; None if the judge decides.
+    """
     says = (has_text(first), has_text(second))
     if first == second or not any(says):
         return 0.5

@@ -29,7 +29,8 @@ NOTHING = 0  # the token behind what is read, which the model does not read
 
 
 def read(episode: Episode, sees: Sees, codec: Decoding) -> Span:
-    """What a reward model reads of an answer: the question, and the response or what follows its reasoning.
+    """The tokens of an answer that a reward model reads: the question, and the response or the part behind its
+    reasoning.
 
     A response that does not mark the end of its reasoning has nothing behind it, so that leaving out the mark does not
     show the reasoning to the model.
@@ -43,7 +44,7 @@ def read(episode: Episode, sees: Sees, codec: Decoding) -> Span:
 def readings(
     episodes: Sequence[Episode], everyone: Sequence[Episode], sees: Sees, critic: str, codec: Decoding
 ) -> list[list[Span]]:
-    """What a reward model reads of each answer: the answer itself, or each critique of it that the critic wrote.
+    """The readings of each answer by a reward model: the answer itself, or each critique of it that the critic wrote.
 
     A critique stands behind the question and the answer, so that the model reads all three.
     """

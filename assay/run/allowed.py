@@ -1,8 +1,8 @@
-"""What a user has allowed each run to reach, in a folder of this user and outside of all run folders.
+"""The permissions that a user has given each run, in a folder of this user and outside of all run folders.
 
-A run folder cannot vouch for itself: whoever made it wrote its digests too. The commands that start a run, or that are
-told to trust it, therefore note what it may reach in `$ASSAY_STATE/runs/ID.json`, which only the user can read and
-write. Nothing is there for a run of somebody else.
+A run folder cannot vouch for itself: its maker wrote its digests too. The commands that start a run, or that are told
+to trust it, therefore note what it may reach in `$ASSAY_STATE/runs/ID.json`, which only the user can read and write.
+Nothing is there for a run of somebody else.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Allowed:
 
 
 def allowed(run: str) -> frozenset[Allowed]:
-    """What the user has allowed the run of this id; nothing where others could have written the record."""
+    """The permissions of the run of this id; none if others could have written the record."""
     try:
         path = _record(run)
         if path is None or not path.exists() or not all(map(_private, _places(path))):

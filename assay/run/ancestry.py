@@ -1,4 +1,4 @@
-"""What a model was trained on: the runs that produced it, and the rows of data files that these runs trained on.
+"""The ancestry of a model: the runs that produced it, and the rows of data files that these runs trained on.
 
 `assay eval` uses this to leave out rows that the model has seen.
 """
@@ -52,7 +52,7 @@ def origin(model: str) -> ParentRun | None:
 
 
 def lineage(model: str) -> list[ParentRun]:
-    """The run that produced a model, the run that produced the model which that run started from, and so on."""
+    """The run that produced a model, then the run that produced its starting model, and so on."""
     runs: list[ParentRun] = []
     while (run := origin(model)) is not None and run.path not in [earlier.path for earlier in runs]:
         runs.append(run)

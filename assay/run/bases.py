@@ -85,7 +85,7 @@ def imitation(*, num_steps: int, num_prompts: int = 64, learning_rate: float = 1
 
 
 class _OfTask(NamedTuple):
-    """What differs between the bases of one task each.
+    """A base of one task, by the settings in which such bases differ.
 
     The learning rate is constant, so that a base of fewer steps is a longer one's earlier state.
     """

@@ -42,8 +42,8 @@ def asked_of(recipe: Recipe, pool: Pool) -> Pool:
 
 
 def longest_asked(recipe: Recipe, problem: Problem, codec: Codec) -> int:
-    """The length in tokens of the longest prompt that the recipe may make of this problem: those of `ask` write into
-    one prompt, one after the other, and any other part into what they made.
+    """The length in tokens of the longest prompt that the recipe may make of this problem. The parts of `ask` write
+    into one prompt, one after the other. Each other part writes into the prompts that these made.
     """
 
     def written(part: Part, before: Sequence[Prompt]) -> list[Prompt]:
@@ -79,7 +79,8 @@ def longest_answer(recipe: Recipe, problems: Sequence[Problem], policy: Reader) 
 
 
 _PROBED: dict[Pool, tuple[list[Task], list[Problem]]] = {}
-"""Pool that was probed -> the tasks that made its problems, which must be the same ones still, and the problems."""
+"""Probed pool -> the tasks that made its problems, and the problems. They are valid while the pool has the same tasks.
+"""
 
 
 def probed(pool: Pool, count: int = PROBE) -> Sequence[Problem]:

@@ -1,4 +1,4 @@
-"""What an answer is worth that the length limit cut off (`--cut`): the recipe that goes with each choice."""
+"""The worth of an answer that the length limit cut off (`--cut`): the recipe that goes with each choice."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ MASK = WholeAnswers()
 
 
 def counted(experiment: Experiment, rewards: Sequence[str], *, only: bool) -> Experiment:
-    """The experiment with these reward functions, and with what `cut` says of answers that the limit cut off: `auto` is
-    wrong for pretrained models, and stays for others, whose verifiers fail a cut answer and whose functions score it.
+    """The experiment with these reward functions, and with `cut` applied to answers that the limit cut off. `auto`
+    becomes `wrong` for pretrained models. For other models it stays: their verifiers fail a cut answer, and their
+    functions score it.
     """
     cut = "wrong" if experiment.cut == "auto" and reads_text(experiment.model) else experiment.cut
     recipe = experiment.recipe

@@ -117,7 +117,7 @@ def at_most_rows(experiment: Experiment) -> tuple[Experiment, list[str]]:
 
 
 def notes(pool: Pool, chat: Chat) -> list[str]:
-    """What is printed about the data files before a run begins."""
+    """The lines about the data files that are printed before a run begins."""
     lines = [line for name in files(pool) for line in describe(name)]
     own = with_system_of_their_own(all_rows(pool)) if chat.system else 0
     return [*lines, f"{count_of(own, 'row')} with a system message of their own keep it"] if own else lines

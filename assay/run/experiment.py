@@ -25,11 +25,11 @@ from assay.verifiers.functions.naming import names, parse
 from assay.verifiers.functions.process import SECONDS, check_timeout
 
 Cut = Literal["auto", "wrong", "scored", "masked"]
-"""What an answer is worth that the length limit cut off, in training and in exams alike.
+"""The worth of an answer that the length limit cut off, in training and in exams alike.
 
-wrong: what a wrong one is; a reward function gives it nothing, or less if it says so. scored: what verifier and reward
-functions say of what is there. masked: it does not train, and counts as wrong in exams. auto: wrong for pretrained
-models; for others a verifier's word is wrong, and reward functions have theirs in training.
+wrong: that of a wrong answer; a reward function gives it nothing, or less if it says so. scored: that of the part which
+is there, by verifier and reward functions. masked: it does not train, and counts as wrong in exams. auto: wrong for
+pretrained models; for others a verifier calls it wrong, and reward functions score it in training.
 """
 
 
@@ -136,7 +136,7 @@ class Experiment:
     right_from: float = 1.0  # an answer counts as right if the weighted sum of its rewards is at least this
     reward_timeout: float = SECONDS  # seconds for one call of a reward function, with all answers of a round
     tracking: Tracking = field(default_factory=Tracking)
-    cut: Cut = "auto"  # what an answer is worth that the length limit cut off
+    cut: Cut = "auto"  # the worth of an answer that the length limit cut off
     lora: Lora = field(default_factory=Lora)
     chat: Chat = field(default_factory=Chat)
 

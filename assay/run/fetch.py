@@ -103,8 +103,8 @@ def _download(made: Pretrained, scratch: Path, say: Any) -> Path:
 
 
 def told(said: str) -> str:
-    """What pip complains of in the end, and before it the last failure of the network if there was one. Where the
-    network fails, pip's last words are that there is no such package.
+    """The last complaints of pip, and before them the last failure of the network, if there was one: after such a
+    failure pip's last words are that there is no such package.
     """
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     broken = [line for line in lines if "connection" in line.lower()][-1:]
@@ -112,7 +112,7 @@ def told(said: str) -> str:
 
 
 def _pip(line: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    """What pip answers. What it unpacks on its way goes to this folder, and is removed with it."""
+    """The result of a command of pip. Files that pip unpacks on its way go to this folder, and are removed with it."""
     there = {**os.environ, "TMPDIR": str(folder)}
     line = [sys.executable, "-m", "pip", *line]
     return subprocess.run(line, capture_output=True, text=True, errors="replace", env=there, check=False)

@@ -48,7 +48,7 @@ class Grader:
         read_cut: bool = False,
     ) -> None:
         self.grading = grading
-        self.read_cut = read_cut  # whether what an answer says counts where the length limit cut it off
+        self.read_cut = read_cut  # whether the text of an answer counts although the length limit cut it off
         self.read = read  # whether a reward, or another part of the recipe, reads the verdicts on a row of data
         self.seconds = 0.0
         self.spent: dict[str, float] = {}  # seconds by task, where verifiers are asked
@@ -82,9 +82,9 @@ class Grader:
         return self._at_once or AtEnd(self)
 
     def exam(self, episodes: Sequence[Episode]) -> Sequence[Verdict | None]:
-        """Verdicts for an evaluation: those of the task's checker, whatever reward a run trains on, for what a reward
-        pays may have little to do with what is right. An "ok" also needs the second oracle of the task. The scores of
-        reward functions stand beside them, and decide for rows of data files, whose answers a checker may not know.
+        """Verdicts for an evaluation: those of the task's checker, whatever reward a run trains on, because a reward
+        may have little to do with what is right. An "ok" also needs the second oracle of the task. The scores of reward
+        functions stand beside them, and decide for rows of data files, whose answers a checker may not know.
         """
         twice = functools.partial(verify_twice, read_cut=self.read_cut)
         if self.grading is None:
@@ -174,8 +174,8 @@ def grader(
 
     `given` holds reward functions that the calling program passes as Python functions, by name. `timeout` is in seconds
     and holds for one call of one function. A process of functions that somebody stops is given up after `still`
-    seconds. `read` says whether anybody reads the verdicts on a row of data, and `read_cut` whether
-    what an answer says counts where the length limit cut it off.
+    seconds. `read` says whether anybody reads the verdicts on a row of data, and `read_cut` whether the text of an
+    answer counts although the length limit cut it off.
     """
     if not rewards:
         return Grader(read=read, read_cut=read_cut)

@@ -77,7 +77,7 @@ def open_models(experiment: Experiment, policy: Policy, folder: Path) -> Iterato
 
 
 def _launcher(experiment: Experiment, folder: Path, stack: ExitStack) -> Launcher | None:
-    """Who starts the processes of a run; None: this process, on this machine."""
+    """The launcher of the processes of a run; None: this process starts them, on this machine."""
     if not experiment.machine.cluster:
         return None
     from assay.engine.cluster.nodes import Cluster
@@ -139,7 +139,7 @@ def _speaks(experiment: Experiment, name: str) -> bool:
 
 
 def _marked(experiment: Experiment, engines: Mapping[str, Engine]) -> Models:
-    """The models, of which those keep their start that a later stage puts back there."""
+    """The models. Those that a later stage puts back to their start keep it."""
     recipe = experiment.recipe
     again = any(stage.start == "base" for stage in recipe.stages)
     restarts = frozenset(name for name, model in recipe.models.items() if again and model.saved)
@@ -157,7 +157,7 @@ def _optimiser(experiment: Experiment) -> AdamW:
 
 
 def _settings(experiment: Experiment, policy: Policy) -> dict[str, Any]:
-    """What every engine in this process is told."""
+    """The settings of every engine in this process."""
     machine = experiment.machine
     return {
         "end_ids": policy.end_ids,
@@ -193,7 +193,7 @@ def _here(experiment: Experiment, policy: Policy) -> dict[str, LocalEngine]:
 
 
 def _over(ranks: Ranks, experiment: Experiment, policy: Policy) -> dict[str, Paired]:
-    """Engines whose learners are spread over ranks; what they are asked to write, an engine in this process writes."""
+    """Engines whose learners are spread over ranks. An engine in this process writes the answers for each."""
     from assay.engine.choose import engine_of
     from assay.engine.paired import Paired
     from assay.engine.sharded.engine import ShardedLearner

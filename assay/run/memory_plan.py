@@ -23,7 +23,7 @@ from assay.tasks import task
 
 PROBE = 64  # problems whose prompts are measured
 LETTERS = 3  # characters per token, guessed low: a prompt planned too long costs memory, one too short stops the run
-ALIKE = 5  # and of what prompts begin with, guessed high: what is not shared takes more
+ALIKE = 5  # and of the shared beginning of prompts, guessed high: tokens that are not shared take more
 SMALL, SMALL_ON_GPU = 30_000_000, 10_000_000  # models with at most so many parameters get the profile laptop
 MEDIUM = 400_000_000  # and those with at most so many the profile processor, where there is no GPU
 
@@ -135,7 +135,7 @@ def texts_asked(experiment: Experiment) -> list[str]:
 
 
 def beginning(texts: Sequence[str]) -> int:
-    """How many characters all texts begin with."""
+    """The number of characters that all texts have in common at their beginning."""
     first, last = min(texts), max(texts)  # between them in order are texts that begin as both do
     return next((i for i, (a, b) in enumerate(zip(first, last)) if a != b), min(len(first), len(last)))
 

@@ -1,5 +1,5 @@
-"""Exams on open problems. Nothing says whether an answer is right, so that there is no pass rate: what is reported is
-the mean of what the recipe's own rewards say of the answers.
+"""Exams on open problems. Nothing says whether an answer is right, so that there is no pass rate: the mean of the
+recipe's own rewards is reported.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def rewarding(
 
 
 def _absolute(part: Rewarding, *, known: bool) -> bool:
-    """Whether the mean of a reward says how good answers are: not of one that compares them with each other, whose mean
-    is the same for any answers. `known`: the models of the run are there to be asked.
+    """Whether the mean of a reward says how good answers are. A reward that compares answers with each other has the
+    same mean for any answers. `known`: the models of the run are there to be asked.
     """
     rewards = [one for one in parts_of((part,)) if isinstance(one, Rewarding)]
     asks = any("models" in inspect.signature(one.does).parameters for one in rewards)

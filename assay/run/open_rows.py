@@ -34,7 +34,7 @@ class Unrewarded:
 
 
 class Readers:
-    """What the parts of a recipe read of rows of data, in the stages that have steps.
+    """The parts of a recipe as readers of rows of data, in the stages that have steps.
 
     Readers(RECIPES["judge-single"]).verdict(problem)  # []
     """
@@ -58,12 +58,14 @@ class Readers:
         return list(dict.fromkeys(name_of(part) for part in self.parts(problem) if part.reads_verdict(problem)))
 
     def lacks(self, mechanism: Mechanism, problem: Problem) -> str | None:
-        """What the row would need so that one of the stage's rewards can reward answers to it; None if one does."""
+        """The needs of a row, in words, before one of the stage's rewards can reward answers to it; None if one can
+        already.
+        """
         found = [part.lacks(problem) for part in mechanism.rule("policy").reward]
         return None if None in found else " or ".join(dict.fromkeys(needs for needs in found if needs))
 
     def spoilt(self, table: Table) -> Unrewarded | None:
-        """The rows with a column that a reward reads and cannot read."""
+        """The rows with a column that a reward needs and cannot read."""
         found: list[tuple[int | str, str]] = []
         for row in table.problems:
             rewards = [part for part in self.parts(row) if isinstance(part, Rewarding)]
@@ -96,8 +98,8 @@ class Readers:
         return Unrewarded(tuple(lost), why)
 
     def refused(self, table: Table, *, scored: bool) -> Unrewarded | None:
-        """The rows for which `assay train` refuses the table. Where reward functions grade (`scored`), only columns are
-        refused that a reward reads and cannot read.
+        """The rows for which `assay train` refuses the table. If reward functions grade (`scored`), only rows are
+        refused with a column that a reward needs and cannot read.
         """
         return self.spoilt(table) or (None if scored else self.unrewarded(table))
 

@@ -40,7 +40,7 @@ class Pretrained:
     citation: str
     shape: PolicyConfig  # so that a run can be planned before it is fetched
     fingerprint: str  # of the converted model
-    task: str | None = None  # what it is trained on unless a task is named; None: what the recipe asks
+    task: str | None = None  # the task of training unless one is named; None: that of the recipe
 
     @property
     def parameters(self) -> int:
@@ -48,7 +48,7 @@ class Pretrained:
 
     @property
     def about(self) -> Provenance:
-        """What is known of its GGUF file beside what the file says itself."""
+        """The facts about its GGUF file that the file itself does not say."""
         source = f"{self.file.rpartition('/')[2]} of {self.package} {self.version}"
         return Provenance(self.original, self.licence, self.citation, self.restored, source, self.gguf)
 
@@ -93,7 +93,7 @@ def pretrained(name: str) -> Pretrained:
 
 
 def folder_of(gguf: str) -> Path:
-    """Where the cache has the model of the GGUF file with this hash, if it has it."""
+    """The path in the cache for the model of the GGUF file with this hash, whether or not it is there."""
     return cache_folder() / "models" / f"{gguf[:16]}-{FORMAT}"
 
 
@@ -133,12 +133,12 @@ def converted(path: Path) -> Path:
 
 
 def left_of(target: Path) -> list[Path]:
-    """What is left of earlier attempts to write this folder that were killed, or is being written now."""
+    """The remains of killed attempts to write this folder, and the attempt that is writing it now."""
     return list(target.parent.glob(f".{target.name}-*"))
 
 
 def sweep(target: Path) -> None:
-    """Removes what is left of earlier attempts that were killed. Only who holds the lock may do it."""
+    """Removes the remains of killed attempts. Only the holder of the lock may do it."""
     for left in left_of(target):
         shutil.rmtree(left, ignore_errors=True)
 

@@ -1,5 +1,5 @@
-"""What a pretrained model needs that a small model of characters does not: problems in words, an adapter, few answers a
-step. This module does not import torch.
+"""The needs of a pretrained model, unlike those of a small model of characters: problems in words, an adapter, few
+answers a step. This module does not import torch.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ BESIDE: dict[str, dict[str, tuple[Any, str]]] = {
         "machine.micro_tokens": (1024, "1,024 tokens in a pass"),
     }
 }
-"""Profile -> what it sets beside the scale."""
+"""Profile -> its settings beside the scale."""
 
 
 def reads_text(model: str) -> bool:
@@ -63,7 +63,7 @@ def wording_for(model: str | None) -> Wording:
 
 
 def at_its_profile(experiment: Experiment, asked: Mapping[str, Any]) -> tuple[Experiment, list[str]]:
-    """The experiment with what its profile sets beside the scale, but for what was `asked`; and a line for each."""
+    """The experiment with its profile's settings beside the scale, but for those `asked`; and a line for each."""
     rules = BESIDE.get(experiment.profile, {})
     lines = []
     for path, (value, reason) in rules.items():
@@ -85,8 +85,8 @@ ROOM, SHARE, UNKNOWN = 24, 3, 256  # tokens to say it in a sentence; characters 
 
 
 def answer_tokens(pool: Pool) -> int:
-    """The most tokens of an answer to these problems by a model with tokens of some letters each: what the longest of
-    the probed solutions takes at three characters a token, and a sentence around it.
+    """The most tokens of an answer to these problems by a model with tokens of some letters each: room for the longest
+    of the probed solutions at three characters a token, and for a sentence around it.
     """
     known = [problem.solution for problem in probed(pool)]
     if not all(known):

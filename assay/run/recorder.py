@@ -90,7 +90,7 @@ def few(experiment: Experiment, exams: Exams) -> list[str]:
 
 @dataclass
 class Recorder:
-    """Writes what a run leaves behind. The loop calls `started` once, `phase` within a step, and `step` after it.
+    """Writes the records of a run. The loop calls `started` once, `phase` within a step, and `step` after it.
 
     Within a step the order is: metrics, rollouts, evaluation, checkpoint. A checkpoint therefore stands after all
     records of its step; a resumed run repeats the steps after its last checkpoint and records them anew.
@@ -283,7 +283,9 @@ class Recorder:
 
 
 def _score(stats: Mapping[str, float]) -> float | None:
-    """By what the best checkpoint is chosen: pass@1, else the mean reward of open problems; None without both."""
+    """The score by which the best checkpoint is chosen: pass@1, else the mean reward of open problems; None without
+    both.
+    """
     rewards = [value for name, value in stats.items() if name.startswith("eval/valid/reward/")]
     mean = stats.get("eval/valid/reward/reward", rewards[0] if rewards else None)
     return stats.get("eval/valid/pass@1", mean)
@@ -306,9 +308,7 @@ def _spent(memory: Memory) -> Stats:
 
 
 def timeless(record: Mapping[str, Any]) -> dict[str, Any]:
-    """A metrics record without times, speeds and what servers went through: two runs of one seed have equal records
-    then.
-    """
+    """A metrics record without times, speeds and metrics of servers: two runs of one seed have equal records then."""
     return {name: value for name, value in record.items() if not name.startswith(("time/", "perf/", "samplers/"))}
 
 

@@ -37,10 +37,10 @@ def serve(
     digest: str,
     launcher: Launcher | None,
 ) -> Paired:
-    """The engine with servers as its sampler. What it learns with stays as it is.
+    """The engine with servers as its sampler. Its learner stays as it is.
 
-    `digest` is that of the weights with which servers are started, by `launcher` or on this machine: where an adapter
-    is trained, those of its base.
+    `digest` is that of the weights with which servers are started, by `launcher` or on this machine: those of the base,
+    if an adapter is trained.
     """
     from assay.engine.paired import Paired
 
@@ -93,7 +93,7 @@ class _Fleet:
         return len(self.sites)
 
     def sampler(self, numbers: Sequence[int]) -> Published:
-        """A sampler over these servers, which the learner publishes its weights to."""
+        """A sampler over these servers, to which the learner publishes its weights."""
         from assay.engine.remote.sampler import RemoteSampler
         from assay.engine.remote.transport.couriers import Patience
         from assay.engine.remote.transport.site import Expected
@@ -140,7 +140,7 @@ class _Fleet:
         )
 
     def _blamed(self, said: str) -> str:
-        """What the log of the server that an error names says of errors; "" if it names none of ours."""
+        """The complaint in the log of the server that an error names; "" if the error names none of ours."""
         from assay.engine.remote.servers.start import complaint, last_words
 
         for server in self.started.values():
@@ -167,7 +167,7 @@ class _Fleet:
 
     @property
     def _threads(self) -> int:
-        """Of one server."""
+        """The threads of one server."""
         machine = self.experiment.machine
         return max(1, (machine.threads or cores()) // int(machine.samplers))
 
@@ -190,7 +190,7 @@ class _Fleet:
         return start_own(model, secret=self.secret, log=log, seconds=machine.starting, **how)
 
     def _start_vllm(self, log: Path) -> Server:
-        """vLLM reads the model from a folder that is written for it: those of bases and runs it could not read."""
+        """Starts vLLM with a model folder that is written for it: it could not read those of bases and runs."""
         from assay.engine.cluster.launcher import Needs
         from assay.engine.remote.servers.vllm import Vllm, start_vllm
         from assay.policy import save_policy

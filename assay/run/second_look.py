@@ -1,8 +1,8 @@
 """The second look: in training, an independent oracle verifies a share of the answers that the verifier found right.
 
 A policy learns whatever the verifier accepts, so a verifier with a hole is farmed. The second oracle of a task
-(`Task.second`) is another program, or the same one on fresh data. What it refuses although it was rewarded is counted,
-shown and, if it is more than an accident, ends the run: weights trained on such verdicts are worth nothing.
+(`Task.second`) is another program, or the same one on fresh data. Rewarded answers that it refuses are counted, shown
+and, if they are more than an accident, end the run: weights trained on such verdicts are worth nothing.
 """
 
 from __future__ import annotations

@@ -129,10 +129,10 @@ def resume(
 
     resume("runs/first", steps=400)
 
-    With another number of `learners` the run goes on from the same weights, but not with the same bits.
-    From now on one call of a reward function may take `reward_timeout` seconds. What the run folder names and this user
-    did not allow it before, code, programs and addresses, is used only with `trust_code` or `trust_addresses`, if
-    `overrides` give the setting, or if a person at the terminal agrees (`assay.run.trust`).
+    With another number of `learners` the run goes on from the same weights, but not with the same bits. From now on one
+    call of a reward function may take `reward_timeout` seconds. Code, programs and addresses that the run folder names
+    and this user did not allow it before are used only with `trust_code` or `trust_addresses`, if `overrides` give the
+    setting, or if a person at the terminal agrees (`assay.run.trust`).
     """
     with RunFolder.open(path) as folder:
         begun = from_data(Experiment, folder.experiment)

@@ -46,7 +46,7 @@ IDENTITY = ("model", "pool", "seed", "profile")  # fields of the experiment that
 
 @dataclass(frozen=True)
 class Prepared:
-    """What the checks before a run have opened and found."""
+    """The results of the checks before a run, and the grader that they have opened."""
 
     grader: Grader
     externals: Mapping[str, str]  # the services and programs that the run asks, each with its version

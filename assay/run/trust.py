@@ -1,4 +1,4 @@
-"""Whether what a run folder names may be reached: code that is imported, programs that are started, addresses.
+"""Trust in a run folder: whether the code that it names may be imported, its programs started, its addresses reached.
 
 A run folder is data, which may have been downloaded or edited. The types of its settings say which of them reach out
 (`assay.host.reach`). A command uses such a setting of a run folder only if the command line gives it, if this user's
@@ -59,10 +59,11 @@ def remember(folder: RunFolder, experiment: Experiment) -> None:
 def require_trust(
     folder: RunFolder, experiment: Experiment, trust: Trust | None = None, *, of: Collection[str] = ()
 ) -> frozenset[Consent]:
-    """Refuses (ConfigError) to go on with what the run folder names and nobody allowed; a person may allow it now.
+    """Refuses (ConfigError) to use code, programs or addresses that the run folder names and nobody allowed; a person
+    may allow them now.
 
     `of` are the fields of the experiment that the command will use; all of them if none is named. Returns the kinds of
-    what was allowed now, and was not before.
+    consent that were given now, and not before.
     """
     trust = trust or Trust()
     used = [reach for reach in reached(experiment) if not of or reach.field.split(".")[0] in of]
@@ -93,7 +94,7 @@ def require_known_base(folder: RunFolder, adapter: Path) -> None:
 
 
 def _advice(flags: str, fields: Mapping[str, Reach]) -> str:
-    """What to do about settings that were refused."""
+    """The advice on settings that were refused."""
     told = f"Look at it in run.json; if it may be, add {flags}."
     name = next((name for name in fields if name.split(".")[0] in ("machine", "tracking")), None)
     option = (name or "").replace("_", "-")
@@ -131,7 +132,7 @@ def _doubt(reach: Reach, folder: RunFolder, known: Collection[Allowed]) -> str |
 
 
 def _known_as(reach: Reach) -> Allowed:
-    """What is remembered of a place: of code its digest, of a program where it lies."""
+    """The record of a place: for code its digest, for a program its path."""
     if reach.mark is CODE:
         return Allowed(reach.field, reach.place, digest_of(_contents(_place_of(reach.place))))
     identity = str(_files(reach)[0]) if reach.mark is PROGRAM else ""

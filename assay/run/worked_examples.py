@@ -27,7 +27,7 @@ ANSWERED = 8  # problems whose answers must be known where examples are to be dr
 
 
 def question_of(problem: Problem) -> str:
-    """What a problem asks, without what stands before it: its prompt, or the last message of it."""
+    """The question of a problem, without earlier messages: its prompt, or the last message of it."""
     return text_asked(problem.prompt)
 
 
@@ -69,7 +69,7 @@ def _chat_of(kind: tuple[str, int], shots: int, pool: Pool) -> Chat:
 
 
 def _alone(problem: Problem) -> str:
-    """What a problem asks, without how to answer."""
+    """The question of a problem, without words on how to answer."""
     return question_of(problem).removesuffix(task(problem.task).manner).rstrip()
 
 
@@ -88,7 +88,7 @@ def with_examples(chat: Chat, pool: Pool, *, asked: Callable[[Problem], str] = q
 
 
 def require_examples(shots: int, pool: Pool) -> None:
-    """Refuses an exam with examples of which the pool has too few."""
+    """Refuses an exam with examples if the pool has too few of them."""
     require_shots("evaluation.shots", shots)
     _pairs(shots, pool, "evaluation.shots")
 

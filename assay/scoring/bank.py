@@ -221,7 +221,7 @@ def bank(episodes: Iterable[Episode], *, answers: bool = False) -> Bank:
 
 
 def _scores(groups: Sequence[Sequence[Episode]]) -> dict[str, np.ndarray]:
-    """Reward -> its mean over the samples of each problem; samples of which it says nothing do not count."""
+    """Reward -> its mean over the samples of each problem; samples without a score do not count."""
     said = [[scores_of(episode) for episode in group] for group in groups]
     names = dict.fromkeys(name for group in said for one in group for name in one)
     scores = {name: [[s for one in group if (s := one.get(name)) is not None] for group in said] for name in names}
@@ -229,8 +229,8 @@ def _scores(groups: Sequence[Sequence[Episode]]) -> dict[str, np.ndarray]:
 
 
 def scores_of(episode: Episode) -> dict[str, float | None]:
-    """What reward functions said of an answer and, of an answer to an open problem, the rewards of a recipe; if these
-    are several, `reward` is their sum.
+    """The scores of an answer: from reward functions and, for an answer to an open problem, from the rewards of a
+    recipe; if these are several, `reward` is their sum.
     """
     said = dict(episode.verdict.scores) if episode.verdict else {}
     paid = {part.name: part.value for part in episode.rewards if not part.invalid and not part.unread}
@@ -331,8 +331,8 @@ def difference(
 
 
 def paired_passes(before: Bank, after: Bank, ks: Sequence[int], *, key: Key = RESAMPLING) -> list[OverProblems]:
-    """pass@k of `after` - `before` for each k, on the problems of both that have valid samples and answers that can be
-    right: to be verified.
+    """The difference of pass@k, `after` - `before`, for each k, on the problems of both banks. A problem needs valid
+    samples in both, and a verifier that can call answers right.
     """
     pair = [bank.closed() for bank in common(*(bank.select(np.flatnonzero(bank.n > 0)) for bank in (before, after)))]
     if not len(pair[0]):
@@ -342,13 +342,13 @@ def paired_passes(before: Bank, after: Bank, ks: Sequence[int], *, key: Key = RE
 
 
 def _change(before: np.ndarray, after: np.ndarray, key: Key, settings: Mapping[str, Any]) -> Interval:
-    """The interval for the mean change of a reward, whose bounds are those that were seen."""
+    """The interval for the mean change of a reward, bounded by the range of the values that were seen."""
     widest = float(np.ptp(np.concatenate([before, after])))
     return interval(after - before, key, **settings, bounds=(-widest, widest))
 
 
 def common(before: Bank, after: Bank) -> tuple[Bank, Bank]:
-    """Both banks without the problems that only one of them holds, in the order of the first bank."""
+    """Both banks restricted to the problems that they share, in the order of the first bank."""
     place = {problem: i for i, problem in enumerate(after.problems)}
     rows = [i for i, problem in enumerate(before.problems) if problem in place]
     if not rows:

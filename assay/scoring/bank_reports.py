@@ -1,4 +1,4 @@
-"""What sample banks say: of one model, of two on the same problems, and of two at several temperatures."""
+"""Reports on sample banks: of one model, of two on the same problems, and of two at several temperatures."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from assay.scoring.power import Spread, problems_needed, samples_needed
 from assay.scoring.samples import SampleBank
 
 UNJUDGED = 0.005  # share of samples without a verdict above which a bank is incomplete
-TEMPERATURES = (0.4, 0.6, 0.8, 1.0)  # among which a model's best is chosen
+TEMPERATURES = (0.4, 0.6, 0.8, 1.0)  # the choices for a model's best temperature
 DEPENDS = "temperature-dependent"
 
 Json = dict[str, Any]
@@ -187,8 +187,8 @@ Sampled = Callable[[str, float, Literal["valid", "test"]], SampleBank]
 def parity(base: str, child: str, sampled: Sampled, ks: Sequence[int]) -> Json:
     """The child against the base at temperature 1, and each at its own best, chosen by pass@k on the split `valid`.
 
-    Training lowers the entropy of answers, so that an equal temperature is no equal diversity. Where the two
-    comparisons do not say the same, the conclusion is that it depends on the temperature.
+    Training lowers the entropy of answers, so that an equal temperature is no equal diversity. If the two comparisons
+    do not say the same, the conclusion is that it depends on the temperature.
     """
     models = (base, child)
     valid = [{heat: sampled(model, heat, "valid") for heat in TEMPERATURES} for model in models]
@@ -228,7 +228,7 @@ def best(scores: Mapping[float, float]) -> float:
 
 
 def concluded_json(conclusion: Conclusion) -> Json:
-    """A difference with the interval that holds together with its family's, and its word, also with what it lacks."""
+    """A difference as data: its interval, which holds together with its family's, its word, its full verdict, and p."""
     return as_json(conclusion.found) | {"word": conclusion.word, "said": str(conclusion), "p": conclusion.p}
 
 

@@ -1,4 +1,4 @@
-"""Evaluation as inference: what is believed of each problem's chance of a right answer, after a few samples.
+"""Evaluation as inference: a belief about each problem's chance of a right answer, after a few samples.
 
 Legend: M problems, n[M] samples, c[M] right ones; the chance of a problem has a Beta distribution before its samples.
 """
@@ -18,7 +18,7 @@ from assay.scoring.intervals import LEVEL
 from assay.scoring.passk import Counts, Values
 
 DRAWS = 4000
-LEAST, MOST = 1e-3, 1e4  # between which the parameters of a Beta distribution are looked for
+LEAST, MOST = 1e-3, 1e4  # bounds of the search for the parameters of a Beta distribution
 STEPS = 200  # of Newton's method, at most
 Prior = tuple[float, float]
 UNIFORM: Prior = (1.0, 1.0)
@@ -27,7 +27,7 @@ Bank = tuple[Counts, Counts]  # n and c
 
 @dataclass(frozen=True)
 class Posterior:
-    """What is believed of the mean score of these problems. It says nothing of other problems."""
+    """The belief about the mean score of these problems. It says nothing of other problems."""
 
     mean: float
     sd: float
@@ -141,7 +141,7 @@ class Better:
 def better(
     first: Bank, other: Bank, key: Key, *, priors: tuple[Prior, Prior] | None = None, draws: int = DRAWS
 ) -> Better:
-    """How likely the mean chance of the other model is above that of the first, by draws of both from what is believed.
+    """How likely the mean chance of the other model is above that of the first, by draws from the beliefs about both.
 
     Without `priors`, each model's own is fitted to its counts.
     """

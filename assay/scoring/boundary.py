@@ -1,4 +1,4 @@
-"""What a trained model reaches that its base did not: measures over the counts of two banks on the same problems.
+"""The reach of a trained model beyond its base: measures over the counts of two banks on the same problems.
 
 Legend: M problems; a bank has n[M] samples of each, of which c[M] were right; p is the chance of a right sample, so
 that k samples all miss with the chance (1 - p)^k. Its unbiased estimate for k <= n is C(n - c, k) / C(n, k): `misses`.
@@ -22,7 +22,7 @@ from assay.scoring.bank import Bank, common
 from assay.scoring.bayes import fit_beta
 
 MULTIPLES = 2.0 ** (1 / 8)  # between the k of a curve, from `DENSE` on
-DENSE = 64  # up to which every k is on a curve
+DENSE = 64  # every k up to this one is on a curve
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ class Counts:
 
     @property
     def samples(self) -> int:
-        """Of every problem at least."""
+        """The fewest samples of a problem."""
         return int(self.n.min())
 
     def select(self, rows: np.ndarray) -> Counts:
@@ -152,7 +152,7 @@ def crossover_bounds(base: Counts, child: Counts, key: Key, *, draws: int = 2000
 
 
 def crossing_of(ks: Sequence[int], ahead: np.ndarray) -> float:
-    """Where the differences `ahead` at these k fall to 0 and stay there."""
+    """The k at which the differences `ahead` fall to 0 and stay there; infinite if they do not."""
     above = np.flatnonzero(ahead > 1e-12)
     if not len(above):
         return float(ks[0])
@@ -165,7 +165,7 @@ def crossing_of(ks: Sequence[int], ahead: np.ndarray) -> float:
 
 def multiplier(base: Counts, child: Counts, k: int = 1) -> float:
     """c(k) = k'/k, where pass@k' of the base is pass@k of the child: how many samples of the base one of the child is
-    worth. The best of four samples is worth four. Infinite where no number of samples that the base has suffices.
+    worth. The best of four samples is worth four. Infinite if all samples of the base do not suffice.
     """
     require_pair(base, child)
     target = 1.0 - float(misses(child, [k]).mean())
@@ -296,7 +296,8 @@ def decompose(base: Counts, child: Counts, k: int) -> Decomposition:
 
 @dataclass(frozen=True)
 class Expansion:
-    """What the child solves of the problems that n samples of the base did not, beside what more of the base would.
+    """Of the problems that n samples of the base did not solve: the share that the child solves, and the share that
+    more samples of the base would solve.
 
     expansion(base, child, n=64, times=4.0).above
     """

@@ -1,8 +1,8 @@
 """From numbers to words: the one rule by which anything is said of a difference, wherever it is said.
 
-The hypotheses that are decided together are one family, which is named and counted before the numbers are there. With m
-of them each has its interval [L, U] at 1 - 5 % / m, so that all of these hold the truth together in 95 of 100 studies.
-The word follows from [L, U] alone; w is the smallest effect worth knowing.
+Hypotheses that are decided together are one family, named and counted before the numbers are there. With m of them each
+has its interval [L, U] at 1 - 5 % / m, so that all of these hold the truth together in 95 of 100 studies. The word
+follows from [L, U] alone; w is the smallest effect worth knowing.
 
     NO EVIDENCE       the measure says nothing, and why (`void`)
     NOT ENOUGH SEEDS  of fewer than five, where methods are compared
@@ -14,8 +14,8 @@ The word follows from [L, U] alone; w is the smallest effect worth knowing.
 
     UNDECIDED         otherwise, with the seeds or problems that would show w in four of five studies
 
-What was stated to go down is decided with its sign turned. Where a word says REFUTED and U < 0, it is the opposite that
-was seen. p is that of the word: the least chance of a false word in the family at which it would still be said.
+A difference that was stated to go down is decided with its sign turned. REFUTED with U < 0 means that the opposite was
+seen. p belongs to the word: the least chance of a false word in the family at which it would still be said.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from assay.errors import UsageError
 from assay.scoring.intervals import Interval, Needed
 
 Word = Literal["BETTER", "WORSE", "EQUAL", "SUPPORTED", "REFUTED", "UNDECIDED", "NOT ENOUGH SEEDS", "NO EVIDENCE"]
-SILENT: tuple[Word, ...] = ("NOT ENOUGH SEEDS", "NO EVIDENCE")  # of what nothing is said
+SILENT: tuple[Word, ...] = ("NOT ENOUGH SEEDS", "NO EVIDENCE")  # words that say nothing of a difference
 Moves = Literal["", "up", "down"]
 ALPHA = 0.05  # the chance of any false word in a family, at most
 WORTH = 0.02  # the smallest difference of a share worth knowing
@@ -55,14 +55,14 @@ class Estimate(Protocol):
 
 @dataclass(frozen=True)
 class Stated:
-    """What is stated of a difference before it is seen; by default nothing.
+    """A claim about a difference, stated before the difference is seen; by default there is none.
 
     Stated(moves="up", size=0.05)  # whether it is larger than 0.05
     """
 
     worth: float = WORTH  # the smallest effect worth knowing; 0 where none can be named, and nothing is called equal
     moves: Moves = ""
-    size: float | None = None  # that was stated
+    size: float | None = None  # the stated size
 
     def __post_init__(self) -> None:
         if not 0 <= self.worth < math.inf:
@@ -76,12 +76,12 @@ class Stated:
 
     @property
     def least(self) -> float:
-        """What is SUPPORTED lies above it."""
+        """The bound above which a claim is SUPPORTED."""
         return self.size or 0.0
 
     @property
     def most(self) -> float:
-        """What is REFUTED lies below it."""
+        """The bound below which a claim is REFUTED."""
         return self.worth if self.size is None else self.size
 
 
@@ -97,7 +97,7 @@ class Family:
 
     @property
     def level(self) -> float:
-        """Of the interval of each of them."""
+        """The level of the interval of each hypothesis."""
         return 1 - ALPHA / max(self.size, 1)
 
     def __str__(self) -> str:
@@ -120,24 +120,24 @@ class Conclusion:
 
     @cached_property
     def p(self) -> float | None:
-        """That of the word; None where nothing is said."""
+        """The p of the word; None if the word says nothing of the difference."""
         if self.word in SILENT:
             return None
         return min(1.0, max(self.family.size, 1) * _chance(self.estimate, self.stated))
 
     @property
     def step(self) -> float:
-        """The difference by which it is asked what is lacking; 0 where none is known."""
+        """The unit of difference for `needed` and `power`; 0 where none is known."""
         return self.stated.worth or self.stated.least
 
     @cached_property
     def needed(self) -> Needed | None:
-        """What would show one step where it is undecided."""
+        """For an undecided claim, the seeds or problems that would show one step."""
         return self.estimate.needed(self.step, self.family.level) if self._lacks else None
 
     @cached_property
     def power(self) -> float | None:
-        """Where it is undecided, the chance that a comparison like this one shows two steps."""
+        """For an undecided claim, the chance that a comparison like this one shows two steps."""
         return self.estimate.power(2 * self.step, self.family.level) if self._lacks else None
 
     @property
@@ -146,7 +146,7 @@ class Conclusion:
 
     @property
     def opposite(self) -> bool:
-        """Whether what was stated goes the other way."""
+        """Whether the difference goes the other way than was stated."""
         high = self.found.high if self.stated.moves == "up" else -self.found.low
         return self.word == "REFUTED" and high < 0
 
@@ -193,7 +193,7 @@ def word_of(found: Interval, stated: Stated) -> Word:
 
 
 def conclude(estimate: Estimate, stated: Stated, family: Family, *, void: str = "") -> Conclusion:
-    """What may be said of an estimate that is one of a family; nothing, where the measure is `void`."""
+    """The conclusion from an estimate that is one of a family; NO EVIDENCE if the measure is `void`."""
     found = estimate.within(family.level)
     few = estimate.seeds is not None and estimate.seeds < LEAST_SEEDS
     word: Word = "NO EVIDENCE" if void else "NOT ENOUGH SEEDS" if few else word_of(found, stated)

@@ -1,9 +1,9 @@
 """Sharpening or discovery: did training make likelier what the base could do, or teach what it could not?
 
-The base is given `times` as many samples as the child, where `times` is the number of its samples that one of the
-child is worth at pass@1 (`boundary.multiplier`). A child that only answers with the best of four samples is then no
-better than its base at any k, although with equal samples it is better at every k and solves problems that the base
-did not: so curves, gained problems and zero sets are all compared after this correction, and none before it.
+The base is given `times` as many samples as the child: at pass@1 one sample of the child is worth so many of the base
+(`boundary.multiplier`). A child that only answers with the best of four samples is then no better than its base at any
+k, although with equal samples it is better at every k and solves problems that the base did not: so curves, gained
+problems and zero sets are all compared after this correction, and none before it.
 
     first    whether pass@1 rose                                                   all problems
     reach    whether n samples of the child solve more than times n of the base    all problems
@@ -42,15 +42,15 @@ from assay.scoring.intervals import LEVEL, Interval, Resampled
 
 Word = Literal["sharpening", "discovery", "mixed", "undetermined"]
 ZERO_WORTH = 0.10  # the smallest difference worth knowing on a zero set, which is small
-FEWEST_ZERO = 20  # problems of a zero set of which something can be said
+FEWEST_ZERO = 20  # problems that a zero set needs, so that something can be said of it
 DRAWS = 2_000  # resampled sets of problems
 FAMILY = Family("conditions of sharpening and discovery", 3)
-EXCLUDED = ("REFUTED", "EQUAL")  # words of what is smaller than is worth knowing
+EXCLUDED = ("REFUTED", "EQUAL")  # words for a difference smaller than is worth knowing
 
 
 @dataclass(frozen=True)
 class Boundary:
-    """What was found of a base and its child, and what it is called.
+    """The comparison of a base with its child, and the word for it.
 
     sharpen_or_discover(base, child, n=64).word
     """
@@ -79,9 +79,9 @@ def sharpen_or_discover(
     key: Key | None = None,
     draws: int = DRAWS,
 ) -> Boundary:
-    """The verdict on a pair of banks on the same problems. `n` samples of each say what it reaches; the base's bank
-    should hold (1 + times) n, of which n choose the zero set: what lies beyond is extrapolated. Intervals are over
-    problems, and contain the doubt of `times`, which is estimated anew in each resampled set.
+    """The verdict on a pair of banks on the same problems. `n` samples of each say what it reaches. The base's bank
+    should hold (1 + times) n: n of them choose the zero set, and samples beyond the bank are extrapolated. Intervals
+    are over problems, and contain the doubt of `times`, because it is estimated anew in each resampled set.
 
     sharpen_or_discover(*counts_of(base, child), n=64)
     """
@@ -137,7 +137,7 @@ def _called(first: Conclusion, reach: Conclusion, zero: Conclusion | None, probl
 
 @dataclass(frozen=True, eq=False)
 class _Table:
-    """What every problem adds to the measures, so that a resampled set of problems is a weighted mean of rows."""
+    """The share of every problem in the measures, so that a resampled set of problems is a weighted mean of rows."""
 
     n: int
     ks: list[int]  # at which the base's misses stand in `base`

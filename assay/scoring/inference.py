@@ -1,4 +1,4 @@
-"""What runs with several seeds say of two methods: an interval that holds for new seeds and for new problems.
+"""Two methods compared by runs with several seeds: an interval that holds for new seeds and for new problems.
 
 The difference of a metric between two methods, with seed s on problem i, is thought of as
 
@@ -8,14 +8,15 @@ Seeds and problems are both drawn from something larger, and cross each other: e
 The mean over all S x M then has the variance A + B - C, where A is the variance of the means of seeds over S, B that of
 the means of problems over M, and C that of the rest over S M, which A and B both contain.
 
-`effect` has the interval of one mean, with Satterthwaite's degrees of freedom. A verdict needs one that errs no more
-often than it says, far out in the tails and from five seeds. `Effect.within` gives it, by the sum of the squared
+`effect` has the interval of one mean, with Satterthwaite's degrees of freedom. A verdict needs an interval that errs no
+more often than it says, far out in the tails and from five seeds. `Effect.within` gives it, by the sum of the squared
 half-widths that either part would have alone (Banerjee, 1960):
 
     half^2 = t(S - 1)^2 A + t(M - 1)^2 (B - C)
 
-It holds the truth at least as often as it says where the parts are independent and normal. B - C may be estimated below
-0, and A below C, which the true ones are not: the sum A + B - C is then taken for no less than A and than B.
+It holds the truth at least as often as it says where the parts are independent and normal. The estimate of B - C may be
+below 0, and that of A below C, although the true values are not: the sum A + B - C is then taken for no less than A and
+than B.
 """
 
 from __future__ import annotations
@@ -126,13 +127,13 @@ class Effect:
         return None if seeds is None else Needed(seeds, problems)
 
     def _power(self, size: float, level: float, seeds: int, problems: int) -> float:
-        """By the usual approximation of the noncentral t, with the variances that so many seeds and problems have."""
+        """The power by the usual approximation of the noncentral t, with variances of so many seeds and problems."""
         if not self.error:
             return 1.0
         a, b = self.of_seeds * self.seeds / seeds, self.of_problems * self.problems / problems
         half, error = _half((a, b), (seeds, problems), (1 + level) / 2), math.sqrt(a + b)
         freedom = (a + b) ** 2 / (a**2 / (seeds - 1) + b**2 / max(problems - 1, 1))
-        least, middle = half / error, size / error  # in standard errors: what is asked of a mean, and where it lies
+        least, middle = half / error, size / error  # in standard errors: the bound for a mean, and where it lies
         z = (middle - least * (1 - 1 / (4 * freedom))) / math.sqrt(1 + least**2 / (2 * freedom))
         return NormalDist().cdf(z)
 
@@ -158,15 +159,15 @@ class Few:
 
 
 def _half(parts: tuple[float, float], sizes: tuple[int, int], share: float) -> float:
-    """Half the width of the interval whose upper tail is 1 - share, of the variances that seeds and problems leave in a
-    mean over so many of each.
+    """Half the width of the interval with an upper tail of 1 - share. `parts` are the variances that seeds and problems
+    leave in a mean, `sizes` the numbers of both.
     """
     known = [(part, size - 1) for part, size in zip(parts, sizes, strict=True) if size > 1]
     return math.sqrt(sum(student_quantile(share, freedom) ** 2 * part for part, freedom in known))
 
 
 def _root(f: Callable[[float], float], low: float, high: float) -> float:
-    """Where f is 0 between two numbers, at which it has different signs or is 0 (the Illinois method)."""
+    """The zero of f between two numbers, at which f has different signs or is 0 (the Illinois method)."""
     at_low, at_high = f(low), f(high)
     if at_low * at_high >= 0:  # an end is the root, but for rounding
         return low if abs(at_low) < abs(at_high) else high
@@ -192,14 +193,16 @@ def _chance_of_alike(found: Effect, truth: float) -> float:
 
 
 def _cut(found: Interval, bounds: Bounds | None) -> Interval:
-    """The interval without what no value can be."""
+    """The interval cut to the bounds of all values."""
     if bounds is None:
         return found
     return Interval(found.mean, max(found.low, bounds[0]), min(found.high, bounds[1]))
 
 
 def _least(enough: Callable[[int], bool], low: int, high: int) -> int:
-    """The least number in low .. high that is enough, where all above it are and `high` is."""
+    """The least number in low .. high that is enough. `high` must be enough, and so must each number above an enough
+    one.
+    """
     while low < high:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle + 1, high)
@@ -221,11 +224,11 @@ def effect(values: np.ndarray, *, level: float = LEVEL, bounds: Bounds | None = 
     a, b = float(of_seeds.var(ddof=1)) / seeds, float(of_problems.var(ddof=1)) / problems
     crossed = (seeds - 1) * (problems - 1)
     c = float((rest**2).sum()) / crossed / d.size
-    variance = max(a + b - c, a, b)  # the estimate may fall below its parts, which the true variance does not
+    variance = max(a + b - c, a, b)  # the estimate may fall below its parts, although the true variance does not
     if variance <= NOTHING:
         return _alike(mean, seeds, problems, level, bounds)
     freedom = variance**2 / (a**2 / (seeds - 1) + b**2 / (problems - 1) + c**2 / crossed)  # Satterthwaite
-    freedom = max(freedom, 1.0)  # which the estimate, of which c is taken off, may fall below
+    freedom = max(freedom, 1.0)  # the estimate may fall below 1, since c is taken off it
     return _effect(mean, variance, freedom, (seeds, problems), (a, variance - a), level, bounds)
 
 
@@ -258,7 +261,7 @@ def _effect(
 
 
 def _alike(mean: float, seeds: int, problems: int, level: float, bounds: Bounds | None) -> Effect:
-    """Of values that are all alike: nothing was seen of their spread."""
+    """The effect of values that are all alike: nothing was seen of their spread."""
     found = Effect(mean, mean, mean, seeds, problems, 0.0, math.inf, 0.0, 0.0, bounds)
     alone = found.within(level)
     return dataclasses.replace(found, low=alone.low, high=alone.high)

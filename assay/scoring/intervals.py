@@ -19,7 +19,7 @@ SMALL = 200  # with fewer problems the intervals are bias-corrected and accelera
 DRAWS = 10_000  # resampled sets of problems
 LEVEL = 0.95
 POWER = 0.8  # the chance with which a difference is to be shown: in four of five studies
-SHARES, DIFFERENCES = (0.0, 1.0), (-1.0, 1.0)  # in which shares lie, and differences of two of them
+SHARES, DIFFERENCES = (0.0, 1.0), (-1.0, 1.0)  # the ranges of shares, and of differences of two
 _CHUNK = 2_000_000  # resampled indices held at once
 
 _normal = NormalDist()
@@ -27,7 +27,8 @@ _normal = NormalDist()
 
 @dataclass(frozen=True)
 class Needed:
-    """What would resolve an undecided claim in four of five studies; what is None may stay as it is.
+    """The seeds and problems that would resolve an undecided claim in four of five studies. A number that is None may
+    stay as it is.
 
     Needed(seeds=9)
     """
@@ -144,8 +145,8 @@ class OverProblems:
 
 @dataclass(frozen=True, eq=False)
 class Resampled:
-    """A measure that is no mean, such as a ratio, by what it is on problems drawn again. What other numbers of problems
-    would show cannot be told.
+    """A measure that is no mean, such as a ratio, with its values on problems drawn again. It cannot tell what other
+    numbers of problems would show.
     """
 
     mean: float  # on the problems at hand

@@ -54,7 +54,7 @@ def problems_needed(spread: Spread, worth: float, *, samples: int, power: float 
 def samples_needed(
     spread: Spread, worth: float, *, problems: int, power: float = POWER, level: float = LEVEL
 ) -> int | None:
-    """How many samples of each of so many problems show it; None where no number does, and more problems are needed."""
+    """The samples of each of so many problems that show it; None if no number does, and more problems are needed."""
     _positive(worth, problems)
     left = problems * (worth / _reach(power, level)) ** 2 - spread.omega
     return None if left <= 0 else max(1, math.ceil((spread.first + spread.other) / left - 1e-12))
@@ -67,7 +67,7 @@ def detectable(spread: Spread, *, problems: int, samples: int, power: float = PO
 
 
 def _reach(power: float, level: float) -> float:
-    """Standard errors between nothing and a difference that an interval at this level shows with this chance."""
+    """The size, in standard errors, of a difference that an interval at this level shows with this chance."""
     normal = NormalDist()
     return normal.inv_cdf((1 + level) / 2) + normal.inv_cdf(power)
 

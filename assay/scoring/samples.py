@@ -33,7 +33,9 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Asked:
-    """What was asked of whom. The same question to the same weights gives the same samples again."""
+    """The question that a bank answers: which model, which problems, and how. The same question to the same weights
+    gives the same samples again.
+    """
 
     model: str  # as it was named
     weights: str  # fingerprint of the model's weights and tokenizer
@@ -48,7 +50,7 @@ class Asked:
     judge: tuple[str, ...]  # reward functions with digests of their code; empty: the verifiers of the tasks
     problems: Mapping[str, Json]  # id -> {"task", "prompt": text or messages, "canonical": what decides identity}
     version: str = __version__
-    verifiers: Mapping[str, str] = field(default_factory=dict)  # what verified -> its version; empty in older banks
+    verifiers: Mapping[str, str] = field(default_factory=dict)  # verifier or program -> version; empty in older banks
 
     @property
     def digest(self) -> str:
@@ -221,7 +223,9 @@ class SampleBank:
         return [name for name, version in mine.items() if theirs.get(name, version) != version]
 
     def unlike(self, other: SampleBank) -> dict[str, tuple[Any, Any]]:
-        """What was asked otherwise of the other model, beside the choice of problems: {name: (here, there)}."""
+        """The settings in which the other model was asked otherwise, without the choice of problems: {name: (here,
+        there)}.
+        """
         names = (*DECODING, "system", "judge")
         found = {name: (getattr(self.asked, name), getattr(other.asked, name)) for name in names}
         mine, theirs = self.asked.problems, other.asked.problems

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Posing(Source):
-    """What the sources that ask the policy for problems have in common."""
+    """The base class of the sources that ask the policy for problems."""
 
     posed = True
 

@@ -1,4 +1,4 @@
-"""What sample banks say, as tables of plain text."""
+"""Reports on sample banks, as tables of plain text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Json = Mapping[str, Any]
 
 
 def shown_table(found: Json) -> str:
-    """The estimates of one bank: a row for each k, then what is said of the whole bank."""
+    """The estimates of one bank: a row for each k, then the facts on the whole bank."""
     rows: list[Sequence[str]] = [("k", "pass@k", "s.e. samples", "s.e. problems", "maj@k", "all@k")]
     for k, value in found["pass"].items():
         majority = score(found["maj"].get(k)) if "maj" in found else ABSENT
@@ -38,7 +38,7 @@ def shown_table(found: Json) -> str:
 
 
 def voted_table(found: Json) -> str:
-    """How often the answer that a verifier's verdicts choose among k is right, a row for each rule."""
+    """How often a choice among k answers by a verifier's verdicts is right, a row for each rule."""
     ks = list(found["chosen"]["majority"])
     rows: list[Sequence[str]] = [("chosen among", *ks)]
     rows += [(rule, *(f"{value:.3f}" for value in values.values())) for rule, values in found["chosen"].items()]
@@ -84,7 +84,7 @@ def compared_table(found: Json) -> str:
 
 
 def scored_table(found: Json) -> str:
-    """What a model makes of the answers of a bank: of all, of right and of wrong ones."""
+    """The statistics of a model on the answers of a bank: on all, on right and on wrong ones."""
     rows: list[Sequence[str]] = [
         ("answers", "number", "nll a token", "perplexity", "median", "entropy", "likeliest", "nucleus", "KL an answer")
     ]

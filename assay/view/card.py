@@ -132,7 +132,7 @@ def _heading(document: Mapping[str, Any], result: Mapping[str, Any]) -> str:
 
 
 def _origin(document: Mapping[str, Any]) -> list[str]:
-    """Whose weights training began with, under which terms, and what they were restored from."""
+    """The weights that training began with: whose they are, under which terms, and what they were restored from."""
     known, digest = _known(document), _object(document.get("identity")).get("weights", "")
     return [] if known is None else [origin_text(known, digest)]
 

@@ -1,4 +1,4 @@
-"""What a run taught beyond what its model showed with a few worked examples; answers of its exams side by side."""
+"""The gain of a run over its untrained model with a few worked examples; answers of its exams side by side."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def beside_examples(evals: Sequence[Mapping[str, Any]]) -> Json | None:
     """The exam of the untrained model with worked examples before each question, how far the trained model is ahead of
     it, and the verdict in a sentence. None for a run without that exam.
 
-    Training that teaches no more than examples show has brought out what the model knew: it is elicitation, unless the
-    interval of the difference at one sample lies above zero.
+    The verdict is elicitation unless the interval of the difference at one sample lies above zero: training that
+    teaches no more than examples show has only brought out what the model knew.
     """
     shown = next((entry for entry in evals if entry.get("set") == EXAMPLES), None)
     tests = [entry for entry in evals if entry.get("set") == "test"]

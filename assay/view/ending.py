@@ -1,4 +1,4 @@
-"""What is written and printed when a run has ended: its report, its model card, and its results as a table."""
+"""The end of a run: its report and its model card are written, and its results are printed as a table."""
 
 from __future__ import annotations
 

@@ -144,7 +144,7 @@ def _difference(before: Record, after: Record) -> tuple[Json | None, str]:
 
 
 def alarms(metrics: Sequence[Record], evals: Sequence[Record], *, total_steps: int | None) -> list[Json]:
-    """What a reader must know before trusting the curves, as sentences; errors come before warnings."""
+    """The alarms that a reader must know before trusting the curves, as sentences; errors come before warnings."""
     rules: tuple[Callable[[Sequence[Record], Sequence[Record], int | None], Json | None], ...] = (
         _failed_verifier,
         _second_oracle,

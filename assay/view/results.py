@@ -70,7 +70,7 @@ def table(result: Mapping[str, Any]) -> str:
 
 
 def _of_examples(found: Mapping[str, Any] | None) -> list[str]:
-    """What a table says of the untrained model with worked examples, if it was examined so."""
+    """The line of a table on the untrained model with worked examples; none if it was not examined so."""
     if found is None:
         return []
     curve = ", ".join(f"pass@{k} {score(value)}" for k, value in found["pass"].items() if int(k) in (1, 16))
@@ -78,7 +78,7 @@ def _of_examples(found: Mapping[str, Any] | None) -> list[str]:
 
 
 def _of_open(found: Mapping[str, Any]) -> list[str]:
-    """What a table says of open problems, if there were any."""
+    """The line of a table on open problems; none if there were none."""
     count, scored = found.get("open", 0), found.get("scores")
     if not count:
         return []

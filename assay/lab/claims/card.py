@@ -1,4 +1,4 @@
-"""What a claim card is, and what the checks of the gate come to."""
+"""Claim cards, and the checks of the gate with their outcomes."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Work:
-    """Where the checks keep what they trained or sampled, so that a killed gate goes on, and how they tell how far
-    they are.
+    """The folder in which checks keep trained models and samples, so that a killed gate goes on, and the function by
+    which they tell how far they are.
     """
 
     folder: Path
@@ -26,7 +26,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Finding:
-    """What a check saw: a sentence with its numbers, whether the instrument holds, and the numbers as data."""
+    """The finding of a check: a sentence with its numbers, whether the instrument holds, and the numbers as data."""
 
     came: str
     holds: bool
@@ -48,7 +48,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a check came to. `holds` is None if it was not run."""
+    """The outcome of a check. `holds` is None if it was not run."""
 
     name: str
     expected: str
@@ -60,7 +60,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Card:
-    """A claim, how it is decided, and what must hold before it may be.
+    """A claim, the rule that decides it, and the checks that must hold before it may be decided.
 
     Card("CC-01", "RL narrows coverage", metric="change of pass@256", rule="SUPPORTED if ...", needs=("pass-at-k",))
     """

@@ -1,4 +1,4 @@
-"""The gate's constructed cases: pairs of a base and a child of which it is known whether the child was taught anything.
+"""The gate's constructed cases: pairs of a base and a child; whether the child was taught anything is known.
 
     sharpened   the best of four samples of the base: exactly compression, p' = 1 - (1 - p)^4
     taught      the base after imitation of worked solutions at a level that it cannot do
@@ -40,14 +40,14 @@ Protocol = Callable[..., Boundary]
 
 @dataclass(frozen=True)
 class Cases:
-    """Which models and problems the cases are made of.
+    """The models and problems of the cases.
 
     CASES.levels  # level -> problems
     """
 
     model: str
     levels: dict[int, int]  # level of countdown -> problems
-    n: int  # samples of which is asked what they reach
+    n: int  # samples that say what a model reaches
     tries: int  # samples of a child for each problem: several times n, so that chance weighs less
     settings: dict[str, str]  # of the imitation
     steps: int
@@ -109,7 +109,7 @@ def recognised(
 
 
 def calls(case: str, base: Counts, child: Counts, *, n: int, protocol: Protocol, bootstraps: int) -> Finding:
-    """What the protocol calls a pair, and how often it does so where the problems are resampled."""
+    """The protocol's word for a pair, and how often it gives the right word when the problems are resampled."""
     whole, words = protocol(base, child, n=n), []
     for r in range(bootstraps):
         rows = key_of(case)(r).generator().integers(0, len(base), len(base))
@@ -163,7 +163,7 @@ def kept(name: str, cases: Cases, work: Work, *, samples: int, model: Callable[[
 
 
 def sampled(model: str, cases: Cases, samples: int, key: Key, best_of: int) -> Counts:
-    """The counts of the model's samples; with `best_of`, so many are one sample, which is right if any of them is."""
+    """The counts of the model's samples; `best_of` samples count as one, which is right if any of them is."""
     policy, engine = open_engine(model)
     sampling = Sampling(cases.experiment().recipe.scale.max_new, 1.0)
     problems, n, c = cases.problems(), [], []

@@ -96,7 +96,7 @@ class Studies:
     with the standard deviation `spread`.
     """
 
-    shift: float = 0.0  # what the second method is better by
+    shift: float = 0.0  # how much better the second method is
     seeds: int = SEEDS
     problems: int = EXAM
     samples: int = TRIES
@@ -132,8 +132,8 @@ def seed_intervals_cover(
 def families_hold(
     work: Work, *, conclude: Conclude = conclude, arms: Sequence[int] = (3, 9, 22), replications: int = 600
 ) -> Finding:
-    """In studies whose arms do not differ: how many studies call any arm better or worse than the first, and how often
-    a test does so that takes all samples for units.
+    """Studies whose arms do not differ: how many of them call any arm better or worse than the first, and how often a
+    test that takes all samples for units does so.
     """
     key, figures, pooled = key_of("families"), dict[str, float](), 0
     for seeds in FAMILY_SEEDS:
@@ -165,9 +165,7 @@ def _alike(key: Key, arms: int, seeds: int) -> np.ndarray:
 
 
 def equality_errs_seldom(work: Work, *, conclude: Conclude = conclude, replications: int = 2000) -> Finding:
-    """How often EQUAL is said where the true difference is just as large as is worth knowing, and where there is
-    none.
-    """
+    """How often EQUAL is said if the true difference is just as large as is worth knowing, and if there is none."""
     key, found, family = key_of("no-difference"), dict[str, float](), Family("differences", 1)
     for name, study in (("false", Studies(WORTH)), ("true", Studies(0.0, seeds=12, spread=SPREAD / 2))):
         effects = [effect(study.differences(key(name, r)), bounds=DIFFERENCES) for r in range(replications)]
@@ -191,8 +189,8 @@ def power_is_as_promised(
     of_problems: Callable[[OverProblems, float, float], Needed | None] = OverProblems.needed,
     replications: int = 1000,
 ) -> Finding:
-    """How many studies show a difference with the seeds, or the problems, that should show it in four of five. The
-    studies make one comparison, or twenty.
+    """The share of studies that show a difference, with the number of seeds, or of problems, that should show it in
+    four of five. The studies make one comparison, or twenty.
     """
     key, figures = key_of("power"), dict[str, float]()
     for size in (1, 20):

@@ -1,9 +1,9 @@
 """CC-00: the instruments tried on cases whose truth is known, and the refusal of cards whose instruments do not hold.
 
-FOLDER/CC-00.json     what every check came to, with the digest of the code that computed it
+FOLDER/CC-00.json     the outcome of every check, with the digest of the code that computed it
 FOLDER/CC-00.html     the same as a page
-FOLDER/CC-00/DIGEST/  what is done so far with this code; a killed gate goes on from it
-FOLDER/CC-00/trained/ what models were trained and sampled for the checks; it serves other code too
+FOLDER/CC-00/DIGEST/  the checks done so far with this code; a killed gate goes on from it
+FOLDER/CC-00/trained/ the models and banks that were made for the checks; they serve other code too
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from assay.record.panel import duration
 
 Json = dict[str, Any]
 FOLDER = Path("claims")
-SAY = (  # of the package: what turns banks into words
+SAY = (  # the files of the package that turn banks into words
     *("scoring", "lab/claims", "lab/seeds.py", "lab/compare.py", "lab/study/analysis.py", "lab/study/contrasts.py"),
     *("lab/study/guesses.py", "lab/study/markdown.py", "lab/study/plan.py", "lab/study/results.py"),
     *("lab/study/table.py", "lab/guesser.py"),
@@ -112,7 +112,7 @@ CC_00 = Card(
 
 @dataclass(frozen=True)
 class Record:
-    """What a run of the gate came to.
+    """The record of a run of the gate.
 
     Record.read(Path("claims/CC-00.json")).outcome("pass-at-k").holds
     """
@@ -155,8 +155,8 @@ def command(path: Path | None = None) -> str:
 
 @functools.cache
 def mark() -> str:
-    """A digest of all code between a bank and a word, and of the checks. What trains and samples is not in it: it makes
-    the banks, and a bank says whose it is.
+    """A digest of all code between a bank and a word, and of the checks. Code that trains and samples is not in it:
+    that code makes the banks, and a bank says whose it is.
     """
     package, total = Path(assay.__file__).parent, hashlib.sha256()
     for path in said_by(package):
@@ -219,7 +219,7 @@ def told(outcome: Outcome) -> str:
 
 
 def require(card: Card, path: Path = FOLDER / "CC-00.json") -> None:
-    """Refuses a card by name where a check that it needs does not hold, or was not run with this code.
+    """Refuses a card by name if a check that it needs does not hold, or was not run with this code.
 
     require(Card("CC-01", "RL narrows coverage", metric="...", rule="...", needs=("verdicts", "repeats")))
     """

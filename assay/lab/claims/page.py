@@ -1,4 +1,4 @@
-"""What the gate came to, as one HTML file that needs no network, no script and no other file, and as a table."""
+"""The outcomes of the gate, as one HTML file that needs no network, no script and no other file, and as a table."""
 
 from __future__ import annotations
 

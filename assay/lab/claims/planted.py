@@ -1,4 +1,4 @@
-"""The gate's planted truths: counts of which it is known which arm is better go all the way to the words of a report.
+"""The gate's planted truths: counts with a known better arm go all the way to the words of a report.
 
 Every way from a bank to a word is gone: a study's results through its analysis into the text of its report, the folders
 of runs through `assay compare`, and two banks of samples through `assay bank compare`. In each there is an arm that is
@@ -91,7 +91,7 @@ class Planted:
         return {name: generator.binomial(TRIES, chances) for name, chances in self.chances(key).items()}
 
     def results(self, key: Key) -> dict[StudyRun, Result]:
-        """What the runs of the study came to."""
+        """The results of the runs of the study."""
         counts, generator = self.counts(key), key("means").generator()
         return {
             StudyRun(name, TASK, seed): _result(name, seed, counts, float(generator.normal(0.0, 0.02)))
@@ -166,13 +166,15 @@ def studies_tell(
 
 
 def _false(name: str, word: Word | None) -> bool:
-    """Whether a word says what is not so. Of what is so it may be said that it is undecided."""
+    """Whether the word for an arm or a claim is false. UNDECIDED never is, and EQUAL is not for an arm without a
+    difference.
+    """
     right = (TRUTH | EXPECTED).get(name)
     return word not in (right, "EQUAL" if right is None else right, "UNDECIDED")
 
 
 def misread(found: Findings, text: str) -> list[str]:
-    """Where the numbers of a report do not fit each other, or its words do not fit the conclusions."""
+    """The contradictions in a report: numbers that do not fit each other, and words that do not fit the conclusions."""
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:2] == "| "]
     headings = next(row for row in rows if row[0] == "method")
     whole = [row for row in rows if row[0] in found.study.arms and len(row) == len(headings)]
@@ -199,7 +201,7 @@ def misread(found: Findings, text: str) -> list[str]:
 
 
 def _side(arm: str, found: Findings) -> str:
-    """The word before which, in the conclusion, an arm stands; empty if it stands before none."""
+    """The first verdict behind an arm in the text of the conclusion; empty if there is none."""
     place = found.conclusion.find(f"{arm} (")
     ends = {word: found.conclusion.find(f" {word} than", place) for word in ("BETTER", "WORSE")} if place >= 0 else {}
     return min((word for word, end in ends.items() if end >= 0), key=lambda word: ends[word], default="")
@@ -299,7 +301,9 @@ def _samples(name: str, right: np.ndarray) -> SampleBank:
 
 
 def _told(words: Mapping[str, Sequence[Word | None]]) -> Finding:
-    """What was said of the planted arms: none may be called by another name, and most by their own."""
+    """The finding on the words for the planted arms: at most a share of `ALPHA` may be false, but for chance, and most
+    must be true.
+    """
     figures, false = dict[str, float](), list[str]()
     for name, said in words.items():
         arm = name.partition(",")[0]

@@ -57,7 +57,7 @@ def agreement(
     effect: Callable[..., Effect],
     splits: int = SPLITS,
 ) -> Finding:
-    """What is claimed of runs of one method, given as float[S, M], when they are taken for two methods."""
+    """The finding on runs of one method, given as float[S, M], that are compared as if they were of two."""
 
     def concluded(values: np.ndarray) -> Conclusion:
         return conclude(effect(values, bounds=DIFFERENCES), Stated(WORTH), FAMILY)

@@ -1,7 +1,7 @@
-"""What a study says: each arm's score on each task, its difference from the first arm, and one sentence about it all.
+"""Findings of a study: each arm's score on each task, its difference from the first arm, and one sentence about it all.
 
-Differences are paired by seed and problem, and hold for new seeds and problems (`assay.scoring.inference`). All that a
-study is asked, its arms' differences and what it expects, is one family of hypotheses (`assay.scoring.conclusion`).
+Differences are paired by seed and problem, and hold for new seeds and problems (`assay.scoring.inference`). The
+hypotheses of a study, its arms' differences and its expectations, are one family (`assay.scoring.conclusion`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ UNEVEN = 0.1  # budgets that differ by more than this share are said
 
 @dataclass(frozen=True)
 class Cell:
-    """An arm on a task: what its runs came to."""
+    """The findings of one arm on one task."""
 
     arm: str
     task: str
@@ -83,8 +83,8 @@ class Findings:
 
 
 def analyse(study: Study, results: Mapping[StudyRun, Result], guesses: Guesses = NO_GUESSES) -> Findings:
-    """The findings of the runs that are done. Seeds that an arm lacks are left out where it is compared. `guesses` is
-    what a blind guesser comes to (`assay.lab.study.guesses`).
+    """The findings of the runs that are done. Seeds that an arm lacks are left out where it is compared. `guesses` are
+    the scores of a blind guesser (`assay.lab.study.guesses`).
     """
     places = [(arm, task) for task in study.tasks for arm in study.arms]
     of = {pair: [r for run, r in results.items() if (run.arm, run.task) == pair] for pair in places}
@@ -119,7 +119,7 @@ def _examples(run: Result) -> Exam | None:
 
 
 def _after(study: Study, task: str, of: Mapping[tuple[str, str], Sequence[Result]]) -> dict[str, Examined]:
-    """The scores of each arm on a task that the study compares."""
+    """The scores that the study compares: of each arm on this task."""
     if study.scores == "exam":
         return {arm: _of_exams([(r.seed, r.after) for r in of[arm, task]], of[arm, task]) for arm in study.arms}
     ends: dict[int, list[float]] = {}
@@ -143,7 +143,7 @@ def _of_curves(scores: Mapping[int, float], results: Sequence[Result]) -> Examin
 
 
 def held_out(result: Result, tokens: float) -> float:
-    """The held-out score where so many tokens were generated, between two exams on the line between them."""
+    """The held-out score after so many generated tokens; between two exams it is read off the line between them."""
     return float(np.interp(tokens, [point[1] for point in result.curve], [point[2] for point in result.curve]))
 
 
@@ -187,7 +187,7 @@ def _cell(
 
 
 def _mean(examined: Examined) -> Bounds | None:
-    """The mean with its interval; alone where one seed is done, of which nothing more can be said."""
+    """The mean with its interval; the mean alone if only one seed is done, because nothing more can be said then."""
     if len(examined.scores) != 1:
         return as_dict(mean_of(examined))
     (scores,) = examined.scores.values()
@@ -195,7 +195,7 @@ def _mean(examined: Examined) -> Bounds | None:
 
 
 def _gain(before: Examined, after: Examined) -> Bounds | None:
-    """What training changed, with an interval of its own: no word is said of it."""
+    """The change by training, with an interval of its own: no verdict is given on it."""
     found = claim_of(before, after).effect
     return None if found is None else as_dict(found.within(LEVEL))
 
@@ -222,7 +222,9 @@ def _passes(exams: Sequence[Exam]) -> dict[int, Bounds]:
 def _changes(
     results: Sequence[Result], exam_of: Callable[[Result], Exam | None], family: Family, guessed: Mapping[int, float]
 ) -> dict[int, Conclusion]:
-    """How far an arm came from an exam of its base at the least and at the largest k, where the curves may cross."""
+    """The conclusions on an arm's pass@k against an exam of its base, at the least and at the largest k: the curves may
+    cross between them.
+    """
     runs = [result for result in results if exam_of(result) is not None and result.after is not None]
     exams = [exam for result in runs for exam in (exam_of(result), result.after) if exam is not None]
     ks = set.intersection(*(set(exam.passes) for exam in exams)) if exams else set[int]()
@@ -288,7 +290,7 @@ def _few(names: Sequence[str]) -> str:
 def _notes(
     study: Study, results: Mapping[StudyRun, Result], cells: Sequence[Cell], guesses: Guesses
 ) -> tuple[str, ...]:
-    """What a reader must know to trust the numbers."""
+    """The notes that a reader needs to trust the numbers."""
     notes = [
         f"{len(study.seeds)} seeds; every run may spend {study.budget}. Intervals of scores are 95 % each, over seeds "
         "and problems; differences are paired by both.",
@@ -346,7 +348,7 @@ def _notes(
 
 
 def _rates(study: Study) -> str:
-    """Whose learning rates the arms have: those of their recipes, or what the study gives them."""
+    """The origin of the arms' learning rates, as a sentence: their recipes, or the study."""
     given: dict[str, list[str]] = {}
     for name, arm in study.arms.items():
         settings = {key.replace("_", "-"): value for key, value in {**study.settings, **arm.settings}.items()}

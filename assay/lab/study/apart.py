@@ -1,4 +1,4 @@
-"""What two arms of a study differ in, setting by setting: a reader sees what else a difference may come from."""
+"""The settings in which two arms of a study differ: they show a reader what else a difference may come from."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ ABSENT = "none"  # in the place of a setting that one arm does not have
 
 
 def apart(study: Study, task: str, arm: str, beside: str) -> tuple[str, ...]:
-    """What the recipes of two arms compute otherwise: `scale.group_size 8, beside 16`, in the order of the settings. Of
-    a part that only one of them has, its name is enough.
+    """The settings in which the recipes of two arms differ: `scale.group_size 8, beside 16`, in the order of the
+    settings. A part that only one of them has is named without its own settings.
     """
     here, there = (_settings(study, task, name) for name in (arm, beside))
     alone = {place for one, other in ((here, there), (there, here)) for place in _parts(one) - _parts(other)}
@@ -27,7 +27,7 @@ def apart(study: Study, task: str, arm: str, beside: str) -> tuple[str, ...]:
 
 
 def _parts(settings: Mapping[str, str]) -> set[str]:
-    """Where the parts of a recipe stand."""
+    """The paths of the parts of a recipe."""
     return {path.removesuffix(".part") for path in settings if path.endswith(".part")}
 
 

@@ -1,7 +1,7 @@
-"""What a study expects of two of its arms, written down before anything runs, and what became of it.
+"""The expectations of a study about two of its arms, written down before anything runs, and their outcomes.
 
-A measure is `pass@K` of the exam after training, `length` of its answers, `tokens to S`, the tokens that a run
-generates until its held-out score during training is S, or else a metric of training, as its mean over the run.
+A measure is one of these: `pass@K` of the exam after training; `length` of its answers; `tokens to S`, the tokens that
+a run generates until its held-out score during training is S; a metric of training, as its mean over the run.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TOKENS_TO = re.compile(r"tokens to (0?\.[0-9]+)")
 
 @dataclass(frozen=True)
 class Seen:
-    """What became of something that was expected: how one arm differs from another in a measure, paired by seed."""
+    """The outcome of an expectation: how one arm differs from another in a measure, paired by seed."""
 
     expected: Expected
     task: str
@@ -41,7 +41,7 @@ class Seen:
 
 
 def seen(study: Study, results: Sequence[Result], guesses: Guesses) -> tuple[Seen, ...]:
-    """Everything that the study expects and of which both arms have a seed, each decided as one of its family."""
+    """The outcomes of the study's expectations whose two arms share a seed, each decided as one of its family."""
     return tuple(
         one
         for task in study.tasks
@@ -77,8 +77,8 @@ def _seen(
 
 
 def guessable(k: int, passes: Sequence[float], guessed: Mapping[int, float]) -> str:
-    """Why pass@k of these models is no evidence: one of them is no better at k samples than a blind guesser. At one
-    sample it is evidence all the same, of a model that lost what it could, and so it is where a guesser has nothing.
+    """Why pass@k of these models is no evidence: one of them is no better at k samples than a blind guesser. '' where
+    it is evidence: at one sample, which shows a model that lost its skill, and where a guesser has nothing.
     """
     if k == 1 or not guessed.get(k) or min(passes) > guessed[k]:
         return ""
@@ -86,7 +86,7 @@ def guessable(k: int, passes: Sequence[float], guessed: Mapping[int, float]) -> 
 
 
 def stated_of(expected: Expected) -> Stated:
-    """What is stated of the difference. A smallest effect worth knowing is known of shares of right answers alone."""
+    """The claim about the difference. Only shares of right answers have a smallest effect worth knowing."""
     worth = WORTH if _PASS.fullmatch(expected.metric) else 0.0
     return Stated(worth, expected.moves, expected.least or None)
 
@@ -159,7 +159,7 @@ def _counts(exam: Exam | None) -> dict[str, tuple[int, int]]:
 
 
 def check(expected: Expected, tasks: Sequence[str]) -> None:
-    """Refuses what can never be decided."""
+    """Refuses an expectation that can never be decided."""
     if expected.task and expected.task not in tasks:
         raise DataError(f"something is expected on {expected.task}, which is no task of the study: {', '.join(tasks)}.")
     if not 0 <= expected.least < float("inf"):

@@ -1,4 +1,4 @@
-"""What is refused before anything of a study runs: plans that can say nothing, and differences nobody declared."""
+"""The refusals before anything of a study runs: plans that can say nothing, and differences that nobody declared."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ LEAST_SEEDS = 2
 
 
 def check(study: Study) -> None:
-    """Refuses what cannot be compared, before anything runs."""
+    """Refuses a study that cannot be compared, before anything runs."""
     if len(study.arms) < 2:
         raise UsageError("a comparison needs at least two arms: name two recipes.")
     check_runs(study)
 
 
 def check_runs(study: Study) -> None:
-    """Refuses what cannot be run. The runs of a single arm can be, where its seeds are what is compared."""
+    """Refuses a study that cannot be run. A study with a single arm can be, because its seeds may be compared."""
     for arm in study.arms.values():
         if arm.recipe not in RECIPES:
             raise unknown("recipe", arm.recipe, RECIPES, "assay list recipes")

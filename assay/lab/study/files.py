@@ -80,8 +80,8 @@ def _import(path: Path, names: Sequence[str]) -> None:
 
 
 def _without_the_unfit(study: Study) -> Study:
-    """The study without the recipes that one of its tasks cannot serve, or that ask a judge outside of the run, which
-    is not there wherever the study goes on; and the reason of each.
+    """The study without unfit recipes, with the reason for each. A recipe is unfit if one of the study's tasks cannot
+    serve it, or if it asks a judge outside of the run, which is not there wherever the study goes on.
     """
     reasons: dict[str, str] = {}
     for arm in study.arms:

@@ -1,4 +1,4 @@
-"""What a blind guesser comes to on the exams of a study: a small file beside the results of each task.
+"""The scores of a blind guesser on the exams of a study: a small file beside the results of each task.
 
 FOLDER/results/TASK/guesser.json
 """
@@ -24,7 +24,7 @@ Guesses = Mapping[str, Mapping[int, float]]
 
 
 def known(study: Study, folder: Path) -> dict[str, dict[int, float]]:
-    """What is there, of the exams that the study has now."""
+    """The stored scores, for the exams that the study has now."""
     found: dict[str, dict[int, float]] = {}
     for task in study.tasks:
         file = _file(study, folder, task)
@@ -36,7 +36,7 @@ def known(study: Study, folder: Path) -> dict[str, dict[int, float]]:
 
 
 def made(study: Study, folder: Path) -> dict[str, dict[int, float]]:
-    """What is there, after what was missing was made: it takes seconds, and trains nothing."""
+    """The scores for all exams. Missing ones are made now: it takes seconds, and trains nothing."""
     there = known(study, folder)
     for task in study.tasks:
         if task not in there:
@@ -69,7 +69,7 @@ def _file(study: Study, folder: Path, task: str) -> Path:
 
 
 def _key(experiment: Experiment) -> str:
-    """Of the exam that is guessed at."""
+    """The key of the exam that is guessed at."""
     plan = experiment.evaluation
     pool = json.dumps(to_data(experiment.examined), sort_keys=True)
     rules = {name: getattr(guesser, name) for name in ("DRAWS", "TRIED", "OFTEN", "ASKED")}

@@ -24,10 +24,11 @@ from assay.source import Pool, Share
 
 Measure = Literal["steps", "tokens"]
 Kind = Literal["seed", "trial", "pilot"]
-"""What a run of a study is for: to be reported, to choose a learning rate, or to show what a step costs."""
+"""The purpose of a run of a study: to be reported, to choose a learning rate, or to show the cost of a step."""
 Scores = Literal["exam", "equal-tokens"]
-"""Which score is compared: that of the exam after training, or the held-out score where the runs of a seed have
-generated equally many tokens."""
+"""The score that is compared: that of the exam after training, or the held-out score at the point where the runs of a
+seed have generated equally many tokens.
+"""
 MEASURES = ("steps", "tokens")
 TRIAL_SEED = 1_000_003  # of the runs that choose learning rates and measure costs; no report shows it
 SETTINGS: Mapping[str, str] = {  # of every run, unless the study says otherwise
@@ -60,8 +61,8 @@ COMPUTED = (
 
 @dataclass(frozen=True)
 class Budget:
-    """What every run may spend: so many steps, or so many generated tokens, with whose last step the run ends. Runs
-    that generate none, such as those that imitate, train on as many tokens instead.
+    """The limit of every run: a number of steps, or of generated tokens. The run ends with the step that reaches it.
+    Runs that generate none, such as those that imitate, train on as many tokens instead.
 
     Budget("tokens", 2e6)
     """
@@ -89,14 +90,14 @@ class Budget:
 
 @dataclass(frozen=True)
 class Arm:
-    """A recipe, and what is changed of it, as on the command line.
+    """A recipe, and the changes to its settings, as on the command line.
 
     Arm("grpo", {"mechanism.objective.clip": "0.1"})
     """
 
     recipe: str
     settings: Mapping[str, str] = field(default_factory=dict)
-    budget: Budget | None = None  # of its own, where that of the study would be no fair share
+    budget: Budget | None = None  # its own budget, if that of the study would be no fair share
     seeds: int | None = None  # how many of the study's seeds it is run with, the first ones; None: all
     note: str = ""  # what a reader of the report should know about it
 
@@ -131,14 +132,14 @@ class StudyRun:
 
     @property
     def place(self) -> Path:
-        """Where the run lies in the folder of its study."""
+        """The path of the run within the folder of its study."""
         names = {"seed": f"seed-{self.seed}", "trial": f"trial-{self.rate:g}", "pilot": "pilot"}
         return Path(_file_name(self.task)) / _file_name(self.arm) / names[self.kind]
 
 
 @dataclass(frozen=True)
 class Study:
-    """Methods, tasks, seeds and a budget. The first arm is the one that all others are compared with.
+    """Methods, tasks, seeds and a budget. All other arms are compared with the first one.
 
     Study({"grpo": Arm("grpo"), "dapo": Arm("dapo")}, {"countdown:3": Pool((Share("countdown", (3,)),))})
     """
@@ -151,7 +152,7 @@ class Study:
     model: str = ""  # empty: the base of each task
     profile: Profile = "laptop"
     settings: Mapping[str, str] = field(default_factory=dict)  # of every arm
-    differ: tuple[str, ...] = ()  # settings in which arms may differ, because that is what the study asks
+    differ: tuple[str, ...] = ()  # settings in which arms may differ, because the study asks about them
     scores: Scores = "exam"
     expects: str = ""  # in words
     expected: tuple[Expected, ...] = ()
@@ -184,7 +185,9 @@ class Study:
         return dataclasses.replace(made, recipe=dataclasses.replace(made.recipe, scale=scale))
 
     def _limit(self, run: StudyRun) -> dict[str, str]:
-        """The setting that ends a run whose budget is in tokens. A pilot shows what a step costs, and has no end."""
+        """The setting that ends a run whose budget is in tokens. A pilot shows the cost of a step, and has no such
+        limit.
+        """
         budget = self.budget_of(run.arm)
         unlimited = budget.measure == "steps" or run.kind == "pilot"
         return {} if unlimited else {"scale.num-tokens": str(int(budget.amount))}
@@ -194,8 +197,8 @@ class Study:
 
     @property
     def family(self) -> Family:
-        """All that the study is asked, counted as it is written down, whatever of it is done: how each arm differs from
-        the first, and what is expected.
+        """The hypotheses of the study: how each arm differs from the first, and its expectations. All that are written
+        down count, whether or not their runs are done.
         """
         differences = len(self.tasks) * (len(self.arms) - 1)
         expected = sum(1 if one.task else len(self.tasks) for one in self.expected)
@@ -205,7 +208,7 @@ class Study:
 
     @property
     def changes(self) -> Family:
-        """How every arm differs from its base, on every task at two numbers of samples."""
+        """The differences of every arm from its base, on every task at two numbers of samples."""
         return Family("differences from the base", 2 * len(self.tasks) * len(self.arms))
 
     def runs(self) -> Iterator[StudyRun]:
@@ -230,8 +233,8 @@ class Study:
                     yield StudyRun(arm, task, TRIAL_SEED, kind="pilot")
 
     def key(self, run: StudyRun, steps: int) -> str:
-        """Of everything that was asked of a run, and that is not as it always is: a setting that is added later leaves
-        the keys of earlier runs as they are. The code that answered is noted beside its result.
+        """The key of a run: a digest of its settings that differ from their defaults, so that a setting that is added
+        later leaves the keys of earlier runs as they are. The code that ran it is noted beside its result.
         """
         made = self.experiment(run, steps)
         asked = {k: v for k, v in differing(made).items() if k not in ("machine", "saving", "tracking")}
@@ -252,7 +255,9 @@ def tasks_of(names: Sequence[str], model: str = "") -> dict[str, Pool]:
 
 
 def profile_for(model: str) -> Profile:
-    """The profile of a study that names none: that of the model on this machine, where it is no base of ours."""
+    """The profile of a study that names none: for a model that is no base of ours, the one that suits it on this
+    machine.
+    """
     return choose_profile(model)[0] if model and reads_text(model) else "laptop"
 
 

@@ -1,4 +1,4 @@
-"""What a person sees while a study runs: one live panel on a terminal, a line for each finished run elsewhere."""
+"""The display of a running study: one live panel on a terminal, a line for each finished run elsewhere."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Progress(Protocol):
         ...
 
     def panel(self, run: StudyRun, steps: int) -> Panel:
-        """Where the run that begins now is shown."""
+        """The panel on which the run that begins now is shown."""
         ...
 
     def note(self, text: str) -> None:
@@ -90,7 +90,7 @@ class _Lines:
             self.note(text)
 
     def remark(self, run: StudyRun, text: str) -> None:
-        """Says once what several seeds of an arm have to say."""
+        """Says a remark on a run, but only once if several seeds of an arm have the same one."""
         if (place := (run.arm, run.task, text)) not in self.said:
             self.said.add(place)
             self.line(f"{told(run)}: {text}")
@@ -100,7 +100,7 @@ class _Lines:
 
 
 class _OfRun:
-    """The panel of one run of a study, which gives what it is told to the panel of the study."""
+    """The panel of one run of a study. It hands everything on to the panel of the study."""
 
     def __init__(self, study: _Lines, run: StudyRun) -> None:
         self.study, self.run = study, run

@@ -1,10 +1,11 @@
-"""Running a study: what is missing is run, and every finished run is a small file of its own.
+"""Running a study: missing runs are done, and every finished run leaves a small file of its own.
 
-    FOLDER/results/TASK/ARM/seed-0.json   what a run came to, keyed by what was asked of it: to be kept, and committed
-    FOLDER/runs/TASK/ARM/seed-0/          the run itself, which only a run that is under way needs
+    FOLDER/results/TASK/ARM/seed-0.json   the result of a run, keyed by its settings: to be kept, and committed
+    FOLDER/runs/TASK/ARM/seed-0/          the run itself, needed only while it is under way
 
 A run that was killed goes on from its last checkpoint, a run whose result is there is not run again, and a study goes
-on from its results on another machine. Several processes may fill one study: each takes what no other one has begun.
+on from its results on another machine. Several processes may fill one study: each takes runs that no other one has
+begun.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ from assay.run import session
 from assay.scoring.conclusion import LEAST_SEEDS
 from assay.scoring.inference import smallest_effect
 
-SPREAD = 0.02  # of differences between paired seeds, as on countdown and its like: what an outlook assumes
-PILOT_STEPS = 5  # that show how many tokens a step generates
+SPREAD = 0.02  # of differences between paired seeds, as on countdown and its like; outlooks assume it
+PILOT_STEPS = 5  # steps that show how many tokens a step generates
 ROOM = 2.0  # times the steps that a budget of tokens seems to pay for, within which the tokens end a run
 Json = dict[str, Any]
 
@@ -40,8 +41,8 @@ Json = dict[str, Any]
 def fill(
     study: Study, folder: Path, *, again: bool = False, quiet: bool = False, tell: Tell | None = None
 ) -> dict[StudyRun, Result]:
-    """Runs what is missing of a study, and returns the results of all its runs. `again`: also what other code ran.
-    `tell` is given the lines of progress, where they are not shown on a terminal.
+    """Does the missing runs of a study, and returns the results of all its runs. `again`: runs that other code did
+    count as missing. `tell` is given the lines of progress, if they are not shown on a terminal.
 
     results = fill(study, Path("studies/first"))
     """
@@ -52,13 +53,13 @@ def fill(
 
 
 def stored(study: Study, folder: Path) -> dict[StudyRun, Result]:
-    """The results that are there, of the runs that the study asks for now."""
+    """The stored results of the runs that the study asks for now."""
     return _Queue(study, folder).fill()
 
 
 def adopt(study: Study, folder: Path) -> int:
-    """Takes the results that are there as answers to the study as it is written now, and returns how many. For a study
-    that is asked in other words than before: after a setting was renamed, say.
+    """Accepts the stored results for the study as it is written now, and returns their number. This is for a study with
+    the same meaning in other words, for example after a setting was renamed.
     """
     runs = [*study.pilots(), *study.trial_runs(), *study.runs()]
     taken = 0
@@ -78,7 +79,7 @@ def place_of(folder: Path, run: StudyRun) -> Path:
 
 @contextmanager
 def _claimed(path: Path, *, wait: bool = False) -> Iterator[bool]:
-    """Whether this process may work on what the lock stands for: not while another one does. `wait`: until it may."""
+    """Whether this process may do the run of this lock: not while another one does it. `wait`: waits until it may."""
     import fcntl
 
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -93,7 +94,8 @@ def _claimed(path: Path, *, wait: bool = False) -> Iterator[bool]:
 
 @dataclass(frozen=True)
 class Outlook:
-    """What a study takes before it starts: its runs, what is done of them, and what may come out.
+    """A forecast of a study before it starts: its runs, how many are done, and the smallest difference that they can
+    show.
 
     print(*outlook(study, Path("studies/first")).lines(), sep="\\n")
     """
@@ -143,7 +145,7 @@ class Outlook:
 
 
 def outlook(study: Study, folder: Path) -> Outlook:
-    """What filling this study in this folder would take."""
+    """The outlook on filling this study in this folder."""
     queue = _Queue(study, folder)
     done = queue.fill()
     seconds = [result.seconds for result in done.values()]
@@ -153,7 +155,7 @@ def outlook(study: Study, folder: Path) -> Outlook:
 
 
 class _Queue:
-    """The runs of a study in their order. With `shown`, what is missing is run; else what is there is looked up."""
+    """The runs of a study in their order. With `shown`, missing runs are done; else stored results are looked up."""
 
     def __init__(self, study: Study, folder: Path, shown: Progress | None = None, *, again: bool = False) -> None:
         self.study, self.folder, self.shown, self.again = study, folder, shown, again
@@ -163,7 +165,9 @@ class _Queue:
         self.elsewhere: list[Path] = []  # the locks of runs that another process was at work on
 
     def total(self) -> int:
-        """How many runs the study takes: those that are reported, trials, and pilots where steps are not known."""
+        """The number of runs that the study takes: reported ones, trials, and pilots for arms whose steps are not
+        known.
+        """
         pilots = [run for run in self.study.pilots() if self._known(run.arm, run.task) is None]
         return len(pilots) + len(list(self.study.trial_runs())) + len(list(self.study.runs()))
 
@@ -213,8 +217,8 @@ class _Queue:
         return results
 
     def _steps(self, arm: str, task: str) -> int | None:
-        """How many steps a run is planned with; None while the pilot that tells is not done. A budget in steps names
-        the number. With a budget in tokens, a finished run of this arm and task gives it; without one, a pilot of a few
+        """The planned steps of a run; None while the pilot that tells them is not done. A budget in steps names the
+        number. With a budget in tokens, a finished run of this arm and task gives it; without one, a pilot of a few
         steps shows what a step costs. The plan then has more steps than the tokens seem to pay for, because later steps
         may generate fewer tokens, and the tokens end the run. The stages of a recipe are shares of the steps, so that a
         recipe with several stages gets no such extra steps.
@@ -236,7 +240,9 @@ class _Queue:
         return max(1, math.ceil(room * budget.amount / pilot.tokens * PILOT_STEPS))
 
     def _known(self, arm: str, task: str) -> int | None:
-        """The steps of a run with this budget that is done: with them, all other seeds are run too."""
+        """The steps of a finished run with this budget, with which all other seeds are run too; None if there is no
+        such run.
+        """
         for run in self.study.runs():
             if (run.arm, run.task) == (arm, task) and (path := place_of(self.folder, run)).exists():
                 result = Result.read(path)
@@ -275,7 +281,7 @@ class _Queue:
         return None
 
     def _run(self, run: StudyRun, steps: int, shown: Progress) -> Result:
-        """Runs, or goes on with, what nobody else is at work on, and keeps the result."""
+        """Starts or continues a run that nobody else is at work on, and keeps the result."""
         self.seen.add(run)
         path, key = place_of(self.folder, run), self.study.key(run, steps)
         folder = self._trained(run, steps, key, shown)
@@ -291,7 +297,7 @@ class _Queue:
         """The folder of a run that is trained now, from its beginning or from where it was stopped."""
         path, how = self.folder / "runs" / run.place, {"quiet": True, "shown": shown.panel(run, steps)}
         begun = RunFolder.read_only(path).document if path.exists() else {}
-        if begun and self.again and begun.get("study_code") != self.code:  # nothing of what other code ran is kept
+        if begun and self.again and begun.get("study_code") != self.code:  # the steps of other code are not kept
             shutil.rmtree(path)
             begun = {}
         if not begun:

@@ -1,4 +1,4 @@
-"""What a finished run of a study came to: a small file that a report needs nothing beside, and that is kept."""
+"""The result of a finished run of a study: a small file that is kept, and that is all a report needs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Exam:
-    """How a model did in an exam. Where only means were kept, nothing is known of single problems."""
+    """The scores of a model in an exam. If only means were kept, nothing is known of single problems."""
 
     passes: Mapping[int, float]  # k -> mean pass@k
     problems: tuple[str, ...] = ()
@@ -68,7 +68,7 @@ class Exam:
 
 @dataclass(frozen=True)
 class Result:
-    """What a run came to: small enough to be committed, and all that a report needs.
+    """The result of a run: small enough to be committed, and all that a report needs.
 
     Result.read(Path("studies/first/results/countdown-3/grpo/seed-0.json")).after.passes[1]
     """
@@ -145,7 +145,7 @@ def tokens_of(spent: Mapping[str, float]) -> float:
 
 
 def result_of(folder: RunFolder, run: StudyRun, *, key: str, planned: int, code: str) -> Result:
-    """What a finished run came to."""
+    """The result of a finished run."""
     metrics, evals = folder.read("metrics"), folder.read("evals")
     last = _spent(metrics[-1]) if metrics else {}
     measure = "generated_tokens" if last.get("generated_tokens") else "update_tokens"
@@ -208,7 +208,7 @@ def _short(data: Any) -> Any:
 
 
 def code() -> str:
-    """Eight digits of the package: what other code computed is told apart."""
+    """Eight digits of the package's code, which tell results of other code apart."""
     root, total = Path(assay.__file__).parent, hashlib.sha256()
     for path in sorted(root.rglob("*")):
         name = path.relative_to(root)

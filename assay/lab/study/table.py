@@ -13,7 +13,7 @@ from assay.record.panel import duration
 from assay.scoring.conclusion import Conclusion
 from assay.view.text import ABSENT, chance, change, columns, number, score
 
-COLUMNS: Mapping[str, Callable[[Cell], str]] = {  # heading -> what a cell says below it
+COLUMNS: Mapping[str, Callable[[Cell], str]] = {  # heading -> the text of a cell below it
     "task": lambda cell: cell.task,
     "method": lambda cell: cell.arm,
     "seeds": lambda cell: str(len(cell.seeds)),
@@ -30,15 +30,15 @@ COLUMNS: Mapping[str, Callable[[Cell], str]] = {  # heading -> what a cell says 
     "time": lambda cell: duration(cell.seconds),
 }
 DIFFER = 24  # settings of a contrast that a report names, at most
-BASE, GUESSER = "base", "guesser"  # the columns of what was before training, and of a blind guesser
-SHOWN = "base with examples"  # the column of what was before training with worked examples before each question
+BASE, GUESSER = "base", "guesser"  # the columns of the untrained model, and of a blind guesser
+SHOWN = "base with examples"  # the column of the untrained model with worked examples before each question
 WORDS = ("task", "method", "verdict")  # columns of words; all others hold numbers
 ON_TERMINALS = ("task", "method", "seeds", "before", f"after, {PASSED}", "difference", "p", "verdict", "tokens", "time")
 OF_A_TASK = tuple(name for name in COLUMNS if name != "task")
 
 
 def texts(cell: Cell, headings: Sequence[str] = OF_A_TASK) -> list[str]:
-    """What the columns say of this cell."""
+    """The texts of this cell in the columns."""
     return [COLUMNS[heading](cell) for heading in headings]
 
 
@@ -61,8 +61,8 @@ def _guess(guessed: Mapping[int, float], k: int) -> str:
 
 
 def changes(findings: Findings, task: str) -> list[list[str]]:
-    """A row for each arm with what became of pass@k, beside its base and beside the base with examples, at the least
-    and the largest k; none where the exams of the base are not known.
+    """A row for each arm with its change of pass@k, from its base and from the base with examples, at the least and the
+    largest k; none if the exams of the base are not known.
     """
     cells = [cell for cell in findings.cells if cell.task == task and cell.changes]
     beside = [(BASE, k, {cell.arm: cell.changes.get(k) for cell in cells}) for k in _ks(cell.changes for cell in cells)]
@@ -103,7 +103,7 @@ def _span(steps: Sequence[int]) -> str:
 
 
 def expectation(seen: Seen) -> str:
-    """What became of something that was expected, as a sentence."""
+    """The outcome of an expectation, as a sentence."""
     one, (own, other) = seen.expected, seen.means
     gap = f", {change(as_dict(seen.conclusion.found))}"
     claim = f"{one.claim}: on {seen.task}, " if one.claim else f"On {seen.task}, "
@@ -118,7 +118,7 @@ def expectation(seen: Seen) -> str:
 
 
 def _apart(seen: Seen) -> str:
-    """What else may make the difference, as a sentence."""
+    """Other possible causes of the difference, as a sentence."""
     shown, more = seen.apart[:DIFFER], len(seen.apart) - DIFFER
     rest = f"; and {more} more, which `assay show` lists" if more > 0 else ""
     return (
