@@ -26,3 +26,11 @@ def test_whitening_over_answers_counts_each_once() -> None:
     assert first("tokens") == pytest.approx([(8 / 3) / deviation, -(1 / 3) / deviation, -(1 / 3) / deviation])
     with pytest.raises(ConfigError, match="groups"):
         first("groups")
+
+
+def test_an_answer_counts_with_the_mean_of_its_tokens() -> None:
+    """Means 4 and 2: their mean is 3, and their deviation 1."""
+    rows = group_of([1, 0], lengths=[1, 4])
+    marked = [row.mark(advantage=np.array(a)) for row, a in zip(rows, ([4.0], [1.0, 3.0, 2.0, 2.0]), strict=True)]
+    found = bind(Whiten(over="rows", ddof=0, epsilon=0.0))(marked)
+    assert [list(row.advantage) for row in found] == [[1.0], [-2.0, 0.0, -1.0, -1.0]]
