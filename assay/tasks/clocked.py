@@ -1,7 +1,8 @@
 """Small circuits with one clock: shift registers, edge detectors, counters, accumulators, feedback registers, machines.
 
 Each is a register q with a value after the reset and a value that follows in each cycle, and in some an output y of one
-bit. What follows is written twice, in Verilog and in Python, so that the question is verified without the reference.
+bit. The value that follows is written twice, in Verilog and in Python, so that the question is verified without the
+reference.
 """
 
 from __future__ import annotations
@@ -39,11 +40,11 @@ class Machine:
     inputs: tuple[tuple[str, int], ...]  # (name, width)
     width: int  # of q
     first: int  # q after the reset
-    following: str  # what q becomes, in Verilog
+    following: str  # the next value of q, in Verilog
     step: Callable[[int, Inputs], int]  # the same in Python
     words: str
     short: str  # in compact wording
-    shown: str = ""  # what y is, in Verilog
+    shown: str = ""  # the value of y, in Verilog
     seen: Callable[[int, Inputs], int] = lambda q, x: 0  # the same in Python
 
 
@@ -75,7 +76,7 @@ def instance(generator: np.random.Generator, level: int) -> Spec:
 
 
 def _table(generator: np.random.Generator, states: int) -> list[list[int]]:
-    """What follows each state for a = 0 and a = 1, drawn again until all states can be reached from 0."""
+    """The state after each state for a = 0 and a = 1, drawn again until all states can be reached from 0."""
     while True:
         table = [[int(generator.integers(states)) for _ in range(2)] for _ in range(states)]
         reached = {0}
@@ -86,7 +87,7 @@ def _table(generator: np.random.Generator, states: int) -> list[list[int]]:
 
 
 def machine(spec: Spec) -> Machine:
-    """What the circuit of a problem does."""
+    """The circuit of a problem."""
     made = _MACHINES[spec["design"]](spec)
     return _enabled(made) if spec.get("enable") else made
 
@@ -261,7 +262,7 @@ def circuit(spec: Spec, answer: str) -> str:
 
 
 def _parts(text: str) -> list[str]:
-    """The parts between those commas that stand in no brackets."""
+    """The parts of a text between the commas that stand in no brackets."""
     parts, depth = [""], 0
     for character in text:
         depth += (character in "([{") - (character in ")]}")

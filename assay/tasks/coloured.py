@@ -124,13 +124,13 @@ def _natural(spec: Spec) -> str:
 
 
 def _value(spec: Spec) -> int:
-    """What is asked for, before the further step."""
+    """The number that is asked for, before the further step."""
     digits = _digits(spec)
     return {"count": len(digits), "sum": sum(digits), "top": max(digits)}[spec["kind"]]
 
 
 def _solve(spec: Spec) -> Solution:
-    """What there is to see, row by row, the digits of the cells that are asked for, and what comes of them."""
+    """The worked solution: the cells row by row, the digits of the cells that are asked for, and the results."""
     value, steps = _value(spec), f"{_seen(spec)}|{','.join(map(str, _digits(spec)))}"
     if not spec["more"]:
         return Solution(str(value), steps=steps)

@@ -151,7 +151,7 @@ def _equation(generator: np.random.Generator, *, by_induction: bool) -> Spec:
     before, after, least = int(generator.integers(0, 6)), int(generator.integers(0, 6)), int(generator.integers(1, 6))
     total = before + after + least
     left = f"{before}+n+{total - before}" if before else f"n+{total}"
-    # Where both sides compute to the same, there is nothing to rewrite.
+    # If both sides compute to the same, there is nothing to rewrite.
     right = f"{least}+m" if generator.random() < 0.5 and before != least else f"m+{least}"
     steps = ["intro n.", f"exists (n+{total - least}).", *_INDUCE]
     return {"statement": f"forall n:nat, exists m:nat, {left}={right}", "witness": steps}

@@ -67,7 +67,7 @@ def planned(text: str) -> list[Box] | None:
 
 
 def outline(rows: Rows) -> str:
-    """What a picture covers, in 0 and 1: `1100/1100/0000/0000`."""
+    """The outline of a picture, 1 for each cell that is covered: `1100/1100/0000/0000`."""
     return "/".join("".join("01"[cell != EMPTY] for cell in row) for row in rows)
 
 
@@ -138,9 +138,9 @@ def _check(spec: Spec, text: str) -> Verdict:
 
 
 def scores(spec: Spec, text: str, answer: str | None) -> dict[str, float]:
-    """`plan-outline`: cells that plan and picture both cover, of those that one of them covers. `plan-boxes`: the share
-    of boxes whose colour, rows and columns are as asked, in their order. `cells`: of the cells that the picture or the
-    drawing covers, those with the same colour. `agreement`: as `plan-outline`, of the drawing and the plan.
+    """`plan-outline`: of the cells that plan or picture covers, the share that both cover. `plan-boxes`: the share of
+    boxes whose colour, rows and columns are as asked, in their order. `cells`: of the cells that the picture or the
+    drawing covers, the share with the same colour. `agreement`: as `plan-outline`, of the drawing and the plan.
     """
     target, boxes, rows = _target(spec), planned(text), drawn(answer or "")
     wanted = [placed(shape) for shape in spec["shapes"]]
@@ -155,7 +155,7 @@ def scores(spec: Spec, text: str, answer: str | None) -> dict[str, float]:
 
 
 def _overlap(one: Rows | None, other: Rows | None, *, colours: bool) -> float:
-    """The share of the cells covered by either in which both are alike: in colour, or in being covered."""
+    """Of the cells that either covers, the share in which both are alike: in colour, or in being covered."""
     if one is None or other is None:
         return 0.0
     pairs = [pair for pair in zip("".join(one), "".join(other), strict=True) if set(pair) != {EMPTY}]

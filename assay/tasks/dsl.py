@@ -128,7 +128,7 @@ def _abduced(spec: Spec, text: str) -> Verdict:
 
 
 def _induced(spec: Spec, text: str) -> Verdict:
-    """An answer is right if its program gives all outputs, also those that the question does not show."""
+    """An answer is right if its program gives all outputs, also the outputs that the question does not show."""
     answer = text.strip() if len(text) <= _MAX_CHARACTERS else ""
     if _PROGRAM.fullmatch(answer) is None:
         return Verdict.fail("format", f"expected 1 to {LONGEST} instructions")

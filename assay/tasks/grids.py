@@ -1,4 +1,4 @@
-"""What puzzles on a square grid share: rows of characters in a question, rows of 0 and 1 in an answer."""
+"""Common code of puzzles on a square grid: rows of characters in a question, rows of 0 and 1 in an answer."""
 
 from __future__ import annotations
 

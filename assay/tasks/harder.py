@@ -61,8 +61,8 @@ def variant_of(seed: Problem, text: str) -> Problem:
 
 
 def harder(of: Task, hardening: Hardening) -> Task:
-    """The task of writing harder variants of problems of `of`, in compact wording. What its worked solutions vary is
-    sometimes varied wrongly, as `vary` has it: a policy that imitates them errs as often.
+    """The task of writing harder variants of problems of `of`, in compact wording. Its worked solutions sometimes
+    vary a problem wrongly, as `vary` has it: a policy that imitates them errs as often.
     """
 
     def instance(generator: np.random.Generator, level: int) -> Spec:

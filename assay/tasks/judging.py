@@ -1,9 +1,9 @@
 """Judging answers to a task, as tasks of their own: `judge:NAME` asks how good an answer is, `compare:NAME` which of
 two answers is better. The verifier of NAME knows, so that a model can learn to judge by verifiable rewards.
 
-A judgement is text: a mark for each thing that was checked, then the score, `++-+#3` in compact wording. What is
-checked are the rules of the problem, if the task has `rules`, else the steps of the answer, if it has `steps`. The
-score is the number of rules that the answer keeps, and for other tasks 1 if the answer is right, else 0.
+A judgement is text: a mark for each thing that was checked, then the score, `++-+#3` in compact wording. The checked
+things are the rules of the problem, if the task has `rules`, else the steps of the answer, if it has `steps`. The score
+is the number of rules that the answer keeps, and for other tasks 1 if the answer is right, else 0.
 
 Such tasks are made on demand and are not listed among the tasks.
 """
@@ -45,7 +45,7 @@ _CLASSES = tuple(map(frozenset, (string.digits, string.ascii_lowercase, string.a
 
 @dataclass(frozen=True)
 class Judgement:
-    """What is said of an answer.
+    """A judgement of an answer, or of two.
 
     Judgement("++-+", 3)
     """
@@ -75,7 +75,7 @@ def written(episode: Episode) -> Judgement | None:
 
 
 def exact(judged: Task, problem: Problem, text: str, *, right: bool) -> Judgement:
-    """What the verifier says of an answer: the judgement to which others are compared."""
+    """The verifier's judgement of an answer. Other judgements are compared to it."""
     if judged.rules is not None:
         kept = judged.rules(problem.spec, find_answer(text, problem.wording) or "")
         return Judgement("".join("+" if one else "-" for one in kept), sum(kept))
@@ -163,7 +163,7 @@ def _question(kind: str, of: Task, question: str, answers: Sequence[str], wordin
 
 
 def in_other_order(problem: Problem) -> Problem:
-    """A comparison of the same two answers, the second of which is read first."""
+    """The comparison of the same two answers in the other order."""
     spec = problem.spec
     turned = {
         **spec,
@@ -260,8 +260,8 @@ def _described(of: Task, kind: str, spec: Spec, level: int, pair: Sequence[Mappi
 def _spoilt(
     of: Task, spec: Spec, level: int, solution: Solution, texts: Mapping[Wording, str], generator: np.random.Generator
 ) -> dict[Wording, str] | None:
-    """The worked solution in both wordings, changed until it is wrong; None if it did not become so. Where rules are
-    kept by the answer alone, the same answer is changed in both.
+    """The worked solution in both wordings, changed until it is wrong; None if it did not become so. If the task
+    has rules, which the answer alone keeps or breaks, the same answer is changed in both.
     """
     others = [of.solve(of.instance(generator, level)) for _ in range(_OTHERS)]
     if of.rules is not None:

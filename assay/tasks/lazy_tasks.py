@@ -9,7 +9,7 @@ from assay.tasks.task import Task
 
 
 class LazyTasks(MutableMapping[str, Task]):
-    """Name -> task. What has not been asked for is known as `module:NAME` alone, below `assay.tasks`.
+    """Name -> task. A task that was never asked for is known as `module:NAME` alone, below `assay.tasks`.
 
     A listing of recipes reads no task, and a run reads one: so neither waits for the modules of all the others.
 

@@ -54,7 +54,7 @@ def _shape(rule: str) -> tuple[Term, tuple[Term, ...], tuple[str, ...]]:
 
 
 def _matched(pattern: Term, term: Term, found: dict[str, Term]) -> bool:
-    """Whether the term is the pattern with formulas for its variables, which are added to those found."""
+    """Whether the term is the pattern with formulas for its variables. The formulas are added to `found`."""
     if not isinstance(pattern, tuple):
         return found.setdefault(str(pattern), term) == term
     if not isinstance(term, tuple) or pattern[0] != term[0]:

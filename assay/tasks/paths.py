@@ -14,8 +14,8 @@ from assay.tasks.task import Solution, Spec, Task
 from assay.types import Verdict
 
 _NAMES = "abcdefghijklmnop"
-_MORE_NODES = 5  # beside those of the hidden path
-_MORE_EDGES = 2  # beside those that connect the graph
+_MORE_NODES = 5  # beside the nodes of the hidden path
+_MORE_EDGES = 2  # beside the edges that connect the graph
 _MAX_CHARACTERS = 512
 _SEPARATORS = str.maketrans("", "", " ,->")
 

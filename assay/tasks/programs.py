@@ -1,7 +1,7 @@
 """Write a Python function for a row of operations on a list of integers. Many programs are right; tests decide.
 
-The program runs in the sandbox. What it must return is computed here, by functions of the operations and never by a
-program, and stays here.
+The program runs in the sandbox. The value that it must return is computed here, by functions of the operations and
+never by a program, and stays here.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _steps(spec: Spec) -> list[tuple[Operation, int]]:
 
 
 def value_of(spec: Spec, given: Sequence[int]) -> list[int] | int:
-    """What the operations make of a list."""
+    """The value that the operations make of a list."""
     found: Any = list(given)
     for operation, number in _steps(spec):
         found = operation.does(found, number)

@@ -74,17 +74,17 @@ def _rule(generator: np.random.Generator, before: Sequence[str]) -> Rule:
 
 
 def _told(spec: Spec) -> dict[str, str]:
-    """What is said of each quantity: a number, or a rule."""
+    """The fact about each quantity: a number, or a rule."""
     return dict(fact.split("=") for fact in spec["facts"])
 
 
 def _needs(fact: str) -> list[str]:
-    """The quantities in terms of which this one is told."""
+    """The quantities that a fact refers to."""
     return [letter for letter in fact if letter.isalpha()]
 
 
 def _needed(told: dict[str, str], asked: Iterable[str]) -> list[str]:
-    """The quantities that these need, themselves included, each behind those that it needs."""
+    """These quantities and all that they need, each behind the quantities that it needs."""
     found: dict[str, None] = {}
 
     def visit(name: str) -> None:
@@ -122,8 +122,8 @@ def _canonical(spec: Spec) -> str:
 
 
 def _compact(spec: Spec) -> str:
-    """Values are written `t1` for t = 1 and rules `Bt+d` for b = t + d, so that a small model can tell the places where
-    something is told of a quantity from those where it is used.
+    """Values are written `t1` for t = 1 and rules `Bt+d` for b = t + d, so that a small model can tell the places that
+    state a fact about a quantity from the places that use it.
     """
     return f"q {' '.join(_short(*fact.split('=')) for fact in spec['facts'])}?{spec['asked'].upper()}"
 
@@ -156,8 +156,8 @@ def _natural(spec: Spec) -> str:
 
 
 def _steps(told: dict[str, str], values: dict[str, int], asked: Iterable[str]) -> list[tuple[str, str]]:
-    """From the quantities that are asked for back to what is told, and from there on again: (quantity, "") for what is
-    told of it, then all that it needs, then (quantity, value).
+    """The way from the quantities that are asked for back to the facts, and forward again: (quantity, "") for the rule
+    of a quantity, then the steps of all that it needs, then (quantity, value).
     """
     steps: dict[tuple[str, str], None] = {}
 
@@ -226,7 +226,7 @@ def _read(spec: Spec, steps: Sequence[str], answer: str | None) -> tuple[list[St
     values, needed = _values(told), set(_needed(told, spec["asked"]))
     known_names = {name for name, fact in told.items() if fact.isdigit()}
     seen: set[tuple[str, bool]] = set()  # (a quantity, whether its value was said) for each true step
-    stated: dict[str, str] = {}  # the values in the steps, without those of steps that are taken back
+    stated: dict[str, str] = {}  # the values in the steps, except steps that are taken back
     undo: dict[str, str] | None = None  # `stated` before the last step, if that step is wrong
     verdicts: list[StepVerdict] = []
     for text in steps:

@@ -1,8 +1,8 @@
-"""What a short answer in everyday words claims, for tasks whose answers have no mark.
+"""The claim of a short answer in everyday words, for tasks whose answers have no mark.
 
 An answer may be one word or a sentence around it: `went`, `The past tense of "go" is "went".` Words of the question,
-and words that only introduce an answer, are set aside. What is left must be one accepted answer, so that an answer
-which names several candidates is wrong, in whatever order.
+and words that only introduce an answer, are set aside. The rest must be one accepted answer, so an answer that names
+several candidates is wrong, in any order.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ def words_of(text: str) -> list[str] | None:
 
 
 def names_one(text: str, accepted: Collection[str], aside: Collection[str] = ()) -> str | None:
-    """The accepted answer that a text names, once or several times, and beside which it names nothing else; None if
-    there is no such one. Words of `aside` and of PHRASES do not count.
+    """The accepted answer, if a text names it, once or several times, and names nothing else; None otherwise.
+
+    Words of `aside` and of PHRASES do not count.
 
     names_one('The past tense of "go" is "went".', ("went",), aside=("go",))  # "went"
     names_one("went, goed", ("went",))  # None
@@ -52,8 +53,7 @@ def _repeated(words: Sequence[str], length: int) -> list[str]:
 
 
 def gives_number(text: str, value: int, terms: Sequence[int]) -> bool:
-    """Whether a text gives a number and no other, the terms of the question aside, which may come before it in any
-    order.
+    """Whether a text gives this number and no other. The terms of the question may come before it, in any order.
 
     gives_number("7 times 8 is 56.", 56, (8, 7))  # True
     gives_number("54 or 56", 56, (8, 7))  # False

@@ -48,7 +48,7 @@ def _value(a: int, operator: str, b: int) -> int | None:
 
 
 def _tries(numbers: Sequence[int]) -> list[Operation]:
-    """What a worked search may do with two of the numbers: results of 1 to 300, and no factor or divisor 1."""
+    """The operations on two numbers that a worked search may try: results of 1 to 300, and no factor or divisor 1."""
     found: dict[Operation, None] = {}
     for x, y in itertools.combinations(numbers, 2):
         a, b = max(x, y), min(x, y)
@@ -73,7 +73,7 @@ def _witness(spec: Spec) -> list[Operation]:
 
 
 def _operations(postfix: Sequence[str]) -> list[Operation]:
-    """The operations of an expression in their order; those whose numbers or result are not whole are left out."""
+    """The operations of an expression in their order, except operations whose numbers or result are not whole."""
     stack: list[list[str]] = []
     found: list[Operation] = []
     for token in postfix:
@@ -192,7 +192,7 @@ class _State:
 
 @dataclass(frozen=True)
 class _Search:
-    """Where a search stands."""
+    """The position of a search."""
 
     states: tuple[_State, ...]  # from the problem's numbers to the present state
     hit: _State | None = None  # the last state that is the target alone
@@ -200,7 +200,7 @@ class _Search:
 
 def _read(spec: Spec, steps: Sequence[str], answer: str | None) -> tuple[list[StepVerdict], Ending]:
     """The steps on the path to the last hit of the target are valid if all are true; other true steps are useless.
-    What follows from a wrong step is wrong, until it is taken back or left.
+    A step that follows from a wrong one is wrong too, until the wrong step is taken back or left.
     """
     target = spec["target"]
     now = _Search((_State(tuple(spec["numbers"])),))
@@ -256,7 +256,7 @@ def _step(state: _State, text: str, place: int) -> tuple[_State | None, bool]:
 
 
 def _ending(spec: Spec, hit: _State | None, answer: str | None) -> Ending:
-    """An answer is faithful if its operations are those of the last path that says that it hits the target."""
+    """An answer is faithful if it has the operations of the last path that claims to hit the target."""
     postfix = to_postfix(_TOKEN.findall(COUNTDOWN.check(spec, answer or "").answer or ""))
     if postfix is None:
         return "none"

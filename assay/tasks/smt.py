@@ -190,7 +190,7 @@ _KINDS: dict[int, Callable[[_Draws], Spec]] = {
 
 
 def _instance(generator: np.random.Generator, level: int) -> Spec:
-    """Drawn again where the answer would be true or false, or where the unsatisfiable problem has values."""
+    """An instance. It is drawn again if its answer would be true or false, or its unsatisfiable problem has values."""
     while True:
         spec = _KINDS[level](_Draws(generator))
         if level == 2 and not spec["witness"]:

@@ -54,7 +54,7 @@ def _instance(generator: np.random.Generator, level: int) -> Spec:
     if level in (1, 5):
         spec["distinct"] = spec["pick"] != "c" and generator.random() < 0.3
         of_words = level == 1 and spec["pick"] != "c" and generator.random() < 0.3
-        other = "b" if spec["pick"] == "a" else "a"  # a condition on what is asked for would leave little to ask
+        other = "b" if spec["pick"] == "a" else "a"  # a condition on the chosen column would leave little to ask
         spec["where"] = ["c", "=", one(WORDS)] if of_words else condition("d" if level == 5 else other)
     if level in (2, 3):
         spec |= {"total": one(list(TOTALS)), "pick": one("ab"), "by": "c" if level == 3 else ""}

@@ -1,7 +1,7 @@
 """Steps of a chain of thought, each with a verdict of its own: exactly verified, as the answer is.
 
-A task that can verify steps has a `Reading`. What follows from it is the same for every task: where the steps of a
-response stand, their verdicts, and whether the final answer follows from what the steps say.
+A task that can verify steps has a `Reading`. The code here is the same for every task: it finds the steps of a
+response, their verdicts, and whether the final answer follows from what the steps say.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def chain(reading: Reading, spec: Mapping[str, Any], text: str, wording: Wording
 
 
 def divided(text: str, wording: Wording) -> tuple[str, str | None]:
-    """What stands before the final answer of a response, and the answer, or None.
+    """(the text before the final answer of a response; the answer, or None).
 
     In compact wording, a response without '#' is an answer alone, or, if it has the mark of a step and more than
     numbers, steps alone. In natural wording, the line of the answer belongs to the answer.
@@ -86,9 +86,9 @@ def divided(text: str, wording: Wording) -> tuple[str, str | None]:
 
 
 def behind_thought(text: str, wording: Wording) -> int | None:
-    """Where the part of a response begins that follows its reasoning: behind the last `</think>`, in compact wording
-    behind the last '#'. None if the reasoning has no such end. In compact wording, a response without '#' and without
-    the mark of a step is an answer alone, which has no reasoning.
+    """The place at which the reasoning of a response has ended: behind the last `</think>`, in compact wording behind
+    the last '#'. None if the reasoning has no such end. In compact wording, a response without '#' that has numbers
+    alone, or no mark of a step, is an answer alone and has no reasoning.
     """
     mark = "#" if wording == "compact" else "</think>"
     place = text.rfind(mark)
@@ -98,7 +98,7 @@ def behind_thought(text: str, wording: Wording) -> int | None:
 
 
 def _is_answer_alone(text: str) -> bool:
-    """Of a compact response without '#'."""
+    """Whether a compact response without '#' is an answer alone."""
     return _NUMBERS.fullmatch(text) is not None or not any(mark in text for mark in STEP_MARKS["compact"])
 
 

@@ -95,13 +95,13 @@ class Task:
     second: VerifyMany | None = None  # another oracle: it must agree in exams, and looks at a share of what earned
     first: int | None = None  # the level of a run that names none; None: the easiest
     reworded: Callable[[Spec, np.random.Generator], Spec] | None = None  # the same problem, asked in another way
-    picture: Callable[[Spec], np.ndarray] | None = None  # what an instance shows, as uint8[H, W, 3]
+    picture: Callable[[Spec], np.ndarray] | None = None  # the picture of an instance, as uint8[H, W, 3]
     variant: Callable[[Spec, int], Spec] | None = None  # the same problem at another level
-    concepts: Callable[[Spec], Sequence[str]] | None = None  # what an instance asks one to know; None: its level
+    concepts: Callable[[Spec], Sequence[str]] | None = None  # the knowledge that an instance needs; None: its level
     hardening: Hardening | None = None  # how its problems become harder, for `harder:NAME`
     seconds: float = 0.0  # of the processor, that verifying an answer may take in all; 0: a checker of ours, at once
     unmarked: bool = False  # in natural wording the whole response is the answer, for questions in everyday words
-    manner: str = ""  # said after a question in natural wording: how to answer, which worked examples show too
+    manner: str = ""  # how to answer, said after a question in natural wording; worked examples show it too
     externals: tuple[str, ...] = ()  # the foreign programs that verify its answers, names in `assay.externals`
 
     def split_of(self, spec: Spec) -> Split:
@@ -161,7 +161,7 @@ class Task:
         return solution.answer if self.unmarked else natural_text(solution)
 
     def concepts_of(self, problem: Problem) -> tuple[str, ...]:
-        """What a problem asks one to know, each thing once: the concepts of its instance, or else its level."""
+        """The knowledge that a problem needs, each item once: the concepts of its instance, or else its level."""
         named = [f"level {problem.level}"] if self.concepts is None else self.concepts(problem.spec)
         return tuple(sorted(set(named)))
 

@@ -65,7 +65,7 @@ class Event:
 
     @property
     def sides(self) -> frozenset[str]:
-        """What may stand before the value: variables, their values or both, and for + and * in any order."""
+        """The texts that may stand before the value: variables, their values or both, and for + and * in any order."""
         a, operator, b = self.rule
         other = {b, str(self.right), f"{b}{self.right}"}
         pairs = [(x, y) for x in (a, str(self.left), f"{a}{self.left}") for y in other]
@@ -75,7 +75,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Execution:
-    """What a program does, and on which events the final value of each variable depends."""
+    """The run of a program: its events, the final values, and the events on which each final value depends."""
 
     events: tuple[Event, ...]
     values: Mapping[str, int]
@@ -235,14 +235,14 @@ def _check(spec: Spec, text: str) -> Verdict:
 
 
 def _read(spec: Spec, steps: Sequence[str], answer: str | None) -> tuple[list[StepVerdict], Ending]:
-    """A step is true if it tells an execution of its line, later than those that earlier steps tell, and if earlier
+    """A step is true if it tells an execution of its line that is later than all executions told before, and if earlier
     steps traced all that this execution depends on. In a loop two executions of a line may be alike: then either may be
     meant, and the verdicts are those of the reading with the most valid steps.
     """
     execution = execute(spec)
     needed = set(execution.needed(spec["asked"]))
     readings: list[tuple[int, ...]] = [()]  # which events the true steps tell
-    stated: dict[str, str] = {}  # the values that steps give to variables, without those of steps that are taken back
+    stated: dict[str, str] = {}  # the values that steps give to variables, except steps that are taken back
     undo: dict[str, str] | None = None  # `stated` before the last step, if that step is wrong
     verdicts: list[StepVerdict] = []
     for text in steps:
@@ -262,7 +262,7 @@ def _read(spec: Spec, steps: Sequence[str], answer: str | None) -> tuple[list[St
 
 
 def _places(found: Execution, match: re.Match[str], told: Sequence[int]) -> Iterator[int]:
-    """The places of the events that a step may tell: after those told, with all that they depend on among these."""
+    """The places of the events that a step may tell: they come after all told events, and depend on these alone."""
     names = {match[2], match[4]} - {None, ""}
     for place in range(max(told, default=-1) + 1, len(found.events)):
         event = found.events[place]

@@ -21,7 +21,7 @@ def check_two(asked: str, values: Mapping[str, int], text: str, *, modulus: int)
 
 
 def ending_of_two(asked: str, said: Mapping[str, str], answer: str | None) -> Ending:
-    """How a chain ends whose steps have said these values."""
+    """The ending of a chain whose steps gave these values."""
     match = _ANSWER.fullmatch(answer or "")
     if match is None:
         return "none"

@@ -47,10 +47,10 @@ def verify(
 
 
 def second_verdicts(episodes: Sequence[Episode]) -> list[Verdict | None]:
-    """What the second oracle of its task says of each episode; None for a task that has none.
+    """The verdict of its task's second oracle on each episode; None for a task that has none.
 
-    The second oracle is another program than the verifier, or the same one on fresh data: what deceives one of them
-    rarely deceives both.
+    The second oracle is another program than the verifier, or the same one on fresh data: an answer that deceives
+    one of them rarely deceives both.
     """
     found: list[Verdict | None] = [None] * len(episodes)
     for name in dict.fromkeys(episode.request.problem.task for episode in episodes):
@@ -131,7 +131,7 @@ def verdict_of(problem: Problem, text: str, *, finished: bool = True) -> Verdict
 
 
 def _bug(name: str, error: BaseException) -> Verdict:
-    """The verdict on an answer on which our own code raises: what it raised, and where."""
+    """The verdict on an answer if our own code raises: it says what was raised, and where."""
     frames = traceback.extract_tb(error.__traceback__)
     where = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
     return Verdict.invalid("bug", f"{name}: {told(error)}{where}")

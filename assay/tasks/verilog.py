@@ -222,7 +222,7 @@ def ports(spec: Spec) -> tuple[Port, ...]:
 
 
 def outputs(spec: Spec) -> tuple[str, ...]:
-    """What a circuit without memory gives for all inputs in order, as bits, computed from the question alone."""
+    """The outputs of a circuit without memory for all inputs in order, as bits, computed from the question alone."""
     if "operations" not in spec:
         return tuple("".join(bits) for bits in zip(*spec["tables"], strict=True))
     width, operations = spec["width"], [_VALUES[name] for name in spec["operations"]]

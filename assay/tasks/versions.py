@@ -1,7 +1,7 @@
 """The versions of the verifiers of tasks: a digest of the source files of each, so that none can be forgotten.
 
-The files are those of the modules that verify the answers of a task, and of all modules of tasks, verifiers, externals
-and the sandbox which these import, wherever in the file. A changed comment is another version too: between two releases
+The files belong to the modules that verify the answers of a task, and to all modules of tasks, verifiers, externals and
+the sandbox that these import, anywhere in a file. A changed comment is another version too: between two releases
 every change may have changed a verdict, and within one release nothing changes. Verdicts also depend on the versions of
 Python and of the foreign programs, which runs and banks name beside these.
 """
@@ -73,7 +73,7 @@ def _modules(value: Any, seen: set[int]) -> Iterator[str]:
 
 
 def _gather(path: Path, files: set[Path]) -> None:
-    """Adds a source file, and those of the rooms that it imports, to `files`."""
+    """Adds a source file to `files`, and the files of the rooms that it imports."""
     if path in files or path.suffix != ".py":
         return
     files.add(path)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 Questions = Mapping[str, tuple[str, ...]]
-"""What is asked for -> the answers that are accepted, each right by itself: `{"learn": ("learned", "learnt")}`."""
+"""The text in question -> the answers that are accepted, each right by itself: `{"learn": ("learned", "learnt")}`."""
 
 
 def _questions(text: str) -> Questions:

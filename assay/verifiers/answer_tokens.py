@@ -1,4 +1,4 @@
-"""Where in the tokens of a response a text stands."""
+"""The place of a text in the tokens of a response."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from assay.verifiers.answers import Wording, answer_place
 
 
 class Decoding(Protocol):
-    """What turns tokens into text: a tokenizer."""
+    """A tokenizer, which turns tokens into text."""
 
     @property
     def end_ids(self) -> frozenset[int]: ...

@@ -19,7 +19,7 @@ def count_answers(text: str, wording: Wording) -> int:
 
 
 def answer_place(text: str, wording: Wording) -> tuple[int, int] | None:
-    """Where the final answer of a response begins and ends, spaces around it included; None if it has none.
+    """(begin, end) of the final answer of a response, spaces around it included; None if it has none.
 
     In compact wording, the answer is the text after the last '#', or the whole response. In natural wording, it is the
     content of the last \\boxed{...}.

@@ -113,8 +113,8 @@ def _parts(rows: Sequence[Labelled], verdicts: Sequence[Verdict], names: Sequenc
 
 
 def _rates(rows: Sequence[Labelled], verdicts: Sequence[Verdict]) -> dict[str, Any]:
-    """Counts and shares. Precision: of the accepted answers those that are right. Recall: of the right answers those
-    that are accepted. `false_positives`: of the wrong answers those that are accepted.
+    """Counts and shares. Precision: the share of the accepted answers that are right. Recall: the share of the right
+    answers that are accepted. `false_positives`: the share of the wrong answers that are accepted.
     """
     accepted = [verdict.status == "ok" for verdict in verdicts]
     both = sum(yes and row.label for yes, row in zip(accepted, rows, strict=True))

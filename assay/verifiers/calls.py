@@ -161,7 +161,7 @@ def _finite(text: str) -> float:
 
 
 def equal(gold: Sequence[Call], found: Sequence[Call], *, ordered: bool = False) -> bool:
-    """Whether both are the same calls, in whatever order unless that counts. 1, 1.0, true and "1" are four values."""
+    """Whether both are the same calls, in any order unless the order counts. 1, 1.0, true and "1" are four values."""
     mine, theirs = list(map(_text, gold)), list(map(_text, found))
     return mine == theirs if ordered else Counter(mine) == Counter(theirs)
 

@@ -59,8 +59,8 @@ def best(answers: Sequence[str | None], weights: Sequence[float]) -> str | None:
 def pessimistic(answers: Sequence[str | None], verdicts: Sequence[Sequence[float]], *, alpha: float) -> str | None:
     """arg max_a of v_a - alpha ln(V) / (V_a + 1), the earliest of equals; None if nobody gives an answer.
 
-    `verdicts` are those on each answer, 0 to 1; v_a is the mean of the V_a verdicts on all answers equal to a, and V
-    the number of all verdicts (Heimdall 2504.10337). alpha = 0 takes the best mean; a large alpha the majority.
+    `verdicts` has the verdicts on each answer, 0 to 1; v_a is the mean of the V_a verdicts on all answers equal to a,
+    and V the number of all verdicts (Heimdall 2504.10337). alpha = 0 takes the best mean; a large alpha the majority.
     """
     by_answer: dict[str, list[float]] = {}
     for answer, some in zip(answers, verdicts, strict=True):

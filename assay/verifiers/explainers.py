@@ -1,4 +1,4 @@
-"""The verifiers that `assay verify` can use, by name, each with what its reference is."""
+"""The verifiers that `assay verify` can use, by name, each with the meaning of its reference."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """Strict formats of a response: a thought and an answer, each marked once, in this order, and nothing else.
 
 In natural wording the marks are <think> </think> <answer> </answer>, and the answer has one \\boxed{}. In compact
-wording they are those of the problem's worked solution: `steps#answer`, or the answer alone. A mark counts in whatever
-case and width it is written, and with spaces or unseen characters within it, so that a second one cannot be hidden.
+wording they are the marks of the problem's worked solution: `steps#answer`, or the answer alone. A mark counts in
+whatever case and width it is written, and with spaces or unseen characters within it, so that a second one cannot be
+hidden.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from assay.verifiers.explained import Explained, bad_gold
 LARGEST = 200_000  # characters of a text; a longer one meets no rule
 Rule = Sequence[Any]
 
-_SAYS = re.compile(r"[^\W_]")  # a letter or a digit: what has none says nothing
+_SAYS = re.compile(r"[^\W_]")  # a letter or a digit: text without any says nothing
 _ENDS = re.compile(r"(?<![.!?])[.!?]++[\"'”’)\]]*+(?=\s|$)")
 _SHORT = frozenset(
     {"dr", "mr", "mrs", "ms", "prof", "st", "vs", "e.g", "i.e", "cf"}
@@ -31,9 +31,10 @@ def _words(text: str) -> int:
 
 
 def _sentences(text: str) -> int:
-    """What ends with a full stop, an exclamation or a question mark, or these and a quotation mark or a bracket.
+    """The number of sentences: stretches of text that end with a full stop, an exclamation or a question mark.
 
-    The stop of 'Dr.' or 'e.g.' ends a sentence only at the end of the text, and stops without words before them none.
+    A quotation mark or a bracket may follow the mark. The stop of 'Dr.' or 'e.g.' ends a sentence only at the end of
+    the text. A mark without words before it ends no sentence.
     """
     count, begin, said, last = 0, 0, False, len(text.rstrip())
     for end in _ENDS.finditer(text):
@@ -96,7 +97,7 @@ else one text could be both.
 
 
 def fault_of(rule: Any) -> str | None:
-    """What is wrong with a rule of somebody's data; None if it can be checked."""
+    """The fault of a rule in somebody's data; None if the rule can be checked."""
     if not isinstance(rule, (list, tuple)) or not rule or rule[0] not in CHECKS:
         return f"a rule is a list that begins with one of {', '.join(CHECKS)}, not {str(rule)[:80]}"
     types, _ = CHECKS[rule[0]]

@@ -18,7 +18,7 @@ def wilson(count: int, total: int) -> tuple[float, float]:
 
 
 def bound_of_none(total: int) -> float:
-    """The largest share of which none is seen among `total` cases with a chance of at least 1 - `SURE`.
+    """The largest share of a kind of case that stays unseen in `total` cases with a chance of at least 1 - `SURE`.
 
     It is exact, 1 - (1 - SURE)^(1 / total), and near 3 / total: `bound_of_none(300)` is about 0.00994.
     """

@@ -1,7 +1,7 @@
 """Schemas of tools, as OpenAI's interface has them: which arguments of two calls mean the same.
 
-A schema states defaults and types. An argument that is written out with its default is one that was left out, and
-where it says `number` 30.0 is 30. Everything else stays as it was written.
+A schema states defaults and types. An argument that is written out with its default equals one that was left out. If
+the schema says `number`, 30.0 equals 30. Everything else stays as it was written.
 """
 
 from __future__ import annotations

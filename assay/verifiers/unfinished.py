@@ -20,9 +20,9 @@ def starved(program: str) -> Verdict:
 def unfinished(outcome: Outcome, program: str) -> Verdict | None:
     """The verdict on an answer by how its job ended; None if the job has a result.
 
-    Only where the job is the answer's: what comes to no end on a reference alone is no fault of the answer. What the
-    answer's own job does to itself, its time, its memory or a crash, again at a second try, is a failure of the answer;
-    a process that ends for another reason, or code of ours that raises, is a fault of ours.
+    Only for a job of the answer: a job on a reference alone that comes to no end is no fault of the answer. The answer
+    fails if its own job runs out of time or memory, or crashes, again at a second try. A process that ends for another
+    reason, or code of ours that raises, is a fault of ours.
 
     unfinished(Outcome("crash"), "yosys")  # fail(undecided)
     """

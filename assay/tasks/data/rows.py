@@ -343,7 +343,7 @@ def _worked(value: Any, name: str) -> str | None:
 
 
 def _mixed(rows: Sequence[FileRow], name: str) -> list[Fault]:
-    """Faults of rows whose prompt is a conversation where most prompts are texts, or the other way round."""
+    """Faults of rows whose prompt is a conversation while most prompts are texts, or the other way round."""
     lines: dict[str, list[int]] = {}
     for row in rows:
         lines.setdefault(kind(_at(row.columns, name)), []).append(row.line)

@@ -216,7 +216,7 @@ def content(problem: Problem) -> str:
 
 
 def where(problem: Problem) -> str:
-    """Where a person finds the row of a problem: `line 7 of rows`, or with several files `line 7 of b.jsonl`."""
+    """The place of a problem's row, for a person: `line 7 of rows`, or with several files `line 7 of b.jsonl`."""
     file, _, line = str(problem.spec["row"]).rpartition(":")
     return f"line {line} of {file or Data.of(problem.task).label}"
 

@@ -2,8 +2,8 @@
 
 A checker raises `Unreadable` if the answer does not have the form asked for. No text of a model reaches `eval`.
 
-Where only one answer is right, it must equal the reference as a value of its kind (text, number, list, ...). Where
-several are right, the rules of the puzzle are checked here, or by the package's scorer on text that a grammar matches.
+If only one answer is right, it must equal the reference as a value of its kind (text, number, list, ...). If several
+are right, the rules of the puzzle are checked here, or by the package's scorer on text that a grammar matches.
 """
 
 from __future__ import annotations

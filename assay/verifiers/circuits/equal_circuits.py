@@ -1,10 +1,10 @@
 """Verdicts on circuits: is this module, for all inputs, equal to the reference?
 
-A wrong circuit mostly shows in a simulation, which is quick; one that does not is asked of Yosys, which proves that the
-two are equal for all inputs or finds some for which they are not. The simulation of the answer knows nothing of the
-reference: outputs are compared here. Circuits with a clock are compared from the end of their resets on, and the layer
-of a success says by what: `states` (all that can be reached were visited), `induction`, or `bounded` (no difference in
-the simulation, nor in the first cycles for any inputs).
+A simulation is quick, and shows most wrong circuits. If it shows no difference, Yosys is asked: it proves that the two
+are equal for all inputs, or finds inputs for which they are not. The simulation of the answer knows nothing of the
+reference: outputs are compared here. Circuits with a clock are compared from the end of their resets on. The layer of a
+success names what decided: `states` (all states that can be reached were visited), `induction`, or `bounded` (no
+difference in the simulation, nor in the first cycles for any inputs).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from assay.verifiers.unfinished import starved, unfinished
 Ask = Callable[[str, Sequence[Any]], list[Outcome]]
 """(the external's name, jobs) -> outcomes."""
 
-_KEPT = 4096  # references of which is kept what was found out
+_KEPT = 4096  # references whose findings are kept
 _SLOW = {"time": ("time", "no end within the time limit"), "output": ("output", "too much output")}
 
 
@@ -34,7 +34,7 @@ def _ask(name: str, jobs: Sequence[Any]) -> list[Outcome]:
 
 @dataclass(frozen=True)
 class Reference:
-    """What is known of a reference: its ports and its clock, and what a simulation of it prints, or what is wrong."""
+    """The findings about a reference: its ports, its clock and what its simulation prints, or what is wrong with it."""
 
     ports: tuple[Port, ...] = ()
     outputs: tuple[str, ...] | None = None  # None: not simulated yet
@@ -65,7 +65,7 @@ _references: dict[str, Reference] = {}
 
 
 def _read(golds: Sequence[str], ask: Ask) -> dict[str, Reference]:
-    """What Yosys finds out about each reference, which is kept for later calls."""
+    """The findings of Yosys about each reference. They are kept for later calls."""
     kept = _references if ask is _ask else {}
     new = [gold for gold in golds if gold not in kept]
     if len(kept) + len(new) > _KEPT:
@@ -191,7 +191,7 @@ def has_outputs(items: Sequence[tuple[str, Sequence[Port], Sequence[str]]], ask:
 def printed(
     items: Sequence[tuple[str, Sequence[Port], Clock | None]], ask: Ask = _ask
 ) -> list[Verdict | tuple[str, ...]]:
-    """What the testbench prints of circuits, or the verdict on one that it cannot run to its end."""
+    """The lines that the testbench prints of each circuit, or the verdict on a circuit that does not run to its end."""
     refused = {i: refusal(circuit) for i, (circuit, _, _) in enumerate(items)}
     found: list[Verdict | tuple[str, ...]] = [Verdict.fail(*why) if why else () for why in refused.values()]
     run = [i for i, why in refused.items() if not why]

@@ -16,7 +16,7 @@ ALL_BITS = 10  # of inputs in all: so few are tried with every value
 VECTORS = 1000  # values of more inputs
 MOST_BITS = 256
 SETTLED = 3  # cycles of a clocked circuit in which all resets are held before anything is shown
-PHASES, CHANGING, HELD = 8, 60, 280  # phases, and cycles of one in which inputs change, or are held
+PHASES, CHANGING, HELD = 8, 60, 280  # phases; cycles of a phase with changing inputs, or with held inputs
 
 
 @dataclass(frozen=True)

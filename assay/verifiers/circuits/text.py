@@ -1,4 +1,4 @@
-"""What the text of a circuit may say. System tasks, macros and the like are refused before a program reads them."""
+"""The rules for the text of a circuit. System tasks, macros and the like are refused before a program reads them."""
 
 from __future__ import annotations
 

@@ -234,7 +234,7 @@ class _Waiting:
 
 
 class _Notes:
-    """What one call logged."""
+    """The log of one call."""
 
     def __init__(self) -> None:
         self.metrics: list[tuple[str, float]] = []
@@ -337,7 +337,7 @@ def line_in(error: BaseException, path: str) -> str:
 
 
 async def _first_fault(waiting: Mapping[str, Coroutine[Any, Any, tuple[Any, float]]]) -> dict[str, tuple[Any, float]]:
-    """Results by name: of all calls, or after a fault of those that have ended."""
+    """Results by name: of all calls or, once a call has a fault, only of the calls that have ended."""
     tasks = {name: asyncio.ensure_future(one) for name, one in waiting.items()}
     pending = set(tasks.values())
     while pending:

@@ -30,7 +30,7 @@ from assay.verifiers.functions.process import SECONDS, FunctionProcess, answers
 OWN = ("prompts", "completions", IDS, STATE, "log_extra", "log_metric")
 ROUNDING = 1e-9  # 0.7 + 0.2 + 0.1 is a little less than 1
 LEFT_OUT = ("prompt", "completion", IDS)  # columns that TRL does not pass to functions either
-SHARE = 1.0  # seconds that a single answer may always take while the answer on which a function hangs is looked for
+SHARE = 1.0  # seconds that each answer may always take in a search for the answer on which a function hangs
 
 
 @dataclass
@@ -310,7 +310,7 @@ def _answer(episode: Episode) -> str:
 
 
 def where(episode: Episode) -> str:
-    """Where an episode's problem is from: a line of a file, or a problem of a task."""
+    """The source of an episode's problem: a line of a file, or a problem of a task."""
     problem = episode.request.problem
     if "row" in problem.spec and "columns" in problem.spec:
         file, _, line = str(problem.spec["row"]).rpartition(":")  # with several files, a row says which one it is from

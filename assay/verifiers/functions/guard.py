@@ -41,7 +41,7 @@ class Watch:
 
 def main(parent: int, signals: int, last: int) -> None:
     """Guards the process `parent`. `signals` is the channel of its signals; `last` is the signal that ends it."""
-    for number in (signal.SIGHUP, signal.SIGUSR1):  # which a scheduler sends to all processes of a job
+    for number in (signal.SIGHUP, signal.SIGUSR1):  # a scheduler sends these to all processes of a job
         signal.signal(number, signal.SIG_IGN)
     watch: Watch | None = None
     pending = b""

@@ -25,7 +25,7 @@ from assay.verifiers.functions.calling import IDS, STATE, Asks, Desk, Fault, Rep
 from assay.verifiers.functions.naming import RewardName, find, source_digest
 
 SECONDS = 300.0  # the time limit of a call
-STILL = 60.0  # seconds that a process which was stopped may stand still
+STILL = 60.0  # seconds that a stopped process may stand still
 LONGEST = 1e6  # the longest time limit that may be set: eleven days
 STOP_GRACE = 5.0  # seconds that a call still has when the run is asked to stop
 TURN = 0.2  # seconds between two looks at the clock
@@ -42,7 +42,7 @@ def check_timeout(seconds: float) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class Loaded:
-    """What a child process tells about a function that it has loaded."""
+    """The facts that a child process reports about a function that it has loaded."""
 
     asks: Asks  # the arguments that it asks for
     digest: str  # of its source file
@@ -141,7 +141,7 @@ class FunctionProcess:
         self.child, self.working = None, ()
 
     def heard(self, message: dict[str, Any]) -> tuple[str, Reply] | None:
-        """Takes a message of the child: a reply is returned; news of which functions are at work now are noted."""
+        """Takes a message of the child. A reply is returned; a message about the functions at work is noted."""
         if "working" in message:
             self.working, self.since = tuple(message["working"]), time.monotonic()
             return None

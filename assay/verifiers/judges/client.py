@@ -152,7 +152,7 @@ def _jitter(key: Key, attempt: int) -> float:
 
 
 def judge_of(endpoint: Endpoint) -> Judge:
-    """The judge of this process behind an endpoint: what it said, and whether it is down, is known to all who ask."""
+    """The judge of this process behind an endpoint. All callers share what it has said, and whether it is down."""
     url, model, _ = endpoint.resolved()
     return _judge(dataclasses.replace(endpoint, url=url, model=model))
 

@@ -20,7 +20,7 @@ Message = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where a judge answers, and how long it may take.
+    """A judge's endpoint: where the judge answers, and how long it may take.
 
     The key is never a field. It is the environment's ASSAY_JUDGE_KEY, and is sent to the host of the environment's
     ASSAY_JUDGE_URL alone: a recipe of somebody else that names another host does not get it.
@@ -63,7 +63,7 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class Said:
-    """What a model wrote, and the name that it goes by at its endpoint: `Said("...", "qwen3-8b-2026-05-01")`."""
+    """A reply of a model, and the name that it goes by at its endpoint: `Said("...", "qwen3-8b-2026-05-01")`."""
 
     text: str
     model: str  # as the reply says; "": it does not say
@@ -96,7 +96,7 @@ class Served:
                     )
 
     def news(self) -> list[str]:
-        """What there is to tell since the last call."""
+        """The messages that were added since the last call."""
         with self._lock:
             told, self.told = self.told, []
             return told

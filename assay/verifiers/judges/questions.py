@@ -1,6 +1,6 @@
-"""What a judge is asked, and how its reply is read.
+"""Questions to a judge, and how its replies are read.
 
-Whatever the policy wrote, and the reference, stand between marks with a random word in them (a nonce): an answer
+All that the policy wrote, and the reference, stand between marks with a random word in them (a nonce): an answer
 cannot end its own block, because it cannot know the word. A reply must end with one JSON object of the form that was
 asked for. Anything else, also two objects that contradict each other, is garbage and no score.
 """
@@ -54,12 +54,12 @@ RULES = (
 )
 
 
-PROMPTS = digest(*TASK.values(), *REPLY.values(), RULES)[:8]  # of all that is said to a judge whatever the problem
+PROMPTS = digest(*TASK.values(), *REPLY.values(), RULES)[:8]  # of the texts that are the same for every problem
 
 
 @dataclass(frozen=True)
 class Question:
-    """What a judge is asked about one answer, or about two.
+    """A question to a judge about one answer, or about two.
 
     Example:
         Question("reference", "What is 2 + 2?", ("four",), reference="4")
@@ -75,7 +75,7 @@ class Question:
 
 @dataclass(frozen=True)
 class JudgeScores:
-    """What a judge said: one number from 0 to 1, or one for each criterion: `JudgeScores((1.0,))`."""
+    """The scores by a judge: one number from 0 to 1, or one for each criterion: `JudgeScores((1.0,))`."""
 
     values: tuple[float, ...]
 
@@ -172,6 +172,6 @@ def _not_json(word: str) -> float:
 
 
 def win(first: JudgeScores, swapped: JudgeScores) -> float:
-    """Who wins of a pair that was judged in both orders: 1 if both name the first, 0 if both the second, else 0.5."""
+    """The winner of a pair that was judged in both orders: 1 if both name the first, 0 if both the second, else 0.5."""
     forth, back = first.values[0], 1.0 - swapped.values[0]
     return forth if math.isclose(forth, back) and forth in (0.0, 1.0) else 0.5

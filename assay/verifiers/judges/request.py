@@ -26,7 +26,7 @@ _SHOWN = 160  # characters of what a server says that are kept
 
 
 def post(endpoint: Endpoint, messages: Sequence[Message], seconds: float) -> Said | Fault:
-    """What the model writes, or why there is nothing. It returns within the seconds for a reply."""
+    """The reply of the model, or why there is none. It returns within the seconds for a reply."""
     url, model, key = endpoint.resolved()
     body = {
         "model": model,

@@ -29,7 +29,7 @@ from assay.verifiers.mathematics.writing import ONE_LINE, Found, balanced, clean
 
 GOLD_LONGEST = 200_000
 SECONDS = 0.4  # of the processor, for what exact arithmetic leaves undecided about an answer
-GOLD_SECONDS = 1.0  # and before it for the gold alone, which is no work of the answer's
+GOLD_SECONDS = 1.0  # and before it for the gold alone, because that work is not the answer's
 REMEMBERED = 65_536  # results of the worker processes that are kept, because answers of a group are often the same
 WORKER = "assay.verifiers.mathematics.symbolic_worker:answer"
 
@@ -186,7 +186,7 @@ def warm() -> None:
 
 
 def _symbolically(pairs: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Outcome]:
-    """What the library says of each pair. Each has the same seconds, whatever else is verified beside it."""
+    """The outcome of the library for each pair. Each pair has the same seconds, whatever is verified beside it."""
     missing = [pair for pair in pairs if pair not in _known]
     outcomes = pool().map([{"gold": gold, "answer": answer} for gold, answer in missing]) if missing else []
     fresh = dict(zip(missing, outcomes, strict=True))

@@ -2,7 +2,7 @@
 
 The gold's type decides how they are compared: words, a choice, a number or expression, an unordered list or set, an
 ordered tuple or interval, a matrix, a relation, a family of solutions. Only expressions that our grammar cannot read
-are left to a `Symbolic`, and only where both sides are one expression: what has parts is taken apart here. Without a
+are left to a `Symbolic`, and only where both sides are one expression: a side with parts is taken apart here. Without a
 `Symbolic`, such a pair stays undecided. A pair that can be read but not be decided counts as not equal.
 """
 
@@ -355,7 +355,7 @@ def legible(text: str) -> bool:
 
 
 def _once(group: Several) -> Several:
-    """A list or set of tuples without those that are written twice. A number written twice may be a double root."""
+    """A list or set of tuples, each tuple once. Numbers stay as they are: one written twice may be a double root."""
     tuples = all(part.startswith("(") and encloses(part) and several(part[1:-1]) for part in group.parts)
     if group.ordered or not tuples:
         return group
@@ -386,7 +386,7 @@ def _proportion(wanted: Several, given: Several, budget: numeric.Budget) -> Deci
 
 
 def _all(found: Sequence[Decision], why: str = "") -> Decision:
-    """The decision on parts that must all be equal, given those on each: the first that is against it."""
+    """The decision on parts that must all be equal, from the decisions on each: the first that is against equality."""
     against = [one for one in found if not one.equal]
     for doubt in (lambda one: one.equal is False and one.layer != UNDECIDED, lambda one: one.equal is None):
         if first := next(filter(doubt, against), None):

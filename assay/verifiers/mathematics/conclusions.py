@@ -1,4 +1,4 @@
-"""What a text concludes that marks no answer: the value that its last statement gives.
+"""The conclusion of a text that marks no answer: the value that its last statement gives.
 
 The rule does not know the gold, and never chooses between values. A statement that gives several values, denies its
 value or weakens it ("not 5", "at least 5") concludes nothing, so that nothing is won by naming more than one.
@@ -204,7 +204,7 @@ def _balanced(text: str) -> str:
 
 
 def _joined(statement: str, given: list[_Given]) -> list[_Given]:
-    """The values, with those as one list that only commas or words such as "and" separate."""
+    """The values; neighbours with only commas or words such as "and" between them become one list."""
     found = given[:1]
     for one in given[1:]:
         last = found[-1]
@@ -236,7 +236,7 @@ def _weakened(statement: str, one: _Given) -> bool:
 _CLAUSE = re.compile(r"\n+|[,;。！？，、.!?](?=\s|$|[^\W\d_A-Za-z])|[。！？，]|\b(?:because|since|as|parce)\b")
 _AGAINST = re.compile(r"(?=\b(?:not|never|no|non|pas)\b|\b\w+n['’]t\b|\bcannot\b|不是|不|非)", re.IGNORECASE)
 _EITHER = re.compile(r"\b(?:or|and|either|ou|oder)\b|或|和", re.IGNORECASE)
-_EDGE = r"\w'’\\{}^_+=/<>|\-"  # what stands beside a letter in mathematics or within a word
+_EDGE = r"\w'’\\{}^_+=/<>|\-"  # the neighbours of a letter in mathematics or within a word
 _LETTER = re.compile(rf"(?<![{_EDGE}*])(?:\*\*)?\(?([A-J])\)?(?:\*\*)?(?![{_EDGE}*])(?!\s+[a-z])|^\s*([B-HJ])(?=不)")
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 MOST_NODES = 500
 DEEPEST = 50
-HIGHEST = 150  # levels of a tree, of which a sum of so many terms has as many: whoever walks it calls itself for each
+HIGHEST = 150  # levels of a tree: a sum has one for each term, and a function that walks the tree calls itself for each
 MOST_DIGITS = 1_000  # of a literal number
 MOST_POWER = 25_000  # the largest exponent of ten in a literal number
 

@@ -21,7 +21,7 @@ from assay.verifiers.mathematics.expressions import FUNCTIONS, TooBig, Tree, spe
 
 PRECISIONS = {256: 1, 1024: 5, 4096: 25}  # bits, and the cost of a step with so many bits
 SATURATING = ("tanh", "coth")  # for large arguments their values cannot be told from 1
-POINTS = 5  # at which two functions are compared
+POINTS = 5  # two functions are compared at so many points
 ATTEMPTS = 40  # points that are tried, because a function need not be defined at each
 
 Value = Any  # a Fraction if it is exact, else a number of mpmath

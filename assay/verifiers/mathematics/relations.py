@@ -61,7 +61,7 @@ def stated(found: Reading, text: str = "") -> Stated | None:
     names: list[str] = []
     if len(sides) > 2 and all(map(is_name, sides)):
         return None
-    worked = 0  # sides that say what is worked out: `\\lim_{x \\to 0} x = 0` states 0
+    worked = 0  # sides that are a calculation: `\\lim_{x \\to 0} x = 0` states 0
     while len(sides) > 1 and (is_name(sides[0]) or _to_be_worked_out(sides[0])):
         side = sides.pop(0)
         if is_name(side):

@@ -35,7 +35,7 @@ def steps(text: str) -> list[str]:
 
 
 def split(text: str, mark: re.Pattern[str]) -> tuple[list[str], list[str]]:
-    """(the parts of a text between marks that are outside all brackets, those marks)."""
+    """(parts, marks) of a text: the marks outside all brackets, and the parts that they separate."""
     parts: list[str] = []
     marks: list[str] = []
     depth = start = position = 0

@@ -42,12 +42,12 @@ class Found:
 
 
 def find(response: str) -> Found:
-    """The answer of a response, after any reasoning section. The first of these that the response has is the answer:
+    """The answer of a response, after any reasoning section. It is the first of these that the response has:
 
     the last `\\boxed{}` that is in no other box, together with boxes joined to it by "and", "or" or a comma, unless
     some box is not closed; the line after the last `####`; the last `<answer>`; the sentence after "the answer is"; a
-    response that is a single line, or the only formula in that line; what the last statement concludes (`conclusions`).
-    Of a sentence, what it concludes is found too.
+    response that is a single line, or the only formula in that line; the conclusion of the last statement
+    (`conclusions`). If the answer is a sentence, the values that it concludes are found too.
     """
     text = response[response.rfind("</think>") + len("</think>") :] if "</think>" in response else response
     if "<think>" in text:
@@ -164,7 +164,7 @@ def _unboxed(text: str, box: _Braced) -> str:
 
 
 def _line(text: str) -> str:
-    """The first line of a text, with those after it that belong to a matrix which it begins."""
+    """The first line of a text. If it begins a matrix, the further lines of the matrix are added."""
     first, *rest = text.splitlines()
     while rest and len(first) < LONGEST and first.count(r"\begin") > first.count(r"\end"):
         first += " " + rest.pop(0)
@@ -278,7 +278,7 @@ def _plain(char: str) -> str:
 
 
 def squeezed(text: str) -> str:
-    """The text without spaces, except those that separate digits, or a command from a letter."""
+    """The text without spaces, except spaces between digits, or between a command and a letter."""
     return re.sub(r"(\\[a-zA-Z]+|\d)\s+(?=[a-zA-Z\d])|\s+", _kept_space, text)
 
 

@@ -1,7 +1,7 @@
-"""What a solver says is checked here, in exact fractions: is the point feasible, and what is it worth?
+"""Checks of a solver's result, in exact fractions: is the point feasible, and what is it worth?
 
-The tolerances are declared once. A solver computes in floating point, so that a point of its may miss a bound by a
-millionth; it may not miss it by more.
+The tolerances are declared once. A solver computes in floating point, so its point may miss a bound by a millionth, but
+not by more.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def point_of(values: Mapping[str, object], program: Program) -> Point | str:
 
 
 def violation(program: Program, point: Point) -> str:
-    """What of the program does not hold at a point, "" if all of it holds within the tolerances."""
+    """The first part of the program that does not hold at a point; "" if all of it holds within the tolerances."""
     for number, row in enumerate(program.rows, 1):
         over = total(row.terms, point) - row.bound
         room = ABSOLUTE * (row.size + abs(row.bound))

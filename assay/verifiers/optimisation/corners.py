@@ -28,7 +28,7 @@ class TooLarge(ValueError):
 
 
 def difference(gold: Program, one: Program) -> str:
-    """What differs between two programs, "" if nothing does.
+    """The difference between two programs; "" if there is none.
 
     difference(read("max a+b;a+b<=4"), read("max b+a;2a+2b<=8"))  # ""
     """
@@ -118,7 +118,7 @@ def _whole(gold: Program, one: Program) -> str:
 
 
 def _allowed(program: Program, points: np.ndarray) -> np.ndarray:
-    """Which of the whole points the program allows, in whole numbers: each row is multiplied by its denominators."""
+    """Whether the program allows each of these whole points. Rows are multiplied by their denominators to be whole."""
     allowed = np.ones(points.shape[1:], dtype=bool)
     for row in program.rows:
         over = _times_denominators(row, program.variables, points)

@@ -27,9 +27,9 @@ from assay.verifiers.unfinished import unfinished
 NAME = "highs"
 BOX = 10_000  # half the side of the box in which programs are compared
 SCORES = ("ran", "agrees", "overlap", "optimum", "maximises", "binaries", "integers")
-"""What a verdict says of a candidate beside right and wrong, in `Verdict.scores`: whether it was solved, whether its
-optimum is the gold's, the share of variables with the gold's value; then its attributes: its optimum, its direction,
-its numbers of binary and of other integer variables."""
+"""The scores of a candidate, in `Verdict.scores`: whether it was solved, whether its optimum is the gold's, the share
+of variables with the gold's value; then its attributes: its optimum, its direction, its numbers of binary and of other
+integer variables."""
 
 
 @dataclass(frozen=True)
@@ -205,7 +205,7 @@ def _decided(gold: Solved, found: Solved, probed: Solved) -> tuple[Verdict, str]
 
 
 def compared(gold: Solved, found: Solved, probed: Solved) -> tuple[str, str]:
-    """(why a candidate is another program than the gold, "" if it is the same; what decided).
+    """(why a candidate is another program than the gold, "" if it is the same; the check that decided).
 
     `probed` is the gold, solved towards the edges of the candidate.
     """

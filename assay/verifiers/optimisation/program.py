@@ -39,7 +39,7 @@ class Constraint:
 
 @dataclass(frozen=True)
 class Program:
-    """A program: what is maximised or minimised, the rows that must hold, and the range of each variable.
+    """A program: the objective to maximise or minimise, the rows that must hold, and the range of each variable.
 
     program = read("max 3a+2b; a+b<=4; int a b")
     program.maximises, program.objective["a"], program.rows[0].bound  # (True, Fraction(3), Fraction(4))
@@ -116,7 +116,7 @@ def read(text: str) -> Program:
 
 
 def _statements(text: str) -> list[str]:
-    """The statements of a text. What ends with a line, and not with `;`, goes on in the next one if it must."""
+    """The statements of a text. A statement that ends with a line, and not with `;`, may go on in the next line."""
     statements: list[str] = []
     for piece in text.split(";"):
         goes_on = False
@@ -135,7 +135,7 @@ def _statements(text: str) -> list[str]:
 def _open(statement: str, line: str) -> bool:
     """Whether a statement goes on in this line: it ends in an operator, or the line adds to an expression.
 
-    A comparison, a word that begins a section and `a free` are whole: what begins with a sign behind one stands alone.
+    A comparison, a word that begins a section and `a free` are whole: a line with a sign behind one stands alone.
     """
     whole = _COMPARISON.search(statement) or _KEYWORD.fullmatch(statement) or _ENDS_FREE.search(statement)
     return statement[-1] in "+-<>=*:" or (line[0] in "+-" and not whole)
@@ -228,7 +228,7 @@ def _narrow(
     value: Fraction | None,
     tighter: Callable[[Fraction, Fraction], Fraction],
 ) -> None:
-    """One bound more on a side of a variable; None, an infinite one, leaves those that are stated."""
+    """Adds a bound on a side of a variable. None is an infinite bound: it leaves a stated bound as it is."""
     stated = limits.get(name)
     limits[name] = value if stated is None else stated if value is None else tighter(stated, value)
 

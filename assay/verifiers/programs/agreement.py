@@ -18,7 +18,7 @@ class Agreement:
     """The outputs that are believed, and who gave them: `Agreement(("3", "5"), (0, 2))`."""
 
     outputs: tuple[str, ...]  # one of each input, as the first of the solutions gave it
-    solutions: tuple[int, ...]  # the places of those that agree: the right solutions
+    solutions: tuple[int, ...]  # the places of the solutions that agree: the right ones
 
 
 def agreed(outputs: Sequence[Sequence[str | None]], *, share: float = MOST) -> Agreement | None:

@@ -1,4 +1,4 @@
-"""Tests that are written in Python, taken apart into calls and what is asked of their values.
+"""Tests that are written in Python, taken apart into calls and the conditions on their values.
 
     assert sorted(f(2)) == [1, 2]      # Call("f", (2,), [1, 2], reading=Apply("sorted", (RETURNED,)))
 
@@ -64,7 +64,7 @@ def _parsed(text: str) -> list[ast.stmt]:
 
 
 def _depth(text: str) -> int:
-    """How deep brackets and signs are nested, at most: `- - -1` nests as brackets do. Those in strings are none."""
+    """How deep brackets and signs are nested, at most: `- - -1` nests as brackets do. Strings do not count."""
     depth = deepest = signs = 0
     try:
         for token in tokenize.generate_tokens(io.StringIO(text.strip()).readline):

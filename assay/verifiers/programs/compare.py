@@ -1,8 +1,8 @@
 """Comparators, by name: when an output is the expected one. A task declares one; none is guessed from the data.
 
-What is compared was written by a policy: no value makes a comparator raise, and none makes it slow. Values are put in
-order by a form that is made of them (`form`), never by their text, which Python refuses to write for large integers,
-and never by their hash, which a program can choose.
+A policy wrote the values that are compared, so no value may make a comparator raise, and none may make it slow. Values
+are put in order by a form that is made of them (`form`): never by their text, because Python refuses to write large
+integers, and never by their hash, because a program can choose it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def near(found: float, expected: float) -> bool:
         return True
     try:
         left, right = float(found), float(expected)
-    except OverflowError:  # of an integer beyond all floats, which no float is near
+    except OverflowError:  # an integer beyond all floats: no float is near it
         return False
     if type(expected) is int:
         return abs(expected) < 2**53 and math.isclose(left, right, rel_tol=0, abs_tol=ABSOLUTE)
@@ -111,7 +111,7 @@ TEXT: dict[str, Text] = {
 
 @dataclass(frozen=True)
 class Rules:
-    """What makes no difference between two plain values: `Rules(sequences=True)`. A bool is no number ever."""
+    """Rules by which two plain values are alike: `Rules(sequences=True)`. A bool is never a number."""
 
     types: bool = False  # 2 is not 2.0
     sequences: bool = False  # a list is a tuple

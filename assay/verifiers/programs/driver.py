@@ -1,9 +1,9 @@
 """The driver that calls a candidate's function inside the sandbox. It knows what goes in, and not what should come out.
 
 Its standard input is one JSON object (`job`): the candidate's source, the name of the function, and packed arguments. A
-function that the program does not have is looked for as a method of its class `Solution`. For each
-call it writes one line of JSON to descriptor 3. What the candidate prints goes to standard output, where nobody reads.
-`text()` puts `plain.py` before it, where the names that it uses are defined inside.
+function that the program does not have is looked for as a method of its class `Solution`. For each call it writes one
+line of JSON to descriptor 3. The candidate prints to standard output, which nobody reads. `text()` puts `plain.py`
+before the driver, to define the names that it uses inside.
 """
 
 import inspect
@@ -22,7 +22,7 @@ def text() -> str:
 
 
 def job(source: str, entry: str, calls: Sequence[tuple[Sequence[Any], Mapping[str, Any]]]) -> bytes:
-    """The standard input of the driver: what is called, and with which arguments, by place and by keyword."""
+    """The driver's standard input: the source, the function, the arguments of each call, by place and by keyword."""
     packed = [pack([list(given), dict(named)]) for given, named in calls]
     text = source.encode("utf-8", errors="replace").decode()
     return json.dumps({"source": text, "entry": entry, "calls": packed}).encode()

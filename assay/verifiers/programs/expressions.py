@@ -1,7 +1,7 @@
 """Expressions of tests in Python, read as trees of operations (`readings`). None of their text is ever run.
 
-A call of a name that is no known function is the call of the program under test. What has no such call is a constant
-and is computed at once. Whatever is not known is refused with its reason: a test is read whole or not at all.
+A call of a name that is no known function is the call of the program under test. An expression without such a call is a
+constant and is computed at once. Anything unknown is refused with its reason: a test is read whole or not at all.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Read:
 
 @dataclass
 class Scope:
-    """What the names of a test mean."""
+    """The meaning of the names in a test."""
 
     values: dict[str, Read] = field(default_factory=dict)
     programs: dict[str, str] = field(default_factory=dict)  # names of the program's functions, as `candidate`
@@ -204,7 +204,7 @@ class _Reader:
         pairs: list[Reading] = []
         for sign, left, right in zip(node.ops, trees, trees[1:], strict=False):
             if isinstance(sign, ast.Eq) and left == right and "" in free(left):
-                pairs.append(Constant(True))  # a result beside itself, which every program meets
+                pairs.append(Constant(True))  # a result compared with itself: every program meets this
                 continue
             if isinstance(sign, (ast.Is, ast.IsNot)):
                 values = [one.value for one in (left, right) if isinstance(one, Constant)]

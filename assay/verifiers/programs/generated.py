@@ -1,8 +1,8 @@
 """Tests that programs make: inputs by a generator and a validator, outputs by agreement of solutions (2505.21297).
 
 The generator is a function `generate(scale, seed)` that returns the text of an input, or None where the scale is out of
-its range. The validator is a function `valid(text)`; only inputs of which it says True are used. Solutions read
-standard input and print. All of them are programs that a model wrote, so that all of them run in the sandbox.
+its range. The validator is a function `valid(text)`; only inputs for which it returns True are used. Solutions read
+standard input and print. A model wrote all of these programs, so all of them run in the sandbox.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LEAST_SOLUTIONS = 3  # of fewer, agreement says nothing
 
 @dataclass(frozen=True)
 class Ingredients:
-    """What tests are made of: `Ingredients("def generate...", "def valid...", ("print(int(input()) + 1)", ...))`."""
+    """Programs that make tests: `Ingredients("def generate...", "def valid...", ("print(int(input()) + 1)", ...))`."""
 
     generator: str
     validator: str
@@ -103,7 +103,7 @@ def _is_text(value: Any) -> bool:
 def _returned(
     program: str, entry: str, calls: Sequence[Sequence[list[Any]]], sandbox: Sandbox, limits: Limits
 ) -> list[list[Any]]:
-    """What a function returns on each list of arguments, None where nothing; each sequence of calls is one process."""
+    """The value of a function for each argument list, None if it has none. Each sequence of calls is one process."""
     jobs = [driver.job(program, entry, [(arguments, {}) for arguments in some]) for some in calls]
     runs = [Execution(driver.text(), job, limits) for job in jobs]
     found = []
@@ -121,7 +121,7 @@ def _value(line: bytes) -> Any:
 
 
 def _run(programs: Sequence[str], inputs: Sequence[str], sandbox: Sandbox, limits: Limits) -> list[list[Ran]]:
-    """What came of each program on each input."""
+    """The run of each program on each input."""
     ran = sandbox.map([Execution(program, text.encode(), limits) for program in programs for text in inputs])
     return [list(ran[at : at + len(inputs)]) for at in range(0, len(ran), len(inputs))]
 

@@ -1,6 +1,6 @@
 """The operations that a test may make of a returned value or of a constant: a closed table over plain values.
 
-They are Python's own, on values of exact built-in types, and none of them is slow: what would be large is refused
+They are Python's own, on values of exact built-in types, and none of them is slow: a large value is refused
 before it is computed, because a value comes from a policy and a constant from a file. Nothing here calls a program.
 """
 
@@ -16,7 +16,7 @@ from assay.verifiers.programs.compare import EQUAL, JSON, PYTHON, alike, form
 from assay.verifiers.programs.plain import NotPlain, table
 
 LARGEST_INT = 14_000  # bits: fewer digits than Python writes at most, so that its limit decides nothing
-LARGEST_SIZE = 1 << 20  # members or characters of what is made
+LARGEST_SIZE = 1 << 20  # members or characters of a value
 RAISED = (TypeError, ValueError, KeyError, IndexError, AttributeError, ArithmeticError)
 TYPES: dict[str, type] = {
     one.__name__: one for one in (int, float, str, bool, bytes, list, tuple, dict, set, frozenset)
@@ -24,7 +24,7 @@ TYPES: dict[str, type] = {
 
 
 class TooLarge(Exception):
-    """What would be computed is larger than a test needs."""
+    """A value, given or about to be computed, is larger than a test needs."""
 
 
 def weight(value: Any) -> int:
@@ -123,7 +123,7 @@ def same(a: Any, b: Any) -> bool:
 
 
 def _differ(a: Any, b: Any) -> bool:
-    """What is the same in either sense does not differ: an answer cannot choose the sense."""
+    """Two values differ only if they differ in both senses, because an answer cannot choose the sense."""
     return not same(a, b) and (tolerances.Approx in (type(a), type(b)) or bool(a != b))
 
 
@@ -143,7 +143,7 @@ def _outside(a: Any, b: Any) -> bool:
 
 
 def members(value: Any) -> list[Any]:
-    """The members of a value in order. Those of a set are put in one, so that no verdict depends on Python's tables."""
+    """The members of a value in order. A set is sorted, so that no verdict depends on Python's tables."""
     if type(value) is range:
         _sized(len(value))
     return sorted(value, key=lambda one: form(one, EQUAL)) if type(value) in (set, frozenset) else list(value)
@@ -321,7 +321,7 @@ _METHODS: dict[str, dict[type, Callable[..., Any]]] = {name: {str: getattr(str, 
     "is_integer": {float: float.is_integer},
     "bit_length": {int: int.bit_length},
 }  # fmt: skip
-VIEWS = {".keys", ".values", ".items", "zip", "enumerate", "reversed"}  # of which Python makes no list
+VIEWS = {".keys", ".values", ".items", "zip", "enumerate", "reversed"}  # Python makes no lists of these
 
 
 def _method(name: str) -> Callable[..., Any]:
@@ -359,7 +359,7 @@ SIGNS: dict[str, Callable[..., Any]] = {
     "a list": _display(list), "a tuple": _display(tuple), "a set": _display(lambda ones: set(table(ones))),
     "a dict": lambda *both: _dict(list(zip(both[::2], both[1::2], strict=True))),
 }  # fmt: skip
-"""What signs and brackets of Python do."""
+"""The functions behind the signs and brackets of Python."""
 
 OPERATIONS: Mapping[str, Callable[..., Any]] = FUNCTIONS | SIGNS | {f".{name}": _method(name) for name in _METHODS}
 _ANY_INT = {"==", "!=", "in", "not in", "is", "is not", "not", "[]", "len", "isinstance", "type", "bool",
@@ -367,7 +367,7 @@ _ANY_INT = {"==", "!=", "in", "not in", "is", "is not", "not", "[]", "len", "isi
 
 
 def applied(name: str, values: list[Any], named: Mapping[str, Any]) -> Any:
-    """What an operation makes of values. Raises `TooLarge`, or what Python raises of this operation (`RAISED`)."""
+    """The value that an operation makes of values. Raises `TooLarge`, or an error of Python's own (`RAISED`)."""
     if name not in _ANY_INT:
         _small(*values)
     if name not in ("in", "not in", "==", "!="):

@@ -41,7 +41,7 @@ def known_dicts():
 
 
 def unpack(data, depth=0, hashed=False):
-    """The value that was packed. Raises NotPlain for whatever `pack` does not write.
+    """The value that was packed. Raises NotPlain for anything that `pack` does not write.
 
     A set that is `hashed`, because it is a member of a set or a key of a dict, is a frozenset.
     """

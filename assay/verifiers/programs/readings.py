@@ -1,9 +1,9 @@
-"""What a test makes of the value that a program returned, as data: a small tree of operations from a closed table.
+"""A test's reading of the value that a program returned, as data: a small tree of operations from a closed table.
 
     f(3) sorted, its first member:  Apply("[]", (Apply("sorted", (RETURNED,)), Constant(0)))
 
 The tree is evaluated here, beside the comparison, on the value that came out of the sandbox. A program therefore has
-no part in what is made of its value. The work is bounded, whatever the value.
+no part in the reading of its value. The work is bounded, whatever the value.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Constant:
 
 @dataclass(frozen=True)
 class Returned:
-    """What the program returned."""
+    """The value that the program returned."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Apply:
 
 @dataclass(frozen=True)
 class Choice:
-    """Parts of which a later one is only looked at if need be: `and`, `or`, and `if` (condition, then, else)."""
+    """Parts, of which later ones are evaluated only if needed: `and`, `or`, and `if` (condition, then, else)."""
 
     kind: str
     parts: tuple[Reading, ...]
@@ -72,7 +72,7 @@ class Clause:
 
 @dataclass(frozen=True)
 class Each:
-    """A comprehension: `Each("a list", (Named("x"),), (Clause(("x",), RETURNED),))`. Those of a dict have two parts."""
+    """A comprehension: `Each("a list", (Named("x"),), (Clause(("x",), RETURNED),))`. That of a dict has two parts."""
 
     kind: str  # the operation that makes one value of the members
     parts: tuple[Reading, ...]
@@ -92,7 +92,7 @@ class Stopped(Exception):
 
 
 def read_as(reading: Reading, returned: Any = None) -> Any:
-    """What the reading makes of a returned value. Raises Stopped.
+    """The value that the reading makes of a returned value. Raises Stopped.
 
     read_as(Apply("sorted", (RETURNED,)), (3, 1))  # [1, 3]
     """

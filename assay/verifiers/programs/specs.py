@@ -1,4 +1,4 @@
-"""What is expected of a program: tests of one of three kinds. They stay outside the sandbox; only inputs go in."""
+"""The tests of a program, by streams or by calls. They stay outside the sandbox; only inputs go in."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Call:
     reading: Reading | None = None  # what is made of the returned value before it is compared; None: nothing
 
     def made_of(self, returned: Any) -> Any:
-        """What is compared with the expected value. Raises `readings.Stopped` where the test makes nothing of it."""
+        """The value to compare with the expected one. Raises `readings.Stopped` if the test's reading gives none."""
         return returned if self.reading is None else read_as(self.reading, returned)
 
 

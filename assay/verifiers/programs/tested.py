@@ -22,13 +22,13 @@ from assay.verifiers.programs.readings import Stopped
 from assay.verifiers.programs.specs import Call, Calls, Streams, Tests
 
 _DRIVER = driver.text()
-_SHOWN = 200  # characters of what went wrong
+_SHOWN = 200  # characters of a fault that are shown
 _SPENT = "the seconds that an answer has for all of its tests are used up"
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of one test: `Outcome(False, "wrong", "returned 3")`."""
+    """The outcome of one test: `Outcome(False, "wrong", "returned 3")`."""
 
     passed: bool
     kind: str = ""  # of a test that did not pass
@@ -46,14 +46,14 @@ def verify(items: Sequence[tuple[str, Tests]], sandbox: Sandbox) -> list[Verdict
 
 
 def outcomes_of(items: Sequence[tuple[str, Tests]], sandbox: Sandbox) -> list[list[Outcome]]:
-    """What came of each test of each program. Tests after one that ended the program, and those for which the seconds
-    of an answer did not suffice, did not pass.
+    """The outcome of each test of each program. A test does not pass if an earlier one ended the program, or if the
+    seconds of an answer were used up before it.
     """
     return _tested(items, sandbox, every=True)
 
 
 def _tested(items: Sequence[tuple[str, Tests]], sandbox: Sandbox, *, every: bool) -> list[list[Outcome]]:
-    """The outcomes of each program's tests: of every test, or of those up to the first that it does not pass."""
+    """The outcomes of each program's tests: of every test, or only up to the first that it does not pass."""
     by_program: dict[int, list[Outcome]] = {}
     asked: dict[int, _Asked] = {}
     for i, (program, tests) in enumerate(items):
@@ -73,8 +73,8 @@ def _tested(items: Sequence[tuple[str, Tests]], sandbox: Sandbox, *, every: bool
 
 @dataclass(frozen=True)
 class _Asked:
-    """The runs that test a program, and how to read from a run, by its number, what came of its tests. A run is read
-    once, though it is asked for twice: whether another is wanted, and what came of the tests.
+    """The runs that test a program, and how to read the outcomes of tests from a run, by its number. A run is read
+    once, though it is needed twice: to know whether another run is wanted, and for the outcomes.
     """
 
     runs: tuple[Execution, ...]
@@ -91,7 +91,7 @@ def _chain(asked: _Asked, seconds: float, *, every: bool) -> Chain:
 def verdict_of(outcomes: Sequence[Outcome], *, of: int = 0) -> Verdict:
     """`ok` if every test passed. An error of ours decides only where no test has shown the program to be wrong.
 
-    `of` is the number of tests, if those that were not needed are missing.
+    `of` is the number of all tests, if `outcomes` lacks the tests that were not needed.
     """
     failed = [(number, one) for number, one in enumerate(outcomes, 1) if not one.passed]
     theirs = [(number, one) for number, one in failed if not one.ours]
@@ -123,7 +123,7 @@ def _streams(program: str, tests: Streams) -> _Asked:
 
 
 def _unfinished(ran: Ran) -> Outcome | None:
-    """What came of a test whose program did not end by itself with exit code 0; None if it did."""
+    """The outcome of a test whose program did not end by itself with exit code 0; None if it did."""
     said = ran.errors[-400:].decode("utf-8", errors="replace").strip().rpartition("\n")[2]
     if ran.status == "lost":
         return Outcome(False, "worker_lost", ran.detail, ours=True)
@@ -164,7 +164,7 @@ def _calls(program: str, tests: Calls) -> _Asked:
 
 
 def _silent(ran: Ran) -> Outcome:
-    """What came of a call that has no answer."""
+    """The outcome of a call that has no answer."""
     return _unfinished(ran) or Outcome(False, "runtime", "the process ended before this call returned")
 
 

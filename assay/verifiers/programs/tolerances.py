@@ -14,7 +14,7 @@ _NUMBERS = (int, float)
 
 
 def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
-    """`numpy.isclose` of two numbers. Of arrays it makes an array, which is no truth: a TypeError."""
+    """`numpy.isclose` of two numbers. Arrays raise TypeError, because their result would be an array and no truth."""
     a, b, rtol, atol = float(a), float(b), float(rtol), float(atol)
     if math.isnan(a) or math.isnan(b):
         return equal_nan and math.isnan(a) and math.isnan(b)
@@ -36,7 +36,7 @@ def allclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: 
 
 @dataclass(frozen=True)
 class Approx:
-    """What `pytest.approx(expected, rel=..., abs=...)` stands for: `near(found, Approx(0.5, None, None, False))`."""
+    """The value of `pytest.approx(expected, rel=..., abs=...)`: `near(found, Approx(0.5, None, None, False))`."""
 
     expected: Any
     rel: float | None

@@ -1,8 +1,8 @@
 """Rows of labels without the steps of syntax, completed to whole proofs.
 
-A person who writes a proof names rules and hypotheses; which formulas the rules are used with follows from the theorem.
-Here it is found by unification (condensed detachment, C. A. Meredith). Nothing has to be trusted in this module: the
-kernel checks the whole proof that comes of it.
+A person who writes a proof names rules and hypotheses. The formulas with which the rules are used follow from the
+theorem; here they are found by unification (condensed detachment, C. A. Meredith). Nothing has to be trusted in this
+module: the kernel checks the whole proof that comes of it.
 
 Formulas are those of propositional calculus: every axiom of syntax has the form `( x op y )` or `op x`.
 """

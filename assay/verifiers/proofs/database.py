@@ -21,7 +21,7 @@ _ENDS = {"$c": "$.", "$v": "$.", "$d": "$.", "$f": "$.", "$e": "$.", "$a": "$.",
 
 
 class Malformed(ValueError):
-    """The text is no database: what is wrong, and at which statement."""
+    """The text is no database. The message says what is wrong, and at which statement."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Assertion:
 
     label: str
     symbols: Symbols
-    hypotheses: tuple[Hypothesis, ...]  # those that a step with this assertion takes from the stack, in this order
+    hypotheses: tuple[Hypothesis, ...]  # a step with this assertion takes these from the stack, in this order
     disjoint: frozenset[Pair]  # pairs of its variables, sorted, whose substitutes share no variable
     proof: tuple[str, ...] | None = None  # the tokens of a theorem's proof; None: an axiom
     active: tuple[Hypothesis, ...] = ()  # all hypotheses that the proof may use
@@ -61,7 +61,7 @@ class Database:
     constants: set[str] = field(default_factory=set)
     variables: set[str] = field(default_factory=set)
     assertions: dict[str, Assertion] = field(default_factory=dict)
-    floating: tuple[Hypothesis, ...] = ()  # those in scope at the end
+    floating: tuple[Hypothesis, ...] = ()  # the hypotheses in scope at the end
 
 
 @dataclass

@@ -120,7 +120,7 @@ def _keep_apart(used: Assertion, substitution: Substitution, theorem: Assertion,
 
 
 def _decompressed(known: Mapping[str, Assertion], theorem: Assertion, proof: Sequence[str]) -> list[str | int]:
-    """The steps of a compressed proof. -1 saves the top of the stack; a number recalls what was saved in that place."""
+    """The steps of a compressed proof. -1 saves the top of the stack; a number recalls the entry saved there."""
     end = proof.index(")") if ")" in proof else len(proof)
     mandatory = [h.label for h in theorem.hypotheses]
     labels = [*mandatory, *proof[1:end]]

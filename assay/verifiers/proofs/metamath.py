@@ -48,11 +48,11 @@ class Claim:
 
 @dataclass(frozen=True)
 class Verified:
-    """What was found out about a claim: `assay verify explain` shows it."""
+    """The findings about a claim: `assay verify explain` shows them."""
 
     verdict: Verdict
     proof: tuple[str, ...] = ()  # the whole proof, with the steps of syntax
-    layer: str = "reading"  # what decided: reading, completion, kernel, metamath
+    layer: str = "reading"  # the check that decided: reading, completion, kernel, metamath
 
 
 @functools.cache
@@ -93,8 +93,8 @@ def verify(claims: Sequence[Claim], ask: Ask | None = None) -> list[Verified]:
 
 
 def _verified(proofs: Sequence[Proved], ask: Ask) -> list[tuple[Outcome, str]]:
-    """(what Metamath says, the label to look for) of each proof: many in one database first, and each alone that is
-    not proved there, since what stands beside it is no fault of its own.
+    """(the outcome of Metamath, the label to look for) of each proof. Many proofs are put in one database first. A
+    proof that is not proved there is tried again alone, since a fault may lie in the proofs beside it.
     """
     parts = [range(i, min(i + AT_ONCE, len(proofs))) for i in range(0, len(proofs), AT_ONCE)]
     together = ask([_job([proofs[i] for i in part]) for part in parts])

@@ -1,4 +1,4 @@
-"""What a problem asks, written in JSON: values, a term that equals another, or an invariant of a loop."""
+"""The question of a problem, written in JSON: values, a term that equals another, or an invariant of a loop."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _TAKEN = ("value", "variable", "true", "false")
 
 @dataclass(frozen=True)
 class Gold:
-    """A problem: what is asked, over which variables, and the terms that say it.
+    """A problem: the kind of its question, its variables, and the terms that state it.
 
     Example:
         gold_of('{"ask": "equal", "variables": {"a": "Int"}, "term": "(< a 4)"}').terms["term"]
@@ -49,7 +49,7 @@ class Gold:
     kind: str = "bad_gold"  # of the invalid verdict then
 
     def claims(self, answer: SmtTerm) -> list[tuple[str, SmtTerm]]:
-        """What must hold nowhere if the answer is right, each with what it means if it holds somewhere."""
+        """The terms that must hold nowhere if the answer is right, each with the fault that it shows if it holds."""
         if self.ask == "equal":
             return [("it has another value", differ(self.terms["term"], answer))]
         init, guard, post = (self.terms[name] for name in ("init", "guard", "post"))
@@ -61,9 +61,10 @@ class Gold:
         ]
 
     def demands(self) -> list[tuple[str, SmtTerm]]:
-        """What Z3 must decide of the problem itself, each with why no answer can be verified if it holds nowhere.
+        """Terms of the problem itself that must hold somewhere, each with why no answer can be verified if it does not.
 
-        Else an empty formula would be a right answer. Of values nothing is decided beforehand: they are computed.
+        Z3 decides them. Without them an empty formula would be a right answer. A problem that asks for values has none,
+        because values are computed.
         """
         if self.ask == "equal" and self.terms["term"].sort == "Bool":
             term = self.terms["term"]
@@ -76,7 +77,7 @@ class Gold:
 
 
 def gold_text(spec: Mapping[str, Any]) -> str:
-    """What `explain` takes as the gold of a problem: what is asked and the terms that say it, as JSON."""
+    """The gold of a problem as `explain` takes it: the question and the terms that state it, as JSON."""
     asked = ("ask", "variables", "sort", *FIELDS[spec["ask"]])
     return json.dumps({name: spec[name] for name in asked if name in spec}, sort_keys=True)
 

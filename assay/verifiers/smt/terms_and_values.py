@@ -1,11 +1,11 @@
 """Verdicts on terms and values that a model wrote, against what a problem asks.
 
-Values are put into the terms of the problem and computed here; no solver is asked. That there are none, and whether a
-term is right, must be decided: for a term Z3 is asked whether what
-must hold nowhere holds somewhere. If so, it says where, and that place is computed here too: a refusal is never Z3's
-word alone. Z3 has a budget of work that every machine counts alike. A problem must be decided within it by itself. An
-answer on which Z3 gives up is refused (`undecided`): else an answer could escape its zero by being too hard.
-A process that is lost, killed or out of time is a fault of ours: `invalid`.
+Values are put into the terms of the problem and computed here; no solver is asked. Two claims must be decided: that
+there are no values, and that a term is right. For them Z3 is asked whether a term that must hold nowhere holds
+somewhere. If so, it says where, and that place is computed here too: a refusal is never Z3's word alone. Z3 has a
+budget of work that every machine counts alike. A problem must be decided within it by itself. An answer on which Z3
+gives up is refused (`undecided`): else an answer could escape its zero by being too hard. A process that is lost,
+killed or out of time is a fault of ours: `invalid`.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from assay.verifiers.unfinished import unfinished
 NAME = "z3"
 NONE = "unsat"  # the answer that no values exist
 FAILED = ("undecided", "time", "memory")  # the kinds of an answer that its means do not suffice for
-UNDECIDED = "undecided"  # the kind of a refusal of what Z3 cannot decide within its budget
+UNDECIDED = "undecided"  # the kind of a refusal because Z3 cannot decide within its budget
 PLACES = 5_000  # at most so many values does the second oracle try
 _VALUE = re.compile(
     r"\s*([a-z][a-z0-9]{0,7})\s*=\s*(true|false|-?[0-9]{1,10}(?:\.[0-9]{1,9}|/[0-9]{1,10})?|#b[01]{1,32}|#x[0-9a-fA-F]{1,8})\s*[,;]?"
 )
 
 Said = tuple[str, str] | None
-"""What a solver said of a term: None: it holds nowhere; else ("" if it holds, a kind of `FAILED`, or a fault; why)."""
+"""A solver's word on a term: None: it holds nowhere; else ("" if it holds, a kind of `FAILED`, or a fault; why)."""
 
 
 @dataclass(frozen=True)
@@ -174,8 +174,8 @@ def _written(name: str, written: str, variables: Variables) -> Number:
 
 
 def _ask(answers: Sequence[Sequence[SmtTerm]]) -> list[list[Said]]:
-    """What Z3 says of the terms of each answer, which have the seconds of an answer together. A place where a term
-    holds is computed here before it is believed.
+    """Z3's word on the terms of each answer. The terms of an answer share the seconds of an answer. A place where a
+    term holds is computed here before it is believed.
     """
     if not answers:
         return []

@@ -2,9 +2,9 @@
 
 Each question has 48 databases of its own, of one row to some sixty. Tables are described, or stated in SQL with keys,
 which every database keeps. A gold must give rows on three of them at least, not the same ones on all, and the same
-whatever the order in which rows were inserted. Where it sorts, equal values leave the order of some rows open: there
-their order does not count, and a database on which it also decides which rows are cut off is left out. Gold and
-candidate run in jobs of their own, so that no candidate reads a gold or its result.
+whatever the order in which rows were inserted. If the gold sorts, equal values may leave the order of some rows open.
+On a database where they do, order does not count; the database is left out if the open order also decides which rows
+are cut off. Gold and candidate run in jobs of their own, so that no candidate reads a gold or its result.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def verify_afresh(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
 
 
 def gold_text(spec: Mapping[str, Any]) -> str:
-    """What `explain` takes as the gold of a question: its tables and its query as JSON."""
+    """The gold of a question as `explain` takes it: its tables and its query as JSON."""
     return json.dumps({"tables": spec.get("tables"), "query": spec.get("query")}, sort_keys=True)
 
 
@@ -173,8 +173,9 @@ def _examined(query: str, fill_one: Fill, numbers: range) -> Gold:
 
 
 def _of_order(query: str, databases: Sequence[Database], kept: Sequence[int]) -> str:
-    """Why no answer can be verified against a gold whose rows depend on the order of insertion on all databases but
-    those kept.
+    """Why no answer can be verified against a gold; "" if one can.
+
+    On the databases that were not kept, the rows of the gold depend on the order of insertion.
     """
     several = [i for i, tables in enumerate(databases) if any(len(table["rows"]) > 1 for table in tables)]
     left_out = len(databases) - len(kept)

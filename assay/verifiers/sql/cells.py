@@ -56,7 +56,7 @@ class Cells:
         return int(self.generator.random() * end)
 
     def _form(self, constants: Sequence[Constant], dates: bool) -> str:
-        """What the cells are: word, date, year, flag, whole or decimal."""
+        """The form of the cells: word, date, year, flag, whole or decimal."""
         declared, name = self.column.declared.lower(), self.column.name.lower()
         texts = [one for one in constants if isinstance(one, str)]
         if dates or "date" in declared or "time" in declared or (texts and all(map(_DATE.match, texts))):
@@ -83,7 +83,7 @@ class Cells:
         return found
 
     def _dates_near(self, constant: Constant) -> list[str]:
-        """Dates at a constant: the day and those beside it, days of its month, or of its year."""
+        """Dates near a constant: its day and the days beside it, or days of its month, or of its year."""
         text = constant if isinstance(constant, str) else str(int(constant))
         if (found := re.search(r"\d{4}", text)) is None or not 1 <= int(found[0]) <= 9998:
             return []

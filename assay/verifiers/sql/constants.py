@@ -19,7 +19,7 @@ _TOKEN = re.compile(
 _BETWEEN = frozenset({"=", "==", "<", ">", "<=", ">=", "<>", "!=", "(", ")", ",", "-", "+"}) | frozenset(
     {"like", "glob", "is", "not", "in", "between", "and", "escape"}
 )
-"""What may stand between a column and a constant that it is compared with."""
+"""Tokens that may stand between a column and a constant that it is compared with."""
 _COMPARES = _BETWEEN - {"(", ")", ",", "-", "+", "and"}
 LARGEST = 1e15  # of the numbers that are looked at
 _FARTHEST = 40  # tokens back to the column
@@ -55,7 +55,7 @@ def tokens(query: str) -> list[Token]:
 
 @dataclass
 class Constants:
-    """Constants by the small letters of their column, and those of which no column is known.
+    """Constants by their column, in small letters, and the constants whose column is not known.
 
     Example:
         constants_of("select name from people where age > 17", {"name", "age"}).of["age"]  # [17.0]
@@ -65,7 +65,7 @@ class Constants:
     free: list[Constant] = field(default_factory=list)
 
     def near(self, column: str) -> Sequence[Constant]:
-        """Those of a column; where there are none, those of no column."""
+        """The constants of a column; if it has none, the constants that belong to no column."""
         return self.of.get(column.lower()) or self.free
 
 

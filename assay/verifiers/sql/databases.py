@@ -108,9 +108,9 @@ def fill(tables: Sequence[DatabaseTable], query: str, number: int) -> list[dict[
 def turned(database: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """The same database with its rows in another order, for a query whose result must not depend on it.
 
-    Rows are inserted from the last to the first. A key has an order of its own whatever was inserted first, so tables
-    are made without their keys. Where that would change what a query finds, rows without a stated order are found from
-    the last to the first.
+    Rows are inserted from the last to the first. A key has an order of its own, whatever was inserted first, so
+    tables are made without their keys. If that could change the result of a query, they keep their keys, and rows
+    without a stated order are found from the last to the first.
     """
     if all("create" not in table or table["plain"] for table in database):
         without = [{name: part for name, part in table.items() if name != "create"} for table in database]

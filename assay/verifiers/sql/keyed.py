@@ -1,8 +1,8 @@
-"""Databases that keep the keys of tables which are stated in SQL.
+"""Databases that keep the keys of their tables, which are stated in SQL.
 
-Rows are drawn table by table, each behind those that it refers to: references are copied from rows that are there, and
-some are NULL where they may be. SQLite then takes a row or refuses it, by the keys and checks that were declared, and a
-refused row is drawn again. So a database keeps what SQLite enforces, whatever a check says.
+Rows are drawn table by table, each table behind the tables that it refers to. References are copied from rows that are
+there, and some are NULL where they may be. SQLite then takes a row or refuses it, by the keys and checks that were
+declared, and a refused row is drawn again. So a database keeps every rule that SQLite enforces, whatever a check says.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Row = dict[str, Any]
 def fill_keyed(schema: Schema, query: str, number: int) -> list[dict[str, Any]]:
     """The database of this number for a gold query, as the external takes it.
 
-    A table is empty where no row was found that keeps its constraints.
+    A table is empty if no row was found that keeps its constraints.
     """
     generator = Key("sql", "keys", query, number).generator()
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as base:
@@ -63,7 +63,7 @@ class _Filling:
         count = max(1, round(self.size * int(self.generator.integers(ROWS[0], ROWS[1] + 1))))
         count = count if table.name in self.read else min(count, ASIDE)
         cells = self._cells(table, count)
-        self.rows[table.name] = []  # a reference of the table to itself finds those that are there
+        self.rows[table.name] = []  # a reference of the table to itself finds the rows that are there
         for _ in range(count):
             if not any(self._added(table, cells) for _ in range(TRIES)):
                 break
@@ -122,7 +122,7 @@ class _Filling:
         open_columns = [name for name in one.columns if name not in row]
         may_be_null = [name for name in open_columns if table.column(name).null]
         if any(name in row and row[name] is None for name in one.columns):
-            return True  # whatever the others are: such a reference refers to nothing
+            return True  # a reference with a NULL refers to nothing, whatever its other columns are
         pairs = list(zip(one.columns, one.of, strict=True))
         parents = [
             parent

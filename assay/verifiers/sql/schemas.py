@@ -59,11 +59,11 @@ class KeyedTable:
 
     name: str
     create: str  # as SQLite keeps it
-    indices: tuple[str, ...]  # what makes those of its indices that are unique
+    indices: tuple[str, ...]  # the statements that make its unique indices
     columns: tuple[KeyedColumn, ...]
     unique: tuple[tuple[str, ...], ...]
     references: tuple[Reference, ...]
-    plain: bool = True  # but for its keys, it is what the names and kinds of its columns say
+    plain: bool = True  # but for its keys, the names and kinds of its columns say all about it
 
     def column(self, name: str) -> KeyedColumn:
         return next(column for column in self.columns if column.name == name)
@@ -71,7 +71,7 @@ class KeyedTable:
 
 @dataclass(frozen=True)
 class Schema:
-    """Tables, each behind those that it refers to, and the references that are filled last, which close a circle.
+    """Tables, each behind the tables that it refers to, and the references that close a circle, which are filled last.
 
     Example:
         [table.name for table in schema_of("create table t (a int)").tables]  # ["t"]
@@ -176,7 +176,7 @@ def affinity(declared: str) -> str:
 
 
 def _unique(base: sqlite3.Connection, table: str) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]:
-    """The sets of columns that are unique, the primary key first, and what makes the indices behind the others."""
+    """(the unique sets of columns, the primary key first; the statements that make the unique indices)."""
     rows = base.execute("select name, pk from pragma_table_xinfo(?) where pk > 0 order by pk", (table,)).fetchall()
     found = [tuple(name for name, _ in rows)] if rows else []
     made = []
@@ -221,7 +221,7 @@ def _references(base: sqlite3.Connection, table: str, names: dict[str, str]) -> 
 def _ordered(tables: Sequence[KeyedTable]) -> Schema:
     """The tables in an order in which each refers to earlier ones.
 
-    Where they refer to one another in a circle, a reference whose columns may be NULL is filled at the end. A table's
+    If they refer to one another in a circle, a reference whose columns may be NULL is filled at the end. A table's
     reference to itself is to its earlier rows.
     """
     left, done = list(tables), list[KeyedTable]()

@@ -40,7 +40,7 @@ class FirstBranches(Asking):
 
 
 def grow_branches(episodes: Sequence[Episode], *, group_size: int, max_new: int, levels: int) -> list[Request]:
-    """Requests for the branches after every paused segment. Those of the last level go to the end of the answer."""
+    """Requests for the branches after every paused segment. Branches of the last level go to the end of the answer."""
     asked: list[Request] = []
     for group in by_group([episode for episode in episodes if episode.provenance == "fresh"]).values():
         below: dict[str, list[Episode]] = {}
@@ -60,8 +60,8 @@ def grow_branches(episodes: Sequence[Episode], *, group_size: int, max_new: int,
 
 
 class GrowBranches(Expansion):
-    """Each segment that pauses has several branches; with those of the last level the tree has as many leaves as a
-    group has answers (SPO-tree 2505.23564).
+    """Each segment that pauses gets several branches. After the last level the tree has as many leaves as a group has
+    answers (SPO-tree 2505.23564).
 
         expand=(GrowBranches(levels=3),)
         --mechanism.expand grow-branches --mechanism.expand.0.levels 3
@@ -76,7 +76,7 @@ class GrowBranches(Expansion):
 def _open(
     below: Mapping[str, Sequence[Episode]], node: str, leaves: int, levels: int
 ) -> Iterator[tuple[Episode, int, int]]:
-    """(episode, leaves that it is to have, levels left) of each paused segment below a node that nothing follows."""
+    """(episode, leaves that it is to have, levels left) of each paused segment below a node, without branches."""
     if levels < 1:
         return
     branches = sorted(below.get(node, ()), key=lambda episode: episode.request.sample)

@@ -81,8 +81,8 @@ class EdgeValues(Credit):
 
 
 def train_edges(rows: Sequence[Row], memory: Memory, *, most: int) -> list[Row]:
-    """Of each group `most` edges that add something keep their tokens, drawn at random. A shared edge keeps them in the
-    first row alone.
+    """The edges that add something are drawn at random: `most` of each group keep their tokens. A shared edge keeps
+    them in the first row alone.
     """
     result = list(rows)
     for name, group in by_group(rows).items():
@@ -104,8 +104,9 @@ def train_edges(rows: Sequence[Row], memory: Memory, *, most: int) -> list[Row]:
 
 
 class Edges(Curator):
-    """The edges of a tree of answers train, not the answers: what several answers share trains once, what adds nothing
-    to the value of its place never, and of the others so many of each group (SPO-tree 2505.23564).
+    """The edges of a tree of answers train, not the answers. An edge that several answers share trains once. An edge
+    that adds nothing to the value of its place never trains; of the others, `most` of each group train (SPO-tree
+    2505.23564).
 
         curate=(Edges(most=32),)
         --mechanism.curate edges --mechanism.curate.0.most 32

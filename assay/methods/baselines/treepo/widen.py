@@ -97,8 +97,8 @@ class Widen(Expansion):
 
 
 def widths(live: int, ended: int, branches: int, leaves: int) -> list[int]:
-    """How often each live path splits: all paths become `branches` times as many, at most `leaves`. Those that ended do
-    not split; the live ones share what is left as equally as possible, and none of them ends here.
+    """How often each live path splits: all paths become `branches` times as many, at most `leaves`. Paths that ended
+    do not split; the live paths share the rest as equally as possible, and none of them ends here.
     """
     wanted = max(live, min(leaves, branches * (live + ended)) - ended)
     return [wanted // live + (i < wanted % live) for i in range(live)]

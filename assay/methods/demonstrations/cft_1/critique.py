@@ -44,8 +44,8 @@ class OneProblem(Source):
 
 
 def critique_of(problem: Problem, text: str, *, right: bool) -> str:
-    """What is said of an answer: that it is right, or which of its lines first differs from the worked solution, and
-    that line of the solution; '' for the line if the solution has ended.
+    """The critique of an answer: that it is right, or the number of its first line that differs from the worked
+    solution, and that line of the solution; '' for the line if the solution has ended.
     """
     if right:
         return RIGHT[problem.wording]

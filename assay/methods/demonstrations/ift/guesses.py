@@ -34,7 +34,7 @@ class Guesses(Forward):
     """The learner reads, mixed into every token of an answer, the token that the policy would have written there (the
     residual connection of IFT 2405.11870).
 
-    Guesses are those of the weights before the first update of the step.
+    The weights before the first update of the step make the guesses.
 
         forwards=(Guesses(share=0.2),)
         --mechanism.forwards guesses --mechanism.forwards.0.share 0.2

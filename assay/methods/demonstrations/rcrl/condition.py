@@ -25,7 +25,7 @@ def conditioned(requests: Sequence[Request], *, codec: Codec, label: str) -> lis
 
 
 class Conditioned(Asking):
-    """Adds this label to every prompt, those of held-out problems included; the policy is asked for such an answer.
+    """Adds this label to every prompt, also of held-out problems: the policy is asked for such an answer.
 
     ask=(Conditioned(label="GOOD"),)
     --mechanism.ask conditioned --mechanism.ask.0.label GOOD

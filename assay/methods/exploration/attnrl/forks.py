@@ -89,8 +89,8 @@ class ForkAttended(Expansion):
     """Answers fork at steps to which later steps attend (AttnRL 2509.26628).
 
     The score of a step is the attention that the steps `gap` or more behind it pay to it, in the head that pays most.
-    The model reads the answers once more for that. Of a problem that no answer solves, all answers fork; of easier
-    ones fewer, and those with the rarer verdict first.
+    The model reads the answers once more for that. If no answer solves a problem, all its answers fork; for
+    easier problems fewer answers fork, and the answers with the rarer verdict come first.
     """
 
     continues = True

@@ -1,4 +1,4 @@
-"""Where an answer forks, by how much its later steps attend to each step, and how many answers of a group fork."""
+"""The steps at which an answer forks, by how much its later steps attend to them, and the answers that fork."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def number_forked(rate: float, size: int) -> int:
 
 
 def forked(rights: Sequence[bool], key: Key) -> list[int]:
-    """Which answers of a group fork. Of a group with right and wrong ones, all of those that are fewer, and others at
-    random; of other groups the first.
+    """The answers of a group that fork. In a group with right and wrong answers, all answers of the rarer kind fork,
+    and others at random; in other groups the first answers fork.
     """
     number = number_forked(sum(rights) / len(rights), len(rights))
     if all(rights) or not any(rights):

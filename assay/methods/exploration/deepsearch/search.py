@@ -42,7 +42,7 @@ def _best(nodes: Sequence[Node]) -> list[Node]:
 def _back_up(tree: Tree, leaf: Node, answers: int) -> None:
     """V <- V + gamma v at each ancestor, where gamma = (d + 1) / (d_leaf + 1), at least `FLOOR`.
 
-    Where V and v differ in sign, the value of a right answer replaces V, and that of a wrong answer is ignored.
+    If V and v differ in sign, gamma v of a right answer replaces V, and gamma v of a wrong answer is ignored.
     """
     if len(tree.backed) >= answers:
         return

@@ -25,8 +25,8 @@ def take_turns(rows: Sequence[Row], memory: Memory, *, num_prompts: int, place: 
 
 
 class TakeTurns(Curator):
-    """Trains on `num_prompts` groups: those that waited since the last step, then the first ones of this step. The
-    rest waits.
+    """Trains on `num_prompts` groups: first the groups that waited since the last step, then the first groups of this
+    step. The other groups wait.
 
     The part `keep-leftovers` of `remember` stores the groups that wait. With `refill` a step stops sampling when
     waiting and new groups together are enough.

@@ -45,7 +45,7 @@ def _returns(row: Row, turn: np.ndarray, backflow: float) -> np.ndarray:
 
 
 class TurnRelative(Credit):
-    """Each turn has group statistics of its own, and what a later turn earns flows back to those before it (Hi-GRPO
+    """Each turn has group statistics of its own, and the reward of a later turn flows back to earlier turns (Hi-GRPO
     2512.10949). The replies of the environment divide turns; an answer without any is one turn.
     """
 

@@ -10,7 +10,7 @@ from assay.types import Batch
 
 
 def turn_mean(batch: Batch, *, max_new: int) -> np.ndarray:
-    """1 / N_l for a token of turn l, of which the denominator has N_l tokens."""
+    """1 / N_l for a token of turn l, where N_l is the number of its tokens in the denominator."""
     ends = zip(batch.at[:-1], batch.at[1:], strict=True)
     turns = np.concatenate([np.zeros(0, np.int64), *(turns_of(batch.origin[begin:end]) for begin, end in ends)])
     counts = np.bincount(turns, weights=batch.counted, minlength=1)

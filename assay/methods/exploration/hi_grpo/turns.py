@@ -39,8 +39,8 @@ def _placed(episode: Episode, found: Reward | None, turn: int) -> Reward | None:
 
 
 class InTurn(Rewarding):
-    """A reward that one turn of the answer earns (Hi-GRPO 2512.10949). What the last turn earns needs no such part: it
-    is the reward of the answer.
+    """A reward that one turn of the answer earns (Hi-GRPO 2512.10949). The reward of the last turn needs no such part:
+    it is the reward of the answer.
 
     Credit that knows turns gives it to this turn; other credit adds it up.
     """

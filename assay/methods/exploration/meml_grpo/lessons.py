@@ -1,4 +1,4 @@
-"""What the experts learn beside their rewards: the worst from the best, and those that failed from the solution."""
+"""Lessons of the experts beside their rewards: the worst learns from the best, and the failed from the solution."""
 
 from __future__ import annotations
 

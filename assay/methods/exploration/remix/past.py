@@ -14,8 +14,8 @@ STORE = "past"
 
 
 def keep_past(memory: Memory, *, rows: Sequence[Row], steps: int, place: str = STORE) -> Memory:
-    """The memory with the groups that trained in this step for the first time, as they were marked, and those of the
-    `steps` - 1 steps before it.
+    """The memory with the groups that trained for the first time in this step or in the `steps` - 1 steps before it, as
+    they were marked.
     """
     store = {group: entry for group, entry in memory.store(place).items() if memory.step - entry["step"] < steps}
     held = [episode for episode in memory.kept.get(place, ()) if episode.request.group in store]
@@ -43,8 +43,8 @@ class KeepPast(Remembering):
 
 
 def mix_past(rows: Sequence[Row], memory: Memory, *, share: float, place: str = STORE) -> list[Row]:
-    """The rows, and those of groups of earlier steps that are drawn at random, each at most once: of n groups that
-    train, round(n share / (1 - share)) more.
+    """The rows, and the rows of groups of earlier steps, which are drawn at random, each at most once. If n groups
+    train, round(n share / (1 - share)) are added.
     """
     held = list(leftovers(memory, place).values())
     fresh = sum(any(row.in_loss for row in group.members) for group in by_group(rows).values())
@@ -59,8 +59,8 @@ def mix_past(rows: Sequence[Row], memory: Memory, *, share: float, place: str = 
 
 
 class MixPast(Curator):
-    """A share of the groups of a step are those of earlier policies. Their advantages are those of their own group;
-    which policy wrote them, a correction of the objective must say (ReMix 2507.06892).
+    """A share of the groups of a step is from earlier policies. Their advantages are taken within their own group. A
+    correction of the objective must say which policy wrote them (ReMix 2507.06892).
 
         curate=(MixPast(share=0.4),)
         --mechanism.curate mix-past --mechanism.curate.0.share 0.4
@@ -68,7 +68,7 @@ class MixPast(Curator):
 
     reads = (KeepPast,)
 
-    share: float = 0.4  # of the groups that train, those of earlier steps
+    share: float = 0.4  # of the groups that train, the part from earlier steps
     does = mix_past
 
     def refusal(self, **_: Any) -> str | None:

@@ -69,7 +69,7 @@ def own_beginnings(
 
 class OwnBeginnings(Expansion):
     """Takes the best answer of each group whose rewards differ, and asks for answers that go on from its beginnings;
-    those of one beginning are a group (ReST-GRPO 2508.19576).
+    answers with the same beginning are a group (ReST-GRPO 2508.19576).
 
         expand=(OwnBeginnings(share=0.5),)
         --mechanism.expand own-beginnings --mechanism.expand.0.share 0.5

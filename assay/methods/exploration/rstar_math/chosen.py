@@ -1,4 +1,4 @@
-"""What the models learn from a tree: its best answers, and pairs of steps of which one is worth more than the other."""
+"""Lessons for the models from a tree: its best answers, and pairs of steps of which one is worth more."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def mean_quality(leaf: Node) -> float:
 
 
 def best_trajectories(rows: Sequence[Row], *, most: int) -> list[Row]:
-    """The rows, of which the `most` right answers of each tree with the highest mean Q have the tag `best`."""
+    """The rows. In each tree the `most` right answers with the highest mean Q get the tag `best`."""
     found = set()
     for members in stepwise([row.episode for row in rows]):
         right = [leaf for leaf in backed_up(members).backed if leaf.outcome > 0]
@@ -51,9 +51,10 @@ class BestTrajectories(Curator):
 def step_pairs(tree: Tree, *, each: int, margin: float, visits: int) -> list[tuple[Node, Node]]:
     """(winner, loser) of all pairs of a tree.
 
-    Of the steps after one beginning, the `each` with the highest Q that lead to right answers win over the `each` with
-    the lowest Q that lead to wrong ones, where Q differs by `margin`; steps that fewer than `visits` answers came from
-    do not count. Of all answers, the right ones with the highest mean Q win over the wrong ones with the lowest.
+    Steps after the same beginning are compared: of the steps that lead to right answers, the `each` with the highest Q
+    win over the `each` with the lowest Q of the steps that lead to wrong answers, if their Q differs by `margin`. A
+    step counts only if `visits` answers or more came from it. Whole answers are compared too: the right ones with the
+    highest mean Q win over the wrong ones with the lowest.
     """
     right = {node for leaf in tree.backed if leaf.outcome > 0 for node in leaf.line()}
     wrong = {node for leaf in tree.backed if leaf.outcome < 0 for node in leaf.line()}

@@ -103,7 +103,7 @@ def _of_sides(values: np.ndarray, part: Batch) -> Fitted:
 
 
 class PreferSteps(Forward):
-    """A process preference model learns, of the pairs that `keep-preferences` stored, which step is the better one, by
+    """A process preference model learns which step of a pair is better, on the pairs of `keep-preferences`, by
     -log sigmoid(s_w - s_l) with scores s = tanh(v) (rStar-Math 2501.04519). `step-search` reads it.
 
         forwards=(PreferSteps(model="preference-model"),)

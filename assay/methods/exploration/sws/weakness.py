@@ -1,4 +1,4 @@
-"""Which problems a policy fails to learn: the accuracy of each visit to a problem, and its trend."""
+"""The problems that a policy fails to learn, by the accuracy of each visit to a problem, and its trend."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def weak(curve: Sequence[float], *, below: float) -> bool:
 
 
 def allotted(weak_of: Mapping[str, tuple[int, int]], count: int) -> dict[str, int]:
-    """N_c = count F_c / sum F for each category c, F_c the share of its problems that are weak, in whole numbers that
-    add up to `count`: the largest remainders are rounded up. {} if no problem is weak.
+    """N_c = count F_c / sum F for each category c, where F_c is the share of its problems that are weak. {} if no
+    problem is weak. The N_c are whole numbers that add up to `count`: the largest remainders are rounded up.
 
     weak_of: category -> (weak problems, problems that were tried)
     """

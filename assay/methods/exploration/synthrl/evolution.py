@@ -1,4 +1,4 @@
-"""What is known of a problem of which somebody writes harder variants: pass counts, and the texts that passed."""
+"""The state of a problem of which harder variants are written: pass counts, and the texts that passed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Evolution:
 
     seed: Problem
     right: float | None  # c, of `checks` answers to the seed; None: no answer has a verdict
-    current: Problem  # from which the next variant starts
+    current: Problem  # the next variant starts from it
     best: Problem | None = None  # of the accepted variants the one with the fewest right answers
     best_right: float = 0.0
     attempts: int = 0

@@ -35,8 +35,9 @@ def evolve(
     attempts: int,
     longest: int,
 ) -> list[Request]:
-    """What each problem of the step needs next: more answers until it has `checks`, then a text, then `checks` answers
-    to this text, and so on until there were `attempts` texts. A problem with fewer than `sure` right answers gets none.
+    """The next requests for each problem of the step: more answers until it has `checks`, then a text, then `checks`
+    answers to this text, and so on until there were `attempts` texts. A problem with fewer than `sure` right answers
+    gets no text.
     """
     groups = by_group([episode.request for episode in episodes])
     asked: list[Request] = []

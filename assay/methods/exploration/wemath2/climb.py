@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from assay.source import Pool
 
 STORE = "climb"
-X, Y, Z = 1, 2, 4  # what makes a variant harder: its context, what it shows, its steps
-ARROWS: Mapping[int, tuple[int | None, int | None]] = {  # variant -> where to after a right answer, and after none
+X, Y, Z = 1, 2, 4  # a variant is harder in its context, in what it shows, in its steps
+ARROWS: Mapping[int, tuple[int | None, int | None]] = {  # variant -> the next after a right answer, and after none
     0: (X, None),
     X: (X + Y, Y),
     Y: (X + Y, None),
@@ -61,7 +61,7 @@ class Climb(Remembering):
 def difficulty_graph(
     memory: Memory, first: int, count: int, *, pool: Pool, drawn: int, size: int, place: str = STORE
 ) -> list[Problem]:
-    """First the variants that follow on a failure, then those that follow on a success, then problems at their base."""
+    """First the variants that follow a failure, then variants that follow a success, then problems at their base."""
     walks: dict[str, Any] = memory.store(place)
     bases = set_of(basic(pool), memory.seed, size)
     under_way = sorted((base for base in bases if base.id in walks), key=lambda base: walks[base.id][1])
@@ -77,8 +77,8 @@ class DifficultyGraph(Source):
     """Leads each problem of a set from its base to harder variants, as far as the policy can follow (We-Math 2.0,
     2508.10433).
 
-    A variant that was solved leads to a harder one, another one to an easier one or out; who is out comes again at the
-    base. The first level of a share is the base, and level base + x + 2y + 4z the variant with x, y and z.
+    A variant that was solved leads to a harder one, another one to an easier one or out. A problem that is out comes
+    again at its base. The first level of a share is the base, and level base + x + 2y + 4z the variant with x, y and z.
 
         source=DifficultyGraph(size=512), remember=(Climb(),)
         --mechanism.source difficulty-graph --mechanism.remember climb

@@ -37,7 +37,7 @@ class Covariance(Selector):
     """Selects a share of the tokens by their covariance C = (A - mean A) (log pi - mean log pi) (2505.22617).
 
     The means run over the trained tokens of the optimiser step. With `pick=top` the tokens with the largest C are
-    selected, with `pick=draw` random ones of those with low < C < high. With `side=out` the part gives all other
+    selected, with `pick=draw` random tokens with low < C < high. With `side=out` the part gives all other
     tokens.
 
     Tokens with A > 0 and a ratio above 1 + `open` are not drawn, since the clip gives them no gradient anyway. If all

@@ -10,8 +10,8 @@ from assay.types import Episode, Reward
 
 
 def grounded(episodes: Sequence[Episode], *, right: float, wrong: float) -> list[Reward | None]:
-    """`right` if a judgement agrees with the verifier, else `wrong`; half of both where the verifier finds two answers
-    as good, and None for answers that are no judgements.
+    """`right` if a judgement agrees with the verifier, else `wrong`; half of both if the verifier finds two answers
+    equally good, and None for answers that are no judgements.
     """
 
     def of(episode: Episode) -> Reward | None:
@@ -25,8 +25,8 @@ def grounded(episodes: Sequence[Episode], *, right: float, wrong: float) -> list
 
 
 class Grounded(Rewarding):
-    """A judge is rewarded for agreeing with the verifier. Where the verifier finds both answers of a comparison as
-    good, all verdicts earn the same.
+    """A judge is rewarded for agreeing with the verifier. If the verifier finds both answers of a comparison
+    equally good, all verdicts earn the same.
 
     reward=(Grounded(wrong=-1.0),)
     --mechanism.reward grounded --mechanism.reward.0.wrong -1

@@ -46,8 +46,8 @@ def _same(one: Episode, other: Episode) -> bool:
 
 
 def _chosen(said: Sequence[Episode], place: int) -> float | None:
-    """The mean vote for the answer that the judge read at this place, 1/2 where it finds both as good; None if nothing
-    that it said can be read.
+    """The mean vote for the answer that the judge read at this place, 1/2 if it finds both equally good; None if no
+    judgement can be read.
     """
     votes = [found.score for one in said if (found := written(one)) is not None]
     return float(np.mean([float(vote == place) if vote else 0.5 for vote in votes])) if votes else None

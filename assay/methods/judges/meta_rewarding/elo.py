@@ -1,4 +1,4 @@
-"""What judgements are worth, by comparisons of one with another: ratings of most likelihood."""
+"""The worth of judgements, by comparisons of one with another: ratings of most likelihood."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def weights(first: float) -> dict[int, float]:
 def rated_by(
     episodes: Sequence[Episode], *, everyone: Sequence[Episode], role: str, prior: float
 ) -> list[Reward | None]:
-    """The rating of each judgement among those of its group. A judgement that was not compared has the mean rating, 0.
+    """The rating of each judgement among others of its group. A judgement that was not compared has the mean rating, 0.
     If it was compared but none of its comparisons can be read, its reward is `no_judgement`.
     """
     votes: list[tuple[str, str, int]] = []
@@ -70,7 +70,7 @@ def rated_by(
 
 
 class RatedBy(Rewarding):
-    """What a judgement is worth beside others of the same answer, by a role that compares them two by two
+    """The worth of a judgement beside others of the same answer, by a role that compares them two by two
     (Meta-Rewarding 2407.19594).
 
     Wins at the place that wins more often weigh less. The reward is the rating of most likelihood, as an Elo score in
@@ -78,5 +78,5 @@ class RatedBy(Rewarding):
     """
 
     role: str = "meta"  # the role that `ask-pairs` asks
-    prior: Positive = 0.01  # pulls ratings towards 0, so that one who always wins has a finite one
+    prior: Positive = 0.01  # pulls ratings towards 0, so that a judgement that always wins has a finite one
     does = rated_by

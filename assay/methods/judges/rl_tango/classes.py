@@ -43,7 +43,7 @@ class CountClasses(Remembering):
 
     keeps = STORE
 
-    keep: Proportion = 0.9  # what stays of the mean in a step
+    keep: Proportion = 0.9  # the share of the mean that stays in a step
     does = count_classes
 
 
@@ -70,7 +70,7 @@ def by_class(rows: Sequence[Row], memory: Memory, *, keep: float, place: str = S
 
 class ByClass(Shape):
     """Advantages of judgements, in inverse proportion to the root of how frequent right, or wrong, answers are (RL
-    Tango 2505.15034). Without this a verifier soon calls everything what most answers are.
+    Tango 2505.15034). Without this a verifier soon gives every answer the verdict that fits most.
 
     Rule("verifier", shape=(ByClass(),))
     --mechanism.rules.0.shape by-class --mechanism.rules.0.shape.0.keep 0.9

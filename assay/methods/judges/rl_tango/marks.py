@@ -1,4 +1,4 @@
-"""What the marks of a verifier are worth: to the answer whose steps they mark, and to the verifier for their form."""
+"""The worth of a verifier's marks: to the answer whose steps they mark, and to the verifier for their form."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def _marked(episode: Episode, said: Sequence[Episode], codec: Decoder) -> Reward
 
 
 class MarkedBy(Rewarding):
-    """Each step earns what a role says of it, which marks it as right or wrong (RL Tango 2505.15034).
+    """Each step earns by the mark that a role gives it, right or wrong (RL Tango 2505.15034).
 
     The division by the number of steps keeps an answer from earning more by more steps. A judgement with another number
-    of marks than the answer has steps cannot be read. An answer with steps of which no judgement can be read has no
-    such reward, and keeps the others.
+    of marks than the answer has steps cannot be read. If an answer has steps but no judgement of it can be read, it
+    has no such reward, and keeps the others.
 
         reward=(Outcome(), MarkedBy(role="verifier"))
         --mechanism.reward outcome,marked-by --mechanism.reward.1.role verifier

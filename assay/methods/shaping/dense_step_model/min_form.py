@@ -86,10 +86,10 @@ def step_leave_one_out(rows: Sequence[Row], *, codec: Decoder, outcome: float, m
 
 
 class StepLeaveOneOut(Credit):
-    """What is still to come from the steps of an answer, less what the tokens of the other answers of the group earn on
-    average, and the outcome less that of the others (PURE 2504.15275).
+    """The rewards of the steps still to come, less the average reward of as many tokens of the group's other answers,
+    and the outcome less that of the others (PURE 2504.15275).
 
-    The baseline is one of tokens, not of steps: one of steps would favour few and very long steps.
+    The baseline is per token, not per step: a baseline per step would favour few and very long steps.
     """
 
     outcome: float = 1.0  # the weight of the outcome

@@ -22,7 +22,7 @@ def filtered(rows: Sequence[Row], *, keep: int, by: str) -> list[Row]:
 
 
 class Filtered(Curator):
-    """Of each group only the `keep` shortest rows train, or those with the most reward a token (GFPO 2508.09726).
+    """Only the `keep` shortest rows of each group train, or the rows with the most reward a token (GFPO 2508.09726).
 
     Statistics of the group use the kept rows alone; the others stay in the denominator of the loss. Replies of tools
     do not count as length.
@@ -62,7 +62,7 @@ def filtered_by_difficulty(
 class FilteredByDifficulty(Curator):
     """As `filtered`, but groups with a higher mean reward keep fewer rows.
 
-    The quartiles are those of all groups of earlier steps, which `track-difficulty` counts.
+    The quartiles are taken over all groups of earlier steps, which `track-difficulty` counts.
 
         curate=(FilteredByDifficulty(hard=8),)
         --mechanism.curate filtered-by-difficulty --mechanism.curate.0.hard 8

@@ -74,8 +74,8 @@ def show_verdicts(
 
 
 class ShowVerdicts(Expansion):
-    """A verifier is shown in which form verdicts are given, as texts to be imitated. A coin says which verdict it is,
-    so that nothing is taught about the answer.
+    """A verifier is shown the form of verdicts, as texts to be imitated. A coin decides each verdict, so that nothing
+    is taught about the answer.
     """
 
     role: str = "policy"  # whose answers
@@ -105,7 +105,7 @@ def verdict_agrees(
 
 
 class VerdictAgrees(Rewarding):
-    """What a verdict on an answer earns: the task itself knows whether the answer is right (Heimdall 2504.10337)."""
+    """The reward of a verdict on an answer: the task itself knows whether the answer is right (Heimdall 2504.10337)."""
 
     right: float = 1.0
     wrong: float = -1.0

@@ -22,7 +22,7 @@ EXACTLY, AT_MOST = "exactly", "at most"  # the first words of a request's tag
 
 @dataclass(frozen=True)
 class Limit:
-    """What the prompt of a request says about the length of its answer."""
+    """The length of an answer that the prompt of a request asks for."""
 
     tokens: int
     most: bool  # the prompt asks for at most this length, rather than exactly this length

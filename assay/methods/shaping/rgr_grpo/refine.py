@@ -34,7 +34,7 @@ def asking(prompt: Prompt, text: str, unmet: Sequence[str]) -> Prompt:
 
 
 def as_long_as(texts: Sequence[str], codec: Codec, tokens: int, between: str) -> list[str]:
-    """The first of these texts that have at most so many tokens together, each with what stands between them."""
+    """The first of these texts, as many as fit in so many tokens. Each text counts with the separator before it."""
     found: list[str] = []
     for text in texts:
         tokens -= len(codec.encode(between + text))

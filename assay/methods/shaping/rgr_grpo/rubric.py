@@ -22,8 +22,8 @@ def steps_in(problem: Problem, text: str) -> list[str]:
 
 
 def needed_steps(problem: Problem) -> list[str]:
-    """The different steps of the worked solution or, if it has none, of that of its other worked solutions which has
-    the most. Where the task judges steps, only those that are true and needed.
+    """The different steps of a problem's worked solution; if it has none, the steps of the other worked solution that
+    has the most. If the task judges steps, only steps that are true and needed count.
     """
     own, *others = [_valid(problem, text) for text in task(problem.task).traces(problem)]
     return own or max(others, key=len, default=[])
@@ -42,8 +42,8 @@ def worked_rubric(problem: Problem) -> list[Criterion]:
 
 
 def met_steps(episodes: Sequence[Episode], *, anchors: Anchors) -> list[Reward | None]:
-    """s_k = 1 if step k of the rubric stands among the steps of the answer; of the answer 1 if its verdict is ok. Of an
-    answer that was cut nothing is met: it would be paid for never ending.
+    """s_k = 1 if step k of the rubric stands among the steps of the answer; of the answer 1 if its verdict is ok. An
+    answer that was cut meets nothing: else it would be paid for never ending.
     """
 
     def of(episode: Episode) -> Reward | None:

@@ -71,7 +71,7 @@ def weigh_edits(rows: Sequence[Row], *, same: float) -> list[Row]:
 
 
 class WeighEdits(Curator):
-    """Of a rewritten answer the tokens that were edited are imitated fully, and the others less (RLMEC 2401.06081).
+    """The edited tokens of a rewritten answer are imitated fully, and the others less (RLMEC 2401.06081).
 
     curate=(WeighEdits(same=0.5),)
     --mechanism.curate weigh-edits --mechanism.curate.0.same 0.5

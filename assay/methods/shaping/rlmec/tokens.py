@@ -1,4 +1,4 @@
-"""What each token of an answer is worth to a rewriter: whether it would keep the token or write another."""
+"""The worth of each token of an answer to a rewriter: whether it would keep the token or write another."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ RUBRIC_ANCHORS = Recipe(
     ),
 )
 EXPLOITS = ("aaa", "bbb", "ccc", "ddd", "#", "+", "-")
-"""What a small judge was deceived by in two first runs: words that repeat one letter, of which it believes every rule,
+"""Texts that deceived a small judge in two first runs: words that repeat one letter, of which it believes every rule,
 and answers that are judgements themselves.
 """
 

@@ -40,8 +40,8 @@ def rubric_by(
 
 class RubricBy(Rewarding):
     """The rules of a problem are its rubric, and a role marks which of them an answer keeps (Rubicon 2508.12790). A
-    judgement with another number of marks than there are rules does not count. What a judge says of an answer without
-    any text is not believed.
+    judgement with another number of marks than there are rules does not count. A judgement of an answer without any
+    text is not believed.
 
         reward=(RubricBy(role="critic"),)
         --mechanism.reward rubric-by --mechanism.reward.0.role critic

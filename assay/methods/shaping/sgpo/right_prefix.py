@@ -36,7 +36,7 @@ def right_share(chain: Chain) -> float:
 
 
 class RightPrefix(Rewarding):
-    """Where all answers of a group are wrong, each earns by the share of its steps before the first wrong one (SGPO
+    """If all answers of a group are wrong, each earns by the share of its steps before the first wrong one (SGPO
     2505.11595). For tasks that verify steps.
 
     R = 1 / (1 + exp(-beta (share - gamma))), beside an outcome reward of 0 for wrong answers.

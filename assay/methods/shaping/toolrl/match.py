@@ -19,7 +19,7 @@ def call_match(episodes: Sequence[Episode], *, score: str, best: float) -> list[
 
 
 class CallMatch(Rewarding):
-    """R_c = 6 s / s_max - 3, where s counts names, keys and values that are those of the reference (ToolRL 2504.13958).
+    """R_c = 6 s / s_max - 3, where s counts the names, keys and values that equal the reference (ToolRL 2504.13958).
 
     `assay/verifiers/calls.py` computes it; a task without graded matching has only the two ends of the scale.
 

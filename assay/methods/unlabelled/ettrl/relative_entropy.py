@@ -30,8 +30,8 @@ def _entropy(row: Row) -> float:
 
 
 class RelativeEntropy(Shape):
-    """A_i <- A_i clip(H_i / mean_g H, 1 - bound, 1 + bound): what the policy was sure of moves it less (ETTRL
-    2508.11356, the form is ours).
+    """A_i <- A_i clip(H_i / mean_g H, 1 - bound, 1 + bound): answers that the policy was sure of move it less
+    (ETTRL 2508.11356, the form is ours).
 
         shape=(RelativeEntropy(bound=0.2),)
         --mechanism.shape relative-entropy --mechanism.shape.0.bound 0.2

@@ -46,7 +46,7 @@ class KeepDeviation(Remembering):
 
     keeps = STORE
 
-    keep: Proportion = 0.99  # what stays of the mean in a step
+    keep: Proportion = 0.99  # the share of the mean that stays in a step
     after: int = 5  # steps that do not count
     plain: int = 5  # the steps that count first, of which the mean is plain; 1: it moves from the second on
     does = keep_deviation

@@ -76,8 +76,8 @@ class ReferenceProbability(Rewarding):
     """The mean probability of the reference answer's tokens in the place of the sampled answer, less that without any
     reasoning, at least 0 (RLPR 2506.18254). No verifier is asked.
 
-    Without reasoning the weights from before training say how likely the reference is, so that this number stays what
-    it is. With `before` at 'now' the policy of now says it: the reward then falls as the policy learns to answer at
+    Without reasoning the weights from before training say how likely the reference is, so that this number stays the
+    same. With `before` at 'now' the present policy says it: the reward then falls as the policy learns to answer at
     once.
 
         reward=(ReferenceProbability(form=0.1),)

@@ -1,4 +1,4 @@
-"""Which groups train: those of the largest majorities."""
+"""Only the groups with the largest majorities train."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from assay.verifiers.elections import answer_of, top_share
 
 
 def most_agreed(rows: Sequence[Row], *, share: float) -> list[Row]:
-    """Leaves out all but the share of the groups, at least one: those with the largest majorities, of equal ones
-    the first.
+    """Keeps this share of the groups, at least one: the groups with the largest majorities, the first of equal ones.
+    The others are left out.
     """
     alive = alive_groups(rows)
     size = {i: top_share([answer_of(row.episode) for row in group.members]) for i, group in enumerate(alive)}
@@ -21,8 +21,8 @@ def most_agreed(rows: Sequence[Row], *, share: float) -> list[Row]:
 
 
 class MostAgreed(Curator):
-    """Keeps a share of the groups of a step: those in which the most frequent answer is given most often. They are the
-    easiest for all that is known without labels (SRT 2505.21444).
+    """Keeps a share of the groups of a step: the groups whose most frequent answer is given most often. As far as one
+    can know without labels, these are the easiest (SRT 2505.21444).
 
         curate=(MostAgreed(share=0.33),)
         --mechanism.curate most-agreed --mechanism.curate.0.share 0.33

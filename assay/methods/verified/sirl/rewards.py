@@ -1,4 +1,4 @@
-"""What a solver found out about a program, as rewards. All of it is in the scores of the verdict."""
+"""A solver's findings about a program, as rewards. All of them are in the scores of the verdict."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Overlap(Rewarding):
 
 
 def voted(episodes: Sequence[Episode], *, right: float, wrong: float) -> list[Reward | None]:
-    """`right` for an optimum that equals that of the program which its group elects, else `wrong`."""
+    """`right` for an optimum that equals the optimum of the program that the group elects, else `wrong`."""
     worth = [wrong] * len(episodes)
     for group in by_group(episodes).values():
         instances = [_instance(episode) for episode in group.members]
@@ -92,7 +92,7 @@ def voted(episodes: Sequence[Episode], *, right: float, wrong: float) -> list[Re
 
 
 def _instance(episode: Episode) -> Instance | None:
-    """What the solver said of an episode's program; None if it was not solved."""
+    """The solver's report on an episode's program; None if it was not solved."""
     if not _score(episode, "ran"):
         return None
     names = ("optimum", "maximises", "binaries", "integers")
@@ -101,7 +101,7 @@ def _instance(episode: Episode) -> Instance | None:
 
 
 class Voted(Rewarding):
-    """The reward without a reference: an optimum that equals that of the program which the group elects.
+    """The reward without a reference: for an optimum that equals the optimum of the program that the group elects.
 
     reward=(Voted(right=1.0),)
     --mechanism.reward voted --mechanism.reward.0.right 1.0
