@@ -89,7 +89,7 @@ _SIGNED = {"bvslt": "<", "bvsle": "<=", "bvsgt": ">", "bvsge": ">="}
 
 
 def _of_bits(term: SmtTerm, found: Sequence[int]) -> int:
-    """The value of an operator of bit-vectors, of which the first has the sort of the operator where they are alike."""
+    """The value of an operator on bit-vectors. If its arguments are of one sort, the first of them says its length."""
     lengths = [int(one.sort) for one in term.arguments]
     if term.operator == "concat":
         joined = 0
