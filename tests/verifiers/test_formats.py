@@ -87,3 +87,5 @@ def test_the_worked_solution_of_each_task_has_the_compact_format(name: str) -> N
     problem = task(name).problem(Key(3), level=task(name).levels.start)
     (found,) = bind(WellFormed())([answer(problem.solution or "", Verdict.ok(), problem)])
     assert found.value == 1.0
+    (cut,) = bind(WellFormed())([answer(problem.solution or "", Verdict.ok(), problem, finish="length")])
+    assert cut.value == 0.0
