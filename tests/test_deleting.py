@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -39,6 +40,7 @@ COPIED = (
 )
 NAMES = "tests/data/paper_names.txt"
 DATA = ("assay/lab/papers.toml", "tests/data/equivalent_mutants.toml")  # a line for each name, or each mutant
+LISTED = re.compile(r"recipes = \[([^]]*)\]")
 PLACES = ("assay/methods/*/{}", "assay/methods/*/{}.py", "tests/methods/*/{}", "bench/{}.py", "bench/studies/{}.py")
 STUDIES = ("bench/studies/{}", "bench/studies/{}.toml")
 SHORT = {recipe: method.rpartition(".")[2] for recipe, method in METHOD_OF.items()}
@@ -81,7 +83,8 @@ def delete(tree: Path, method: str) -> None:
     }
     for data in DATA:
         lines = (tree / data).read_text().splitlines(keepends=True)
-        (tree / data).write_text("".join(line for line in lines if not line.startswith(begins)))
+        left = "".join(line for line in lines if not line.startswith(begins))
+        (tree / data).write_text(LISTED.sub(lambda found: _without(found[1], recipes), left))
     lines = (tree / NAMES).read_text().splitlines(keepends=True)
     plain = {name.casefold() for name in known}
     (tree / NAMES).write_text("".join(line for line in lines if line.strip().casefold() not in plain))
@@ -90,6 +93,11 @@ def delete(tree: Path, method: str) -> None:
     kept = [line for line in lines if line.strip() != f'"{method}",']
     assert len(kept) == len(lines) - 1
     listed.write_text("".join(kept))
+
+
+def _without(listed: str, recipes: Sequence[str]) -> str:
+    """The recipes of another paper, of which some are gone."""
+    return f"recipes = [{', '.join(one for one in listed.split(', ') if one.strip('"') not in recipes)}]"
 
 
 def run(tree: Path, arguments: Sequence[str], **more: str) -> subprocess.CompletedProcess[str]:

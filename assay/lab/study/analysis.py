@@ -228,13 +228,13 @@ def _changes(
     runs = [result for result in results if exam_of(result) is not None and result.after is not None]
     exams = [exam for result in runs for exam in (exam_of(result), result.after) if exam is not None]
     ks = set.intersection(*(set(exam.passes) for exam in exams)) if exams else set[int]()
-    found: dict[int, Conclusion] = {}
+    concluded: dict[int, Conclusion] = {}
     for k in sorted({min(ks), max(ks)}) if ks else ():
         change = contrasts.differences_at([exam_of(run) for run in runs], [run.after for run in runs], k)
         if change is not None:
             sides = [float(np.mean([exam.passes[k] for exam in side])) for side in (exams[::2], exams[1::2])]
-            found[k] = conclude(change, Stated(), family, void=contrasts.guessable(k, sides, guessed))
-    return found
+            concluded[k] = conclude(change, Stated(), family, void=contrasts.guessable(k, sides, guessed))
+    return concluded
 
 
 def _known(found: Effect) -> Bounds:
