@@ -97,7 +97,8 @@ def delete(tree: Path, method: str) -> None:
 
 def _without(listed: str, recipes: Sequence[str]) -> str:
     """The recipes of another paper, of which some are gone."""
-    return f"recipes = [{', '.join(one for one in listed.split(', ') if one.strip('"') not in recipes)}]"
+    left = [written for written in listed.split(", ") if written.strip('"') not in recipes]
+    return f"recipes = [{', '.join(left)}]"
 
 
 def run(tree: Path, arguments: Sequence[str], **more: str) -> subprocess.CompletedProcess[str]:
