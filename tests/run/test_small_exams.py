@@ -10,6 +10,7 @@ from small_runs import Shell, make_model, train_line
 from assay.errors import DataError
 from assay.record.folder import RunFolder
 from assay.rng import Key
+from assay.run.recorder import READ
 from assay.source import FEWEST, Pool, Share
 
 
@@ -51,6 +52,8 @@ def test_exams_may_ask_for_other_levels_than_training(capsys: pytest.CaptureFixt
     folder = RunFolder.read_only(run)
     levels = {level for entry in folder.read("evals") for level in entry["tasks"]["countdown"]["levels"]}
     assert levels == {"4"} and "countdown:3" in line
+    for entry in (entry for entry in folder.read("evals") if entry["set"] == "test"):
+        assert len({one["problem"] for one in entry["read"]}) == READ < 12, "of the first problems, one answer each"
     line = train_line(model, tmp_path / "other", evaluation_levels=9)
     reply = Shell(capsys)(*line)
     assert reply.code == 64 and "'countdown' has levels 3 to 6, not 9" in reply.err
