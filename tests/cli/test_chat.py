@@ -176,7 +176,10 @@ def test_an_answer_has_at_most_half_of_the_context(shell: Shell, model: Path) ->
         ("m --precision fp8", 2, "no precision named 'fp8'"),
     ],
 )
-def test_bad_input_is_refused_before_a_line_is_read(shell: Shell, line: str, code: int, says: str) -> None:
+def test_bad_input_is_refused_before_a_line_is_read(
+    shell: Shell, line: str, code: int, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASSAY_CACHE", str(tmp_path))  # in that of the user the model may be there
     reply = chat(shell, "1+1\n", *line.split(), "--json")
     assert reply.code == code and says in reply.document["message"]
 
