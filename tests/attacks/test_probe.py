@@ -37,7 +37,6 @@ def test_the_probe_leaves_nothing_behind(level: str) -> None:
     assert facts["level"] == level and int(facts["landlock"]) >= 1
 
 
-@pytest.mark.turns(3)
 @pytest.mark.parametrize(("level", "layer"), LAYERS)
 def test_a_level_without_one_of_its_layers_is_refused(level: str, layer: str) -> None:
     held(level)

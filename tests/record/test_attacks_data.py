@@ -169,7 +169,6 @@ FILES: dict[str, tuple[str, Harm, str]] = {
 }
 
 
-@pytest.mark.turns(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("case", FILES)
 def test_a_file_of_rows_that_is_an_attack_is_refused(case: str, tmp_path: Path, arena: Arena) -> None:
