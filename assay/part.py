@@ -535,44 +535,35 @@ def asks(bound: Callable[..., Any], name: str) -> bool:
     return name in bound.asked  # type: ignore[attr-defined]
 
 
-PLAIN = frozenset({bool, int, float, str, type(None)})
+def parts_of(record: Any) -> Iterator[Part]:
+    """All parts in a mechanism, a rule or a tuple of these, including the parts within parts."""
+    return iter(_gathered(record, []))
 
 
 def concerned(record: Any, problem: Problem) -> Iterator[Part]:
     """As `parts_of`, without the parts that have nothing to do with answers to this problem, and those within them."""
+    return iter(_gathered(record, [], problem))
+
+
+_PLAIN = frozenset({bool, int, float, str, type(None)})  # of half of a recipe's fields, which hold no part
+
+
+def _gathered(record: Any, found: list[Part], problem: Problem | None = None) -> list[Part]:
     if isinstance(record, tuple):
         for item in record:
-            yield from concerned(item, problem)
+            _gathered(item, found, problem)
     elif (names := _names(type(record))) is not None:
         if isinstance(record, Part):
-            if not record.concerns(problem):
-                return
-            yield record
+            if problem is not None and not record.concerns(problem):
+                return found
+            found.append(record)
         for name in names:
-            yield from concerned(getattr(record, name), problem)
+            if type(value := getattr(record, name)) not in _PLAIN:
+                _gathered(value, found, problem)
+    return found
 
 
 @functools.cache
 def _names(kind: type) -> tuple[str, ...] | None:
     """The fields of a record of this type; None if its values are no records."""
     return tuple(field.name for field in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else None
-
-
-def parts_of(record: Any) -> Iterator[Part]:
-    """All parts in a mechanism, a rule or a tuple of these, including the parts within parts."""
-    found: list[Part] = []
-    _gather(record, found)
-    return iter(found)
-
-
-def _gather(record: Any, found: list[Part]) -> None:
-    """Half of a recipe's fields are plain numbers and names, at which it does not look twice."""
-    if isinstance(record, tuple):
-        for item in record:
-            _gather(item, found)
-    elif (names := _names(type(record))) is not None:
-        if isinstance(record, Part):
-            found.append(record)
-        for name in names:
-            if type(value := getattr(record, name)) not in PLAIN:
-                _gather(value, found)

@@ -14,13 +14,12 @@ from assay.errors import DataError
 from assay.part import Asking, Part, parts_of
 from assay.prompt import Prompt
 from assay.recipe import Recipe, at_scale
-from assay.rng import Key
 from assay.run import data_needs
 from assay.run.experiment import Experiment
+from assay.run.probing import probed
 from assay.source import Pool, Share
 from assay.tasks import task
 from assay.tasks.pose import PREFIX
-from assay.tasks.task import Task
 from assay.types import Problem
 
 if TYPE_CHECKING:
@@ -78,28 +77,9 @@ def longest_answer(recipe: Recipe, problems: Sequence[Problem], policy: Reader) 
     return bisect.bisect_left(range(1, recipe.scale.max_new + 1), True, key=too_long)
 
 
-_PROBED: dict[Pool, tuple[list[Task], list[Problem]]] = {}
-"""Probed pool -> the tasks that made its problems, and the problems. They are valid while the pool has the same tasks.
-"""
-
-
-def probed(pool: Pool, count: int = PROBE) -> Sequence[Problem]:
-    """The first problems that a look at a pool draws, at most `PROBE`. Those of generated tasks are kept, since a study
-    plans hundreds of runs on one pool; rows of files are read each time.
-    """
-    key, tasks = Key("probe"), [task(share.task) for share in pool.shares]
-    if any(one.rows is not None for one in tasks):
-        return [pool.problem(key(i)) for i in range(count)]
-    made_by, problems = _PROBED.get(pool, ([], []))
-    if len(problems) < count or not all(one is other for one, other in zip(tasks, made_by, strict=True)):
-        problems = [pool.problem(key(i)) for i in range(PROBE)]
-        _PROBED[pool] = tasks, problems
-    return problems[:count]
-
-
 def longest_solution(pool: Pool) -> int:
     """The completion length for a model with one token per character: 1.5 times the longest of the probed solutions."""
-    return max(8, round(1.5 * max(len(problem.solution or "") for problem in probed(pool))) + 1)
+    return max(8, round(1.5 * max(len(problem.solution or "") for problem in probed(pool, PROBE))) + 1)
 
 
 class Reader(Protocol):
@@ -123,9 +103,9 @@ def check_lengths(experiment: Experiment, policy: Reader) -> tuple[Experiment, i
     pool, max_new = asked_of(experiment.recipe, experiment.pool), experiment.recipe.scale.max_new
     context, rows, longest = policy.config.context, data_needs.all_rows(pool), 0
     sentences: list[str] = []
-    probe = [problem for problem in ([] if pool.finite else probed(pool)) if problem.provenance != "data"]
+    probe = [problem for problem in ([] if pool.finite else probed(pool, PROBE)) if problem.provenance != "data"]
     if experiment.evaluation.levels:
-        probe += probed(experiment.examined)
+        probe += probed(experiment.examined, PROBE)
     spoken = any(not isinstance(problem.prompt, str) for problem in (*rows, *probe))
     if policy.tokenizer.template is None and (experiment.chat.system or spoken):
         sentences.append(

@@ -13,9 +13,9 @@ from assay.collect import AtEnd, AtOnce, Verdicts
 from assay.errors import UsageError
 from assay.part import parts_of
 from assay.recipe import Recipe
-from assay.run.context_fit import probed
 from assay.run.experiment import Experiment
 from assay.run.open_rows import reads_verdicts
+from assay.run.probing import probed
 from assay.source import Pool
 from assay.tasks import task
 from assay.tasks.verifying import verify, verify_twice

@@ -16,9 +16,9 @@ from assay.errors import ConfigError
 from assay.host.space import Room, device_of, room_of
 from assay.policy.config import PolicyConfig, parameters
 from assay.recipe import Mechanism, Profile
-from assay.run.context_fit import probed
 from assay.run.experiment import Experiment
 from assay.run.named_model import shape_of
+from assay.run.probing import probed
 from assay.tasks import task
 
 PROBE = 64  # problems whose prompts are measured

@@ -15,9 +15,10 @@ from assay.host.files import read_json
 from assay.policy.chat import OURS
 from assay.run.bases import BASES
 from assay.run.configure import override
-from assay.run.context_fit import probed
+from assay.run.context_fit import PROBE
 from assay.run.experiment import Experiment
 from assay.run.named_model import folder_below, is_adapter, resolved, shape_of
+from assay.run.probing import probed
 from assay.run.worked_examples import answers_known
 from assay.source import Pool
 from assay.verifiers.answers import Wording
@@ -88,7 +89,7 @@ def answer_tokens(pool: Pool) -> int:
     """The most tokens of an answer to these problems by a model with tokens of some letters each: room for the longest
     of the probed solutions at three characters a token, and for a sentence around it.
     """
-    known = [problem.solution for problem in probed(pool)]
+    known = [problem.solution for problem in probed(pool, PROBE)]
     if not all(known):
         return UNKNOWN
     needed = ROOM + max(len(text or "") for text in known) / SHARE

@@ -90,7 +90,7 @@ def test_the_profile_for_a_processor_sets_what_was_not_asked() -> None:
 
 def test_an_answer_has_room_for_a_sentence_around_the_solution(monkeypatch: pytest.MonkeyPatch) -> None:
     def of(solution: str | None) -> Any:
-        return lambda pool: [Problem("countdown", "?", {}, "?", solution=solution)]
+        return lambda pool, count: [Problem("countdown", "?", {}, "?", solution=solution)]
 
     # 24 + characters / 3, and up to the next multiple of eight
     for solution, tokens in (("a" * 9, 32), ("a" * 72, 48), ("a" * 75, 56), (None, 256)):

@@ -19,8 +19,9 @@ from assay.known import RECIPES, recipe
 from assay.memory import Memory
 from assay.part import Part, bind, parts_of
 from assay.rng import Key
-from assay.run.context_fit import asked_of, check_lengths, longest_solution, probed
+from assay.run.context_fit import asked_of, check_lengths, longest_solution
 from assay.run.data_needs import measured
+from assay.run.probing import probed
 from assay.source import Pool, Share
 from assay.tasks import TASKS, task
 from assay.types import Problem
@@ -49,9 +50,9 @@ def test_what_is_probed_is_what_the_pool_draws_now(monkeypatch: pytest.MonkeyPat
     pool, key = Pool((Share("mod-chain", (2,)), Share("countdown", (3,)))), Key("probe")
     for _ in range(2):
         assert list(probed(pool, 9)) == [pool.problem(key(i)) for i in range(9)]
-    assert probed(pool)[3] is probed(pool)[3]
+    assert probed(pool, 9)[3] is probed(pool, 12)[3] and len(probed(pool, 12)) == 12
     monkeypatch.setitem(TASKS, "countdown", dataclasses.replace(TASKS["countdown"], compact=lambda spec: "other"))
-    assert {one.prompt for one in probed(pool) if one.task == "countdown"} == {"other"}
+    assert {one.prompt for one in probed(pool, 12) if one.task == "countdown"} == {"other"}
 
 
 @pytest.mark.slow
