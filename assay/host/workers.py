@@ -107,6 +107,7 @@ class Workers:
         self.count = count or max(2, min(MOST, len(os.sched_getaffinity(0))))
         self.deadline, self.memory_mb = deadline, memory_mb
         self.started = 0  # processes so far
+        self._killed = 0  # processes that somebody killed as they started, since one was last ready
         self._workers: list[_Worker] = []
         self._tickets = itertools.count()
         self._jobs: dict[int, _Job] = {}  # those without an outcome, by ticket
@@ -279,7 +280,7 @@ class Workers:
         for line in lines:
             message = json.loads(line)
             if "ready" in message:
-                worker.ready = True
+                worker.ready, self._killed = True, 0
             elif "reached" in message:
                 worker.reached = message["reached"]
             else:
@@ -287,10 +288,13 @@ class Workers:
         return found
 
     def _ended(self, worker: _Worker) -> Outcome:
-        """The outcome of a job whose process has ended; ConfigError if the process did not even start."""
+        """The outcome of a job whose process has ended; ConfigError if processes do not even start. One that was killed
+        as it started, for example because memory was short, is replaced.
+        """
         code = worker.process.wait()
         worker.ended = True
-        if not worker.ready:
+        self._killed += not worker.ready
+        if not worker.ready and (code != -signal.SIGKILL or self._killed > TRIES):
             worker.errors.seek(0)
             printed = worker.errors.read()[-600:].decode(errors="replace").strip()
             raise ConfigError(f"a worker process for {self.function} did not start (exit code {code}): {printed}")

@@ -17,7 +17,7 @@ from small_runs import ROOT
 
 from assay.errors import ConfigError
 from assay.host.worker import Preparation
-from assay.host.workers import Workers
+from assay.host.workers import TRIES, Workers
 
 JOBS = "worker_jobs:answer"
 
@@ -290,6 +290,27 @@ def test_a_process_that_is_killed_between_calls_costs_a_try_and_no_outcome(worke
 
 
 @pytest.mark.slow
+def test_a_process_that_is_killed_as_it_starts_is_replaced() -> None:
+    with Workers(JOBS, count=2) as pool:
+        pool.warm()
+        os.kill(pids(pool)[0], signal.SIGKILL)
+        assert [one.status for one in pool.map([["echo", 1]] * 2)] == ["done", "done"]
+        assert pool.started == 3
+
+
+@pytest.mark.slow
+def test_processes_that_are_killed_whenever_they_start_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "doomed_jobs.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with Workers("doomed_jobs:answer", count=1) as pool:
+        with pytest.raises(ConfigError, match=r"did not start \(exit code -9\)"):
+            pool.map([["echo", 1]])
+        assert pool.started == 1 + TRIES
+
+
+@pytest.mark.slow
 def test_a_long_answer_that_was_not_heard_for_long_is_not_lost(
     workers: Workers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -319,7 +340,7 @@ def test_workers_that_cannot_start_say_why(function: str, words: str) -> None:
 PROGRAM = """
 import os, signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have started all of this with Ctrl-C ignored
-from assay.host.workers import Workers
+from assay.host.workers import TRIES, Workers
 pool = Workers("worker_jobs:answer", count=2, deadline={deadline})
 pool.map([["echo", 1]] * 4)
 print(*[worker.process.pid for worker in pool._workers], flush=True)
