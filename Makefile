@@ -40,7 +40,7 @@ demo-real: $(STAMP)  ## download a real language model, 93 MB, and train it (som
 # One more than the cores of a small machine: a fifth of the time tests wait for something. WORKERS=9 make test on 8 cores.
 WORKERS ?= 3
 
-test: check  ## lint, format, spelling and types, then all tests (some 20 minutes on two cores)
+test: check  ## lint, format, spelling and types, then all tests (a quarter of an hour on two cores; types of a new clone 3 minutes more)
 	$(PYTEST) -n $(WORKERS) --dist worksteal -m "not deep and not scale"
 
 test-fast: $(STAMP)  ## the tests to run on every save (under a minute)

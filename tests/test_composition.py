@@ -413,6 +413,7 @@ def deeds(before: Sequence[Row], after: Sequence[Row]) -> set[str]:
     return found
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SLOTS["curate"])
 def test_a_part_does_to_rows_what_it_says(name: str, monkeypatch: pytest.MonkeyPatch) -> None:

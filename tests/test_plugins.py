@@ -125,6 +125,7 @@ def assay(place: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(line, env=_environment(place), cwd=place, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 def test_a_recipe_and_a_part_of_another_package(tmp_path: Path) -> None:
     place = installed(tmp_path)
@@ -139,6 +140,7 @@ def test_a_recipe_and_a_part_of_another_package(tmp_path: Path) -> None:
     assert json.loads(planned.stdout)["recipe"]["mechanism"]["objective"]["gate"]["part"] == "half"
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 def test_a_task_of_another_package_is_listed_and_shown(tmp_path: Path) -> None:
     place = installed(tmp_path, {"assay.tasks": {"theirs": "tiny_assay:TASK"}})
@@ -156,6 +158,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 def test_broken_offers_are_named_and_the_rest_works(tmp_path: Path) -> None:
     place = installed(tmp_path, BROKEN)

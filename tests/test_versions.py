@@ -29,6 +29,7 @@ def python_of(version: str) -> str:
     return found or pytest.skip(f"there is no Python {version} on this machine")
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("version", VERSIONS)
 def test_every_file_compiles_without_a_warning(version: str) -> None:

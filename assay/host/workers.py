@@ -294,7 +294,7 @@ class Workers:
         code = worker.process.wait()
         worker.ended = True
         self._killed += not worker.ready
-        if not worker.ready and (code != -signal.SIGKILL or self._killed > TRIES):
+        if not worker.ready and (code != -signal.SIGKILL or self._killed > TRIES * self.count):
             worker.errors.seek(0)
             printed = worker.errors.read()[-600:].decode(errors="replace").strip()
             raise ConfigError(f"a worker process for {self.function} did not start (exit code {code}): {printed}")

@@ -56,6 +56,7 @@ def test_a_killed_bank_goes_on_and_has_the_rows_of_one_that_was_not(shell: Shell
     assert killed.read_bytes() == whole.read_bytes() and not parts.exists()
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("place", ["after_write:kill:2", "after_rename:kill:3"])
 def test_a_kill_while_the_file_is_made_leaves_nothing_behind(

@@ -127,6 +127,7 @@ def test_outputs_are_the_log_probs_of_the_plain_network() -> None:
         assert out.logp.requires_grad and out.logp.is_leaf
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_sampler_and_learner_agree(family: str) -> None:

@@ -50,6 +50,7 @@ def same(one: dict[str, Tensor], other: dict[str, Tensor]) -> bool:
     return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
 
 
+@pytest.mark.turns(3)
 @every_format
 @every_model
 @every_family
@@ -59,6 +60,7 @@ def test_gradients_have_the_same_bits(family: str, made: Callable[..., Transform
     assert same(got, want) and all(bool(grad.any()) for grad in got.values())
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 @every_family
 def test_gradients_are_those_of_the_plain_network(family: str) -> None:
@@ -80,6 +82,7 @@ def test_gradients_have_the_same_bits_whatever_the_threads(groups: int) -> None:
     assert all(same(found[2], other) for other in found[2::4] + found[3::4])
 
 
+@pytest.mark.turns(3)
 @every_format
 @every_model
 @every_family

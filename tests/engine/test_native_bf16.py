@@ -170,6 +170,7 @@ def test_a_number_is_rounded_to_the_nearest_bf16_and_nan_stays_nan(products: Pro
     assert ((got[nan] & 0x7FFF) > 0x7F80).all()
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("rows", "depth", "width"), [(1, 1, 1), (1, 2, 40), (5, 7, 33), (29, 64, 32), (43, 31, 65), (200, 9, 5)]

@@ -226,6 +226,7 @@ def with_stem(policy: LocalEngine, batch: Batch, tokens: int) -> bool:
     return any(isinstance(chunk, LaidChunk) and chunk.layout.stem_of is not None for chunk in chunks)
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 @pytest.mark.core
 @every_format
@@ -253,6 +254,7 @@ def test_sampler_and_learner_have_the_bits_that_they_have_without_stems(
     assert all(one == found[0] for one in found)
 
 
+@pytest.mark.turns(3)
 @pytest.mark.core
 @pytest.mark.slow
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])

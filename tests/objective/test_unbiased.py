@@ -12,6 +12,7 @@ from assay.objective import Objective, Open, SequenceRatio, SequenceSum, TokenRa
 from assay.objective.gates import Plain
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize(
     ("name", "size", "factor"),
     [

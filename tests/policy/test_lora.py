@@ -233,6 +233,7 @@ def exact_logits(policy: Policy, ids: torch.Tensor) -> Exact:
     return Exact(policy.transformer, lambda model: {"logits": naive_logits(model, ids.numpy())}, tokens=len(ids))
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("lora", [LORA, SOME], ids=["every", "some"])
 @pytest.mark.parametrize("family", FAMILIES)

@@ -207,6 +207,7 @@ def fields() -> list[str]:
     return sorted({*_USED, *_METADATA, *_NEUTRAL, "attention_bias", "sliding_window"})
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("family", ["llama", "qwen2", "qwen3"])
 def test_whatever_stands_in_a_config_is_understood_or_refused(family: str, made: Path) -> None:

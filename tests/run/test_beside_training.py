@@ -142,6 +142,7 @@ def test_a_rank_that_dies_while_it_writes_costs_that_checkpoint_alone(
     assert came_to(tmp_path / "run") == came_to(tmp_path / "calm") and steps_of(tmp_path / "run") == [1, 2, 3, 4]
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1])
 def test_a_stop_waits_for_the_checkpoint_of_its_step(
     shell: Shell, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals

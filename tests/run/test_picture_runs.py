@@ -37,6 +37,7 @@ def line(model: Path, run: Path, *more: str, recipe: str = "grpo", name: str = "
     return words
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("recipe", ["grpo", "sft", *sorted(named("PICTURES"))])
 def test_a_stopped_run_goes_on_as_if_it_had_not_stopped(recipe: str, model: Path, shell: Shell, tmp_path: Path) -> None:

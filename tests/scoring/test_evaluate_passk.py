@@ -163,6 +163,7 @@ def test_two_standard_errors_of_a_mean() -> None:
     assert math.isnan(pass_errors([3, 3], [1, 2], k=2)[0]) and math.isnan(pass_errors([8], [2], k=2)[1])
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 @pytest.mark.parametrize(("samples", "k"), [(32, 1), (64, 8), (64, 32)])
 def test_both_errors_cover_and_the_estimate_is_unbiased(samples: int, k: int) -> None:

@@ -36,11 +36,9 @@ def restarted() -> None:
 
 
 def killed() -> None:
-    """The worker processes are there and dead, as the machine may leave them; one that still starts is let be, because
-    the death of such a one ends a run.
-    """
+    """The worker processes are there and dead, as the machine may leave them."""
     for one in list(workers._OPEN):
-        for worker in (worker for worker in one._workers if worker.ready):
+        for worker in one._workers:
             os.kill(worker.process.pid, signal.SIGKILL)
 
 

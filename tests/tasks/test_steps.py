@@ -141,6 +141,7 @@ def promises(problem: Problem, text: str) -> None:
         assert found.ending in ("faithful", "contrary", "shortcut")
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", JUDGED)
 @pytest.mark.parametrize("wording", WORDINGS)

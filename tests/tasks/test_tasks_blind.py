@@ -157,6 +157,7 @@ def test_random_sets_without_overlap_are_not_the_largest(level: int) -> None:
     assert max(answers.values()) / 200 < LIMIT
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "level"), [(name, level) for name in ("quantities", "trace") for level in levels(name)[::3]]

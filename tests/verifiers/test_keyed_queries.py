@@ -212,6 +212,7 @@ def test_a_row_that_must_refer_to_its_own_table_refers_to_itself_first() -> None
 # --- verdicts -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.turns(3)
 @external
 @pytest.mark.parametrize("case", CASES, ids=map(str, range(len(CASES))))
 def test_right_queries_pass_and_wrong_ones_fail(case: Case) -> None:

@@ -378,7 +378,7 @@ def test_the_tests_of_an_answer_share_its_seconds(sandbox: Sandbox) -> None:
     """Each run keeps its own limit; together they keep that of the answer."""
     quick, endless = "print(input())", "while True: pass"
     slow = "import time\nend = time.process_time() + 0.3\nwhile time.process_time() < end: pass\nprint(input())"
-    tests = Streams(tuple((str(i), str(i)) for i in range(8)), limits=Limits(seconds=0.6), budget=1.15)
+    tests = Streams(tuple((str(i), str(i)) for i in range(8)), limits=Limits(seconds=1.0), budget=1.15)
     few = Streams(tests.tests[:2], limits=tests.limits, budget=tests.budget)
     found = verify([(quick, tests), (endless, tests), (slow, tests), (slow, few)], sandbox)
     assert [one.kind for one in found] == ["", "time", "time", ""]

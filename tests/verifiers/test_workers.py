@@ -196,6 +196,7 @@ def job_and_outcome(number: int, folder: Path) -> tuple[list[object], tuple[str,
     return ["echo", number], ("done", number)
 
 
+@pytest.mark.turns(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_outcomes_do_not_depend_on_the_order_of_the_calls(workers: Workers, tmp_path: Path, seed: int) -> None:

@@ -117,6 +117,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_model(tmp_path_factory.mktemp("model") / "small")
 
 
+@pytest.mark.turns(3)
 @pytest.mark.usefixtures("in_front")
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

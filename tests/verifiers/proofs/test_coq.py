@@ -209,6 +209,7 @@ def test_what_a_session_tells_of_its_own_work_is_no_answer() -> None:
     assert answered("Axioms:\n<infomsg> : False") == "Axioms:\n<infomsg> : False"
 
 
+@pytest.mark.turns(3)
 @pytest.mark.external("coq")
 @pytest.mark.slow
 def test_a_proof_has_the_same_verdict_in_a_new_session_and_in_a_used_one() -> None:
