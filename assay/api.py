@@ -6,15 +6,14 @@ print(run.scores(), run.report())
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from assay.host.reach import Consent
     from assay.recipe import ProfileChoice, Recipe
-    from assay.source import Pool
     from assay.tasks.data.task import Places
 
 Reward = str | Callable[..., Any]
@@ -63,34 +62,38 @@ class Run:
 
 
 def train(
-    recipe: str | Recipe,
+    recipe: str | Recipe | None = None,
     *,
-    task: str | None = None,
+    config: str | Path | Sequence[str | Path] = (),
+    task: str | Sequence[str] | None = None,
     levels: Sequence[int] | None = None,
     data: Places | None = None,
     eval_data: Places | None = None,
-    system: str = "",
-    prompt_column: str = "",
-    answer_column: str = "",
-    answer_from_messages: bool = False,
-    skip_bad_rows: bool = False,
-    model: str | None = None,
-    profile: ProfileChoice = "auto",
+    system: str | None = None,
+    prompt_column: str | None = None,
+    answer_column: str | None = None,
+    answer_from_messages: bool | None = None,
+    skip_bad_rows: bool | None = None,
+    model: str | Path | None = None,
+    profile: ProfileChoice | None = None,
     steps: int | None = None,
-    seed: int = 0,
+    seed: int | None = None,
     run: str | Path | None = None,
     settings: Mapping[str, Any] | None = None,
     quiet: bool = False,
     reward: Reward | Sequence[Reward] | None = None,
     only_reward: Reward | Sequence[Reward] | None = None,
     reward_weights: Sequence[float] | None = None,
-    right_from: float = 1.0,
+    right_from: float | None = None,
     reward_timeout: float | None = None,
+    trust_code: bool = False,
+    trust_addresses: bool = False,
 ) -> Run:
     """Trains a model with a recipe in a new run folder and returns the run.
 
     run = assay.train("grpo", task="countdown", levels=[3], steps=20)
     run = assay.train("grpo", data="problems.jsonl", model="Qwen/Qwen2.5-0.5B-Instruct", reward=my_reward)
+    run = assay.train(config="runs/grpo-countdown-1/run.toml", seed=1)
 
     Problems come from a generated `task`, from `data` (files, or a data set of the Hub), or from both mixed; without
     either from the first of the recipe's tasks, or from countdown. `system` is the system message of prompts that bring
@@ -99,77 +102,85 @@ def train(
     `reward` is a function f(prompts, completions, **columns) that returns one number for each completion, or the text
     "FILE.py:FUNCTION", or a list of these. It takes the place of the recipe's outcome reward, beside its other rewards;
     `only_reward` takes the place of all rewards. A completion counts as right if the weighted sum of its rewards is at
-    least `right_from`. One call of a reward function may take `reward_timeout` seconds, 300 unless said.
+    least `right_from`, 1 unless said. One call of a reward function may take `reward_timeout` seconds, 300 unless said.
+
+    `config` names files of settings, of which later ones override earlier ones, as the arguments of the call do. Code
+    and addresses that such a file names, and that were not allowed to it before, are used only with `trust_code` and
+    `trust_addresses`.
     """
     from assay.errors import UsageError
     from assay.known import others
-    from assay.known import recipe as named
-    from assay.record.folder import Numbered
-    from assay.run import session
-    from assay.run.bases import base_for
+    from assay.run import file_trust, session, setup_file
     from assay.run.grader import reward_names_of
-    from assay.verifiers.functions.process import SECONDS
+    from assay.run.setup import composed
+    from assay.tasks.data.task import all_located
 
     others()
-    reading = {"prompt_column": prompt_column, "answer_column": answer_column, "skip_bad_rows": skip_bad_rows}
-    reading |= {"answer_from_messages": answer_from_messages}
-    method = named(recipe) if isinstance(recipe, str) else recipe
-    pool = _pool(task or ("" if data is not None else method.usual_task), levels, data, eval_data, reading)
     if reward is not None and only_reward is not None:
         raise UsageError("reward stands beside the recipe's other rewards, and only_reward alone: leave one out.")
     rewards, functions = reward_names_of(reward if only_reward is None else only_reward, reward_weights)
-    experiment, _ = session.plan(
-        method,
-        model=model or base_for(pool),
-        pool=pool,
-        profile=profile,
-        seed=seed,
-        steps=steps,
-        overrides=settings,
-        system=system or None,
-        rewards=rewards,
-        only=only_reward is not None,
-        right_from=right_from,
-        reward_timeout=SECONDS if reward_timeout is None else reward_timeout,
-    )
-    folder = Path(run) if run is not None else Numbered(Path("runs"), _name_of(method, pool))
-    command = f"assay.train({method.name!r}, ...)"
-    return Run(session.start(experiment, folder, command=command, quiet=quiet, functions=functions))
+    method = None if recipe is None or isinstance(recipe, str) else recipe
+    given = {
+        "recipe": recipe if method is None else _named(method),
+        "task": _tasks(_usual(recipe) if task is None and levels is not None and data is None else task, levels),
+        "data": all_located(data) or None,
+        "eval_data": all_located(eval_data) or None,
+        "system": system,
+        "prompt_column": prompt_column,
+        "answer_column": answer_column,
+        "answer_from_messages": answer_from_messages,
+        "skip_bad_rows": skip_bad_rows,
+        "model": None if model is None else str(model),
+        "profile": profile,
+        "steps": steps,
+        "seed": seed,
+        "run": None if run is None else str(run),
+        "reward" if only_reward is None else "only_reward": rewards or None,
+        "right_from": right_from,
+        "reward_timeout": reward_timeout,
+    }
+    given = {name: value for name, value in given.items() if value is not None} | {"settings": settings or {}}
+    places = [config] if isinstance(config, str | Path) else config
+    files = {Path(place): setup_file.read(Path(place)) for place in places}
+    setup = composed(*files.values(), given)
+    experiment, _ = session.planned(setup, method)
+    trusted: dict[Consent, bool] = {"code": trust_code, "addresses": trust_addresses}
+    file_trust.require(files, given, experiment, [consent for consent, said in trusted.items() if said])
+    place = session.place_of(setup, experiment)
+    command = f"assay.train({experiment.recipe.name!r}, ...)"
+    return Run(session.start(experiment, place, command=command, quiet=quiet, functions=functions, setup=setup))
 
 
-def _name_of(method: Recipe, pool: Pool) -> str:
-    from assay.tasks import short
+def _named(method: Recipe) -> str:
+    """The name under which a file can name a recipe that was passed as an object."""
+    from assay.known import RECIPES
 
-    return f"{method.name}-{short(pool.shares[0].task)}"
+    return method.name if RECIPES.get(method.name) == method else f"{method.name} (passed by a program)"
 
 
-def _pool(
-    named: str,
-    levels: Sequence[int] | None,
-    places: Places | None,
-    held_out: Places | None,
-    reading: Mapping[str, Any],
-) -> Pool:
-    """The pool of the task that is named and of data files; `reading` says how the rows of these files are read."""
-    from assay.errors import UsageError
+def _usual(recipe: str | Recipe | None) -> str:
+    """The first task of a recipe, without its levels."""
+    from assay.known import recipe as of_name
+    from assay.recipe import USUAL_RECIPE
+    from assay.source import Share
+
+    method = of_name(recipe or USUAL_RECIPE) if recipe is None or isinstance(recipe, str) else recipe
+    return Share.parse(method.usual_task).task
+
+
+def _tasks(task: str | Sequence[str] | None, levels: Sequence[int] | None) -> tuple[str, ...] | None:
+    """The tasks with their levels, as the command line writes them."""
+    from assay.errors import DataError, UsageError
     from assay.recipe import USUAL_TASK
-    from assay.source import Pool, Share, check_pool
-    from assay.tasks.data.task import data
 
-    shares = []
-    if places is not None:
-        shares.append(Share(data(places, held_out=held_out, **reading).name))
-    elif held_out is not None or any(reading.values()):
-        raise UsageError(
-            "eval_data, prompt_column, answer_column, answer_from_messages and skip_bad_rows say how a data file is "
-            "read: name the file with data=."
-        )
-    if named:
-        share = Share.parse(USUAL_TASK if named == "countdown" else named)
-        shares.append(share if levels is None else dataclasses.replace(share, levels=tuple(levels)))
-    pool = Pool(tuple(shares), wording="compact" if places is None else "natural")
-    check_pool(pool)
-    return pool
+    listed = (task,) if isinstance(task, str) else tuple(task or ())
+    if levels is not None and not listed:
+        raise UsageError("levels are those of a task: name it with task=, or leave levels out.")
+    if levels is not None and not levels:
+        raise DataError(f"task '{listed[0]}' is given without a level: name some, or leave levels out.")
+    if levels is not None:
+        return tuple(f"{name}:{','.join(map(str, levels))}" for name in listed)
+    return tuple(USUAL_TASK if name == "countdown" else name for name in listed) or None
 
 
 def resume(

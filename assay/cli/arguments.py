@@ -11,10 +11,9 @@ from typing import Any, NoReturn
 
 from assay.errors import UsageError, unknown
 from assay.host import terminal
+from assay.run.short_names import SHORT_NAMES
 
-SINKS_OF_RUN = "tracking.sinks"
-SHORT = {"--lora": "lora.rank", "--cut": "cut", "--stop": "chat.stop", "--shots": "chat.shots"}
-"""Short option -> the setting that it stands for."""
+SHORT_OPTIONS = {f"--{name}": path for name, path in SHORT_NAMES.items()}
 
 Argument = tuple[tuple[str, ...], dict[str, Any]]
 """The names of an argument, and the keyword arguments of `ArgumentParser.add_argument`."""
@@ -40,7 +39,7 @@ def overrides(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
             rest += [item, *items]
             break
         name, equals, value = item.partition("=")
-        path = SHORT.get(name, name[2:] if name.startswith("--") and "." in name else "")
+        path = SHORT_OPTIONS.get(name, name[2:] if name.startswith("--") and "." in name else "")
         if not path:
             rest.append(item)
             continue
@@ -61,20 +60,6 @@ def track() -> Argument:
 
     said = f"also send the metrics to these trackers, one or several of: {', '.join(SINKS)}; default none"
     return ("--track",), {"nargs": "+", "action": "extend", "metavar": "SINK", "help": said}
-
-
-def tracked(names: Sequence[str] | None, values: Mapping[str, str]) -> dict[str, str]:
-    """The settings, with `tracking.sinks` set to the names that `--track` gives."""
-    from assay.record.sinks import SINKS
-
-    for name in names or ():
-        if name not in SINKS:
-            raise unknown("sink", name, SINKS, "assay train --help")
-    if not names:
-        return dict(values)
-    sinks = ",".join(dict.fromkeys(names))
-    _require_alike(SINKS_OF_RUN, values.get(SINKS_OF_RUN, sinks), sinks)
-    return {**values, SINKS_OF_RUN: sinks}
 
 
 def _require_alike(path: str, one: str, other: str) -> None:
@@ -111,6 +96,10 @@ class Told(Exception):
 
 class Parser(argparse.ArgumentParser):
     """An argument parser whose errors are UsageErrors, with the form and the exit code of Assay's other errors."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.defaults: dict[str, Any] = {}
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message}. `{self.prog} --help` shows all arguments.")

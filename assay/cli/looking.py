@@ -121,6 +121,14 @@ def run_list(arguments: argparse.Namespace) -> Any:
 def run_show(arguments: argparse.Namespace) -> Any:
     from assay.lab.catalogue import card, card_text
 
+    if arguments.toml:
+        from assay.known import recipe
+        from assay.lab.setup_example import example
+
+        written = example(recipe(arguments.name))
+        if not arguments.json:
+            terminal.show(written.rstrip())
+        return {"toml": written}
     found = card(arguments.name)
     if not arguments.json:
         terminal.show(card_text(found))

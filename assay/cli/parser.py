@@ -13,14 +13,17 @@ from assay.errors import UsageError, unknown
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
-    """The arguments of the verb, with the settings in `overrides` and the whole command line in `command`."""
+    """The arguments of the verb, with the settings in `overrides`, what was given and is no default in `given`, and the
+    whole command line in `command`.
+    """
     rest, settings = overrides(arguments)
     verb = next((item for item in rest if not item.startswith("-")), None)
     if verb is not None and verb not in VERBS:
         raise unknown("verb", verb, VERBS, "assay --help")
     if verb == "train":
         refuse_theirs(rest)
-    parsed, others = build_parser(verb).parse_known_args(rest)
+    parser = build_parser(verb)
+    parsed, others = parser.parse_known_args(rest)
     if verb is None:
         raise UsageError(f"say what to do, with one of these verbs: {', '.join(VERBS)}. `assay --help` explains them.")
     if others:
@@ -30,13 +33,18 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
             f"`assay {verb}` takes no settings such as --{next(iter(settings))}; `assay train`, `assay compare` and "
             "`assay sweep` do."
         )
+    parsed.given = {name: value for name, value in vars(parsed).items() if name in parser.defaults}
+    for name, value in parser.defaults.items():
+        setattr(parsed, name, parsed.given.get(name, value))
     parsed.overrides = settings
     parsed.command = shlex.join(["assay", *arguments])
     return parsed
 
 
 def build_parser(asked: str | None = None) -> Parser:
-    """A parser with the names of all verbs, and with the arguments of the verb `asked` alone, for a fast start-up."""
+    """A parser with the names of all verbs, and with the arguments of the verb `asked` alone, for a fast start-up. It
+    leaves out what is not given; the defaults of the arguments are its `defaults`.
+    """
     parser = Parser(
         prog="assay",
         description="Reinforcement learning with verifiable rewards: one engine and one laboratory.",
@@ -57,7 +65,10 @@ def build_parser(asked: str | None = None) -> Parser:
             allow_abbrev=False,
         )
         for flags, options in arguments() if name == asked else ():
-            verb.add_argument(*flags, **options)
+            action = verb.add_argument(*flags, **options)
+            several = action.nargs == argparse.ZERO_OR_MORE and not action.option_strings
+            parser.defaults[action.dest] = [] if several else action.default
+            action.default = argparse.SUPPRESS
         verb.add_argument(
             "--json",
             action="store_true",

@@ -46,6 +46,7 @@ MODEL: Argument = (
 
 def of_train() -> list[Argument]:
     from assay.cli.problems import HELD_OUT, TASKS
+    from assay.cli.setups import CONFIG
     from assay.cli.verify import ONLY_REWARD, REWARD
     from assay.recipe import PROFILES, USUAL_RECIPE
 
@@ -81,6 +82,7 @@ def of_train() -> list[Argument]:
         SEED,
         (("--run",), {"type": Path, "help": "the new folder of the run; default runs/RECIPE-TASK-N"}),
         track(),
+        *CONFIG,
         (
             ("--dry-run",),
             {"action": "store_true", "help": "print what the run would use, and stop; with --json every value"},
@@ -236,7 +238,13 @@ def of_list() -> list[Argument]:
 
 
 def of_show() -> list[Argument]:
-    return [(("name",), {"metavar": "NAME", "help": "a recipe, a task, a base, SLOT:NAME for a part, or paper:NAME"})]
+    return [
+        (("name",), {"metavar": "NAME", "help": "a recipe, a task, a base, SLOT:NAME for a part, or paper:NAME"}),
+        (
+            ("--toml",),
+            {"action": "store_true", "help": "of a recipe: a file of settings to begin from, for `train --config`"},
+        ),
+    ]
 
 
 def of_explain() -> list[Argument]:

@@ -70,11 +70,12 @@ class RunFolder:
         *,
         identity: Mapping[str, Any],
         document: Mapping[str, Any] | None = None,
+        beside: Mapping[str, str] | None = None,
         keep: int = KEEP,
         reserve: int = RESERVE,
     ) -> Self:
         """Creates a run folder. `identity` holds the fields that a resume must find unchanged, `document` the other
-        fields of run.json.
+        fields of run.json; `beside` are the contents of other files, by name.
 
         The newest `keep` checkpoints and the best one are kept; a save leaves `reserve` bytes of the disk free.
         """
@@ -96,6 +97,8 @@ class RunFolder:
                     "created": _now(),
                     "versions": dict(manifest.versions()),
                 }
+                for name, text in (beside or {}).items():
+                    disk.replace(path / name, text.encode(), point="run")
                 content = manifest.plain({**head, **(document or {}), "identity": identity})
                 disk.replace(path / "run.json", _encode(content), point="run")
                 disk.fsync_folder(path.parent, point="run")
@@ -431,6 +434,9 @@ class Numbered:
 
     root: Path
     name: str
+
+    def __str__(self) -> str:
+        return f"{self.root / self.name}-N"
 
     def take(self) -> Path:
         """Makes the folder and returns it. Runs that begin at the same time get different folders."""

@@ -67,9 +67,11 @@ def from_data(kind: Any, data: Any, *, place: str = "") -> Any:
         return _record(kind, data, place)
     origin, arguments = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):
-        if data is None and type(None) in arguments:
+        inner = next(a for a in arguments if a is not type(None))
+        spelt = data == "none" and inner is not str and data not in get_args(inner)  # as files without a null have it
+        if type(None) in arguments and (data is None or spelt):
             return None
-        return from_data(next(a for a in arguments if a is not type(None)), data, place=place)
+        return from_data(inner, data, place=place)
     if origin is Literal:
         chosen = {str(name): name for name in arguments}.get(data, data) if isinstance(data, str) else data
         if chosen not in arguments:

@@ -17,6 +17,7 @@ from assay.record.folder import Numbered, RunFolder
 from assay.record.panel import Panel
 from assay.run import attention_needs, data_needs, external_needs, open_rows, picture_needs, settings
 from assay.run.base_training import ready
+from assay.run.bases import base_for
 from assay.run.configure import from_data, override, to_data
 from assay.run.cut_answers import counted
 from assay.run.experiment import Experiment, check
@@ -25,10 +26,12 @@ from assay.run.loading import load_model
 from assay.run.memory_plan import choose_profile
 from assay.run.pretrained_needs import at_its_profile
 from assay.run.scaling import at_its_scale, named_at
+from assay.run.setup import Setup
 from assay.run.training import IDENTITY, Functions, back_to, begin, carry_on, prepare, require_fit, verifiers_of
 from assay.run.trust import Trust, code_of, remember, require_trust
 from assay.run.worked_examples import require_examples, with_examples
 from assay.source import Pool, check_pool
+from assay.tasks import short
 from assay.verifiers.functions.process import SECONDS
 
 if TYPE_CHECKING:
@@ -85,6 +88,35 @@ def plan(
     return experiment, [*reasons, *rules, *beside, *fewer, *idle]
 
 
+def planned(setup: Setup, method: Recipe | None = None) -> tuple[Experiment, list[str]]:
+    """The same for what a person asks for. `method` takes the place of the recipe that the setup names.
+
+    experiment, rules = planned(Setup("grpo", task=("countdown:3,4",), steps=100))
+    """
+    method = method or setup.method()
+    pool = setup.pool(method.usual_task)
+    return plan(
+        method,
+        model=setup.model or base_for(pool),
+        pool=pool,
+        profile=setup.profile,
+        seed=setup.seed,
+        steps=setup.steps,
+        overrides=setup.overrides(),
+        system=setup.system or None,
+        rewards=setup.only_reward or setup.reward,
+        only=bool(setup.only_reward),
+        right_from=setup.right_from,
+        reward_timeout=setup.reward_timeout,
+    )
+
+
+def place_of(setup: Setup, experiment: Experiment) -> Path | Numbered:
+    """The new folder of the run."""
+    name = f"{experiment.recipe.name}-{short(experiment.pool.shares[0].task)}"
+    return Path(setup.run) if setup.run else Numbered(Path("runs"), name)
+
+
 def _chosen(model: str) -> tuple[Profile, list[str]]:
     profile, reason = choose_profile(model)
     return profile, [reason]
@@ -99,16 +131,18 @@ def start(
     shown: Panel | None = None,
     extra: Mapping[str, Any] | None = None,
     functions: Functions | None = None,
+    setup: Setup | None = None,
 ) -> Path:
     """Trains in a new run folder and returns its path.
 
     path = start(experiment, Path("runs/first"), command="assay train grpo --run runs/first")
 
-    `extra` holds further fields for run.json. The run is shown on a panel of its own, or on `shown`.
+    `extra` holds further fields for run.json. The run is shown on a panel of its own, or on `shown`. The `setup` that
+    the experiment follows from is kept in the folder, as a file that repeats the run.
     """
     prepared = prepare(experiment, place, functions)
     ready(experiment.model)
-    how = {"command": command, "quiet": quiet, "shown": shown, "extra": extra}
+    how = {"command": command, "quiet": quiet, "shown": shown, "extra": extra, "setup": setup}
     return begin(experiment, prepared, load_model(experiment), place, **how)
 
 

@@ -21,13 +21,14 @@ from assay.record.panel import Panel, panel
 from assay.record.signals import StopFlag
 from assay.record.sinks import require as require_packages
 from assay.record.sinks import series_of, tracking
-from assay.run import attention_needs, data_needs, external_needs, open_rows, picture_needs
+from assay.run import attention_needs, data_needs, external_needs, open_rows, picture_needs, setup_file
 from assay.run.configure import to_data
 from assay.run.context_fit import check_lengths
 from assay.run.experiment import Experiment, check
 from assay.run.grader import Grader, check_functions, grader_of, require_services, sources
 from assay.run.loading import load_model, open_models, policy_files, set_threads, with_adapter
 from assay.run.memory_plan import Plan, memory_of, require_memory
+from assay.run.setup import Setup
 from assay.run.trust import code_of, remember
 from assay.run.worked_examples import Worked, worked
 from assay.source import Pool
@@ -91,9 +92,14 @@ def begin(
     quiet: bool = False,
     shown: Panel | None = None,
     extra: Mapping[str, Any] | None = None,
+    setup: Setup | None = None,
 ) -> Path:
-    """Trains this policy in a new run folder, and returns its path. `extra` holds further fields for run.json."""
+    """Trains this policy in a new run folder, and returns its path. `extra` holds further fields for run.json. The
+    setup that the experiment follows from is kept in a file that repeats the run.
+    """
     from assay.policy import fingerprint
+
+    beside = {} if setup is None else {setup_file.NAME: setup_file.repeating(setup, experiment)}
 
     experiment, longest, lines = check_lengths(experiment, policy)
     for line in lines:
@@ -117,7 +123,7 @@ def begin(
         "verifiers": external_needs.versions(verifiers_of(experiment.pool), {}),
         **(extra or {}),
     }
-    folder = RunFolder.create(path, identity=identity, document=document, keep=experiment.saving.keep)
+    folder = RunFolder.create(path, identity=identity, document=document, keep=experiment.saving.keep, beside=beside)
     with folder:
         remember(folder, experiment)
         how = {"quiet": quiet, "shown": shown, "grader": prepared.grader, "longest": longest}

@@ -53,7 +53,7 @@ def code_of(rewards: Sequence[str]) -> dict[str, str]:
 def remember(folder: RunFolder, experiment: Experiment) -> None:
     """Notes for this user that a run may reach what its experiment names; a later command then does not ask."""
     if reaches := reached(experiment):
-        allow(folder.document["run"], folder.path, map(_known_as, reaches))
+        allow(folder.document["run"], folder.path, map(known_as, reaches))
 
 
 def require_trust(
@@ -112,7 +112,7 @@ def _brought(reach: Reach, experiment: Experiment, trust: Trust) -> bool:
 
 def _doubt(reach: Reach, folder: RunFolder, known: Collection[Allowed]) -> str | None:
     """Why a place may not be what the user allowed; None if it is."""
-    line, item = f"{reach}", _known_as(reach)
+    line = f"{reach}"
     if reach.mark is CODE:
         code = _place_of(reach.place)
         if is_file(code) and not Path(code).exists():
@@ -121,17 +121,23 @@ def _doubt(reach: Reach, folder: RunFolder, known: Collection[Allowed]) -> str |
             return f"{line}: a relative path names another file in each working directory"
     if any(_below(path, folder.path) for path in _files(reach)):
         return f"{line}: the file lies in the run folder itself, and may have come with it"
+    return doubt(reach, known, "run")
+
+
+def doubt(reach: Reach, known: Collection[Allowed], what: str) -> str | None:
+    """Why a place is not among what the user allowed to a run, or to `what` else names it; None if it is."""
+    line, item = f"{reach}", known_as(reach)
     if item in known:
         return None
     same = next((earlier for earlier in known if (earlier.field, earlier.place) == (item.field, item.place)), None)
     if same is None:
-        return f"{line}: no command of yours has allowed that to this run"
+        return f"{line}: no command of yours has allowed that to this {what}"
     if reach.mark is CODE:
         return f"{line}: the digest of its code is {item.identity}, and was {same.identity} when you allowed it"
     return f"{line}: that is {item.identity or 'nothing'} here, and was {same.identity} when you allowed it"
 
 
-def _known_as(reach: Reach) -> Allowed:
+def known_as(reach: Reach) -> Allowed:
     """The record of a place: for code its digest, for a program its path."""
     if reach.mark is CODE:
         return Allowed(reach.field, reach.place, digest_of(_contents(_place_of(reach.place))))

@@ -1,0 +1,59 @@
+"""The setup that a command line describes, with the files that it names."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from assay.cli.arguments import Argument
+from assay.errors import UsageError
+
+if TYPE_CHECKING:
+    from assay.run.experiment import Experiment
+    from assay.run.setup import Setup
+
+CONFIG: list[Argument] = [
+    (
+        ("--config",),
+        {
+            "action": "append",
+            "type": Path,
+            "metavar": "FILE",
+            "help": "a TOML file with options as keys and settings as tables (`assay show RECIPE --toml`); repeat for "
+            "several, of which later ones override, as options do; default: none",
+        },
+    ),
+    (
+        ("--trust-code",),
+        {"action": "store_true", "help": "run the reward functions and programs that a --config names"},
+    ),
+    (
+        ("--trust-addresses",),
+        {"action": "store_true", "help": "connect to the servers, judges and trackers that a --config names"},
+    ),
+]
+
+
+def setup_of(arguments: argparse.Namespace) -> tuple[Setup, Callable[[Experiment], None]]:
+    """(the setup; a function that refuses code and addresses that a file names and nobody has allowed)."""
+    from assay.run import file_trust, setup_file
+    from assay.run.setup import FIELDS, composed
+
+    flags: dict[str, Any] = {name: _plain(value) for name, value in arguments.given.items() if name in FIELDS}
+    if flags.get("reward") and flags.get("only_reward"):
+        raise UsageError("--reward stands beside the recipe's other rewards, and --only-reward alone: leave one out.")
+    flags["settings"] = arguments.overrides
+    files = {path: setup_file.read(path) for path in arguments.config or ()}
+    setup = composed(*files.values(), flags)
+
+    def allowed(experiment: Experiment) -> None:
+        trusted = {"code": arguments.trust_code, "addresses": arguments.trust_addresses}
+        file_trust.require(files, flags, experiment, [consent for consent, given in trusted.items() if given])
+
+    return setup, allowed
+
+
+def _plain(value: Any) -> Any:
+    return str(value) if isinstance(value, Path) else value

@@ -1,0 +1,66 @@
+"""Trust in a file of settings: whether the code that it names may run, its programs start, its addresses be reached.
+
+Such a file may have come from somebody else, as a run folder may. What it names beyond data and models is used if the
+command line allows it, if this user allowed exactly this to the file before, or if a person allows it now.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+
+from assay.errors import ConfigError
+from assay.host import terminal
+from assay.host.reach import Consent, Reach, reached
+from assay.run.allowed import allow, allowed
+from assay.run.experiment import Experiment
+from assay.run.settings import full
+from assay.run.setup import SAME, Given
+from assay.run.trust import doubt, known_as
+
+REACHING = {"reward": "rewards", "only_reward": "rewards", "track": SAME["track"]}
+"""Field of a setup -> the field of the experiment through which it reaches out. A model and data of the Hub are what
+such a file is written for, hold no code, and are named by what the command prints.
+"""
+
+
+def require(files: Mapping[Path, Given], flags: Given, experiment: Experiment, consents: Collection[Consent]) -> None:
+    """Refuses (ConfigError) code, programs and addresses that one of these files names, unless they are given by
+    `flags` too, were allowed before, or are allowed now.
+    """
+    own = tuple(_fields(flags))
+    for path, given in files.items():
+        fields = [field for field in _fields(given) if not _below(field, own)]
+        if reaches := [reach for reach in reached(experiment) if _below(reach.field, fields)]:
+            _require(path, reaches, consents)
+
+
+def _require(path: Path, reaches: Collection[Reach], consents: Collection[Consent]) -> None:
+    """Refuses what one file names, and otherwise notes that it was allowed."""
+    before = allowed(_id(path))
+    doubts = {reach: line for reach in reaches if (line := doubt(reach, before, "file"))}
+    missing = sorted({reach.mark.consent for reach in doubts} - set(consents))
+    if missing:
+        question = "\n".join([f"{path} names what you have not allowed it to reach:", *doubts.values()])
+        if not terminal.ask(f"{question}\nAllow it?"):
+            flags = " ".join(f"--trust-{consent}" for consent in missing)
+            raise ConfigError(f"{question}\nNothing of it was used. Look at the file; if it may be, add {flags}.")
+    if doubts:
+        allow(_id(path), path, {*before, *map(known_as, reaches)})
+
+
+def _fields(given: Given) -> Iterator[str]:
+    """The fields of the experiment through which this source of a setup reaches out."""
+    yield from (field for name, field in REACHING.items() if given.get(name))
+    yield from (full(path) for path in given.get("settings", {}))
+
+
+def _below(field: str, fields: Collection[str]) -> bool:
+    """Whether one of these fields is this field, or holds it."""
+    return any(f"{field}.".startswith(f"{other}.") for other in fields)
+
+
+def _id(path: Path) -> str:
+    """The name under which permissions of a file are kept."""
+    return hashlib.blake2b(f"settings {path.resolve()}".encode(), digest_size=16).hexdigest()

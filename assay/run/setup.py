@@ -1,0 +1,140 @@
+"""What a person asks for, in one type that the command line, files and Python share. Everything that trains, compares
+or plans reads it: the checked experiment follows from it.
+
+setup = composed(read(Path("run.toml")), {"steps": 200})
+experiment, rules = session.planned(setup)
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from assay.errors import UsageError, unknown
+from assay.host.reach import Code, HubModel
+from assay.recipe import USUAL_RECIPE, USUAL_TASK, ProfileChoice, Recipe
+from assay.run.configure import from_data
+from assay.run.settings import SHORT, full
+from assay.run.trl_names import is_theirs
+from assay.source import Pool, Share, check_pool
+from assay.verifiers.functions.process import SECONDS
+
+Given = Mapping[str, Any]
+"""What one source gives of a setup: field -> value. A command line is such a source, and so are a file and a call."""
+
+READ = ("prompt_column", "answer_column", "answer_from_messages", "skip_bad_rows")  # fields: how rows of files are read
+SAME = {"steps": "recipe.scale.num_steps", "system": "chat.system", "track": "tracking.sinks"}
+"""Field -> the setting that it is a short name of."""
+EITHER = ("reward", "only_reward")  # fields of which a later source replaces both
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A run as a person describes it. What is left out is chosen by the recipe, the model and the machine.
+
+    Setup("grpo", data=("problems.jsonl",), model="Qwen/Qwen2.5-0.5B-Instruct", settings={"lora.rank": 16})
+    """
+
+    recipe: str = ""  # a name of `assay list recipes`; empty: the usual one, if a model is named
+    model: HubModel = ""  # a folder, GGUF file, Hub id, run or base; empty: the base of the task
+    task: tuple[
+        str, ...
+    ] = ()  # NAME[:LEVELS][=WEIGHT], several for a mixture; empty: the recipe's, if no data are given
+    wording: Literal["", "compact", "natural"] = (
+        ""  # empty: natural for rows of files and for models that others trained
+    )
+    data: tuple[str, ...] = ()  # files or data sets of the Hub, which form one set
+    eval_data: tuple[str, ...] = ()  # those of held-out rows; empty: a fifth of the data is held out
+    prompt_column: str = ""  # empty: the first of prompt, messages, question and problem
+    answer_column: str = ""  # empty: the first of the columns that docs/data.md lists
+    answer_from_messages: bool = False  # find the answer in the last message, which the assistant wrote
+    skip_bad_rows: bool = False  # leave out rows that cannot be read or are too long, in place of refusing the file
+    system: str = ""  # the system message of prompts that bring none
+    reward: tuple[Code, ...] = ()  # FILE.py:FUNCTION[=WEIGHT], in place of the recipe's outcome reward
+    only_reward: tuple[Code, ...] = ()  # likewise, in place of all rewards of the recipe
+    right_from: float = 1.0  # an answer is right if the weighted sum of its rewards is at least this
+    reward_timeout: float = SECONDS  # seconds for one call of a reward function
+    profile: ProfileChoice = "auto"  # the scale of the run; auto looks at the model and the machine
+    steps: int | None = None  # None: those of the profile
+    seed: int = 0  # of all random numbers
+    run: str = ""  # the new folder of the run; empty: runs/RECIPE-TASK-N
+    track: tuple[str, ...] = ()  # trackers that receive the metrics too
+    settings: Mapping[str, Any] = field(default_factory=dict)  # path in the experiment -> value
+
+    def method(self) -> Recipe:
+        """The recipe by its name."""
+        from assay.known import recipe
+
+        if not self.recipe and not self.model:
+            raise UsageError(
+                "the following arguments are required: RECIPE. `assay list recipes` shows their names, and "
+                "`assay train --help` all arguments."
+            )
+        return recipe(self.recipe or USUAL_RECIPE)
+
+    def pool(self, usual: str = "") -> Pool:
+        """The problems: rows of files and every task, mixed; the usual task if neither is given."""
+        from assay.run.pretrained import PRETRAINED
+        from assay.run.pretrained_needs import wording_for
+        from assay.tasks.data.task import data
+
+        if not self.data and (lone := [name for name in ("eval_data", *READ) if getattr(self, name)]):
+            raise UsageError(f"--{lone[0].replace('_', '-')} needs a data file: name it with --data.")
+        reading = {name: getattr(self, name) for name in READ}
+        files = [Share(data(self.data, held_out=self.eval_data or None, **reading).name)] if self.data else []
+        made = PRETRAINED.get(self.model)
+        named = self.task or (() if files else ((made and made.task) or usual or USUAL_TASK,))
+        wording = self.wording or ("natural" if files else wording_for(self.model or None))
+        pool = Pool((*files, *(Share.parse(text) for text in named)), wording=wording)
+        check_pool(pool)
+        return pool
+
+    def overrides(self) -> Mapping[str, Any]:
+        """The settings, with `tracking.sinks` set to the trackers."""
+        from assay.record.sinks import SINKS
+
+        for name in self.track:
+            if name not in SINKS:
+                raise unknown("sink", name, SINKS, "assay train --help")
+        if not self.track:
+            return self.settings
+        sinks = ",".join(dict.fromkeys(self.track))
+        if (other := self.settings.get(SAME["track"], sinks)) != sinks:
+            raise UsageError(f"the trackers are given twice, as '{other}' and as '{sinks}': leave one of the two out.")
+        return {**self.settings, SAME["track"]: sinks}
+
+
+FIELDS = {field.name: field for field in dataclasses.fields(Setup)}
+
+
+def composed(*sources: Given) -> Setup:
+    """The setup of these sources, of which each overrides what stands before it, field by field and setting by setting.
+
+    A field and the setting that it is a short name of are one thing, and so are `reward` and `only_reward`.
+    """
+    made: dict[str, Any] = {}
+    for source in sources:
+        if all(source.get(name) for name in EITHER):
+            raise UsageError("reward stands beside the recipe's other rewards, and only-reward alone: leave one out.")
+        if any(source.get(name) for name in EITHER):
+            made = {name: value for name, value in made.items() if name not in EITHER}
+        given = {path if is_theirs(path) else full(path): value for path, value in source.get("settings", {}).items()}
+        kept = {path: value for path, value in made.get("settings", {}).items() if path not in _named(source)}
+        made = {name: value for name, value in made.items() if SAME.get(name) not in given}
+        made |= {name: value for name, value in source.items() if name != "settings"}
+        made["settings"] = {**kept, **given}
+    if strange := [name for name in made if name not in FIELDS]:
+        raise unknown(
+            "key of a run",
+            strange[0],
+            [*(name.replace("_", "-") for name in FIELDS), *SHORT],
+            "assay show RECIPE --toml",
+        )
+    return from_data(Setup, made)
+
+
+def _named(source: Given) -> set[str]:
+    """The settings that a source sets by their short names."""
+    return {path for name, path in SAME.items() if name in source}

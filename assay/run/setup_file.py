@@ -1,0 +1,172 @@
+"""Setups in TOML files: `assay train --config run.toml`, and the `run.toml` of every run folder.
+
+A key is an option of the command line without its dashes, and a table a group of settings:
+
+    recipe = "grpo"
+    data = ["problems.jsonl"]
+
+    [scale]
+    learning-rate = 2e-5
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from assay.errors import DataError, unknown
+from assay.known import RECIPES
+from assay.run import trl_names
+from assay.run.experiment import Experiment
+from assay.run.grader import absolute
+from assay.run.settings import SHORT
+from assay.run.setup import FIELDS, Setup
+from assay.run.short_names import SHORT_NAMES
+from assay.tasks.data.task import all_located
+from assay.verifiers.functions.naming import NAMELESS, names, parse
+
+NAME = "run.toml"  # in a run folder
+GROUPS = dict.fromkeys(
+    (*SHORT, *(field.name for field in dataclasses.fields(Experiment) if field.name not in FIELDS), *SHORT_NAMES)
+)
+"""The keys that are settings, or tables of settings."""
+PLAIN = re.compile(r"[A-Za-z0-9_-]+")  # a key that needs no quotes
+BARE = re.compile(r"true|false|-?(0|[1-9][0-9]*)(\.[0-9]+)?(e-?[0-9]+)?")  # text that is written without quotes
+LARGEST = 1 << 20  # bytes of such a file
+
+
+def read(path: Path) -> dict[str, Any]:
+    """What a file gives of a setup: field -> value, and the settings by their paths. Refuses keys that mean nothing."""
+    from assay.host.files import read_bytes
+
+    try:
+        data = tomllib.loads(read_bytes(path, most=LARGEST).decode())
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise DataError(f"{path} cannot be read as the settings of a run: {error}.") from error
+    given: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
+    for key, value in data.items():
+        name = key.replace("-", "_")
+        if name in FIELDS and name != "settings":
+            given[name] = value
+        elif name.partition(".")[0] in GROUPS:
+            settings |= dict(_leaves(name, value))
+        elif not trl_names.is_theirs(name):
+            keys = [written(field) for field in (*FIELDS, *GROUPS) if field != "settings"]
+            raise unknown(f"key of {path}", key, keys, "assay show RECIPE --toml")
+    if theirs := {key: str(value) for key, value in data.items() if trl_names.is_theirs(key)}:
+        raise trl_names.refusal(theirs, RECIPES.get(str(data.get("recipe"))), write=_in_file)
+    return {**given, "settings": settings}
+
+
+def _in_file(settings: Mapping[str, str]) -> str:
+    """Settings as lines of a file, for messages."""
+    return ", ".join(f"{name} = {value}" for name, value in settings.items())
+
+
+def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """(path, value) of each setting below this path. A table that names its `part` is one value."""
+    if isinstance(value, Mapping) and "part" not in value:
+        for key, inner in value.items():
+            yield from _leaves(f"{path}.{key.replace('-', '_')}", inner)
+    else:
+        yield SHORT_NAMES.get(path, path), value if isinstance(value, str | list | Mapping) else _scalar(value)
+
+
+def _scalar(value: Any) -> str:
+    """A number or truth value as the command line has it, so that a setting that is text may be written without quotes
+    too: `samplers = 2`.
+    """
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def text(setup: Setup, *, about: Sequence[str] = ()) -> str:
+    """The setup as such a file, without what it leaves out; `about` are lines of comment at its beginning."""
+    plain = Setup()
+    lines = [f"# {line}".rstrip() for line in about]
+    for name in FIELDS:
+        value = getattr(setup, name)
+        if name != "settings" and value != getattr(plain, name):
+            lines.append(f"{written(name)} = {as_toml(value)}")
+    groups: dict[str, dict[str, Any]] = {}
+    for path, value in setup.settings.items():
+        group, _, rest = path.removeprefix("recipe.").partition(".")
+        groups.setdefault(group, {})[rest] = value
+    lines += [f"{written(name)} = {_setting(own[''])}" for name, own in groups.items() if "" in own]
+    for name, own in groups.items():
+        if "" not in own:
+            lines += [
+                "",
+                f"[{written(name)}]",
+                *(f"{_key(path, own)} = {_setting(value)}" for path, value in own.items()),
+            ]
+    return "\n".join(lines) + "\n"
+
+
+def _key(path: str, others: Mapping[str, Any]) -> str:
+    """The dotted path as a key; as one quoted key where another setting replaces what the path leads through."""
+    parts = written(path).split(".")
+    through = any(path.startswith(f"{other}.") or other.startswith(f"{path}.") for other in others)
+    return json.dumps(".".join(parts)) if through else ".".join(map(_segment, parts))
+
+
+def _segment(key: str) -> str:
+    return key if PLAIN.fullmatch(key) else json.dumps(key)
+
+
+def written(name: str) -> str:
+    """A name as files and the command line have it: with hyphens."""
+    return name.replace("_", "-")
+
+
+def _setting(value: Any) -> str:
+    """A setting as TOML writes it: a number that the command line gave as text is one again."""
+    return value if isinstance(value, str) and BARE.fullmatch(value) else as_toml(value)
+
+
+def as_toml(value: Any) -> str:
+    """A value as TOML writes it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(as_toml, value))}]"
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{_segment(str(key))} = {as_toml(item)}' for key, item in value.items())}}}"
+    if value is None:
+        return '"none"'
+    if isinstance(value, int | float):
+        return str(value)
+    return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def repeating(setup: Setup, experiment: Experiment) -> str:
+    """The file that repeats a run from any working directory: what the setup left to the machine is named, and paths
+    are whole.
+    """
+    whole = dataclasses.replace(
+        setup,
+        recipe=setup.recipe or experiment.recipe.name,
+        model=experiment.model,
+        data=all_located(setup.data),
+        eval_data=all_located(setup.eval_data),
+        reward=absolute(setup.reward),
+        only_reward=absolute(setup.only_reward),
+        profile=experiment.profile,
+        run="",
+    )
+    return text(whole, about=[f"The same run again: assay train --config {NAME}", *_lost(experiment)])
+
+
+def _lost(experiment: Experiment) -> list[str]:
+    """What no file can name."""
+    named = [parse(reward) for reward in experiment.rewards]
+    return [
+        f"The reward function {name} was passed by a program: write it into a file, as FILE.py:FUNCTION."
+        for name, reward in zip(names(named), named, strict=True)
+        if reward.place == NAMELESS
+    ]
