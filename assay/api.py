@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from assay.host.reach import Consent
     from assay.recipe import ProfileChoice, Recipe
     from assay.tasks.data.task import Places
 
@@ -113,6 +112,7 @@ def train(
     from assay.run import file_trust, session, setup_file
     from assay.run.grader import reward_names_of
     from assay.run.setup import composed
+    from assay.run.trust import Trust
     from assay.tasks.data.task import all_located
 
     others()
@@ -140,15 +140,15 @@ def train(
         "reward_timeout": reward_timeout,
     }
     given = {name: value for name, value in given.items() if value is not None} | {"settings": settings or {}}
-    places = [config] if isinstance(config, str | Path) else config
-    files = {Path(place): setup_file.read(Path(place)) for place in places}
+    paths = [Path(path) for path in ([config] if isinstance(config, str | Path) else config)]
+    files = {path: setup_file.read(path) for path in paths}
     setup = composed(*files.values(), given)
     experiment, _ = session.planned(setup, method)
-    trusted: dict[Consent, bool] = {"code": trust_code, "addresses": trust_addresses}
-    file_trust.require(files, given, experiment, [consent for consent, said in trusted.items() if said])
-    place = session.place_of(setup, experiment)
+    trust = Trust.of(code=trust_code, addresses=trust_addresses)
+    file_trust.require(files, given, experiment, trust)
+    folder = session.place_of(setup, experiment)
     command = f"assay.train({experiment.recipe.name!r}, ...)"
-    return Run(session.start(experiment, place, command=command, quiet=quiet, functions=functions, setup=setup))
+    return Run(session.start(experiment, folder, command=command, quiet=quiet, functions=functions, setup=setup))
 
 
 def _named(method: Recipe) -> str:

@@ -40,6 +40,7 @@ def setup_of(arguments: argparse.Namespace) -> tuple[Setup, Callable[[Experiment
     """(the setup; a function that refuses code and addresses that a file names and nobody has allowed)."""
     from assay.run import file_trust, setup_file
     from assay.run.setup import FIELDS, composed
+    from assay.run.trust import Trust
 
     flags: dict[str, Any] = {name: _plain(value) for name, value in arguments.given.items() if name in FIELDS}
     if flags.get("reward") and flags.get("only_reward"):
@@ -49,8 +50,8 @@ def setup_of(arguments: argparse.Namespace) -> tuple[Setup, Callable[[Experiment
     setup = composed(*files.values(), flags)
 
     def allowed(experiment: Experiment) -> None:
-        trusted = {"code": arguments.trust_code, "addresses": arguments.trust_addresses}
-        file_trust.require(files, flags, experiment, [consent for consent, given in trusted.items() if given])
+        trust = Trust.of(code=arguments.trust_code, addresses=arguments.trust_addresses)
+        file_trust.require(files, flags, experiment, trust)
 
     return setup, allowed
 

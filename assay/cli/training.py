@@ -20,15 +20,15 @@ def run_train(arguments: argparse.Namespace) -> Any:
     setup, allowed = setup_of(arguments)
     experiment, rules = session.planned(setup)
     allowed(experiment)
-    place = session.place_of(setup, experiment)
+    folder = session.place_of(setup, experiment)
     if arguments.dry_run:
         plan = dry_run.planned(experiment, rules)
         if not arguments.json:
-            terminal.show(dry_run.text(plan, run=str(place)))
+            terminal.show(dry_run.text(plan, run=str(folder)))
         return dry_run.document(plan)
     for rule in rules:
         session.say(f"  {experiment.profile}: {rule}")
-    path = session.start(experiment, place, command=arguments.command, quiet=arguments.quiet, setup=setup)
+    path = session.start(experiment, folder, command=arguments.command, quiet=arguments.quiet, setup=setup)
     return finished(path)
 
 

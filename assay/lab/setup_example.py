@@ -32,11 +32,11 @@ def example(recipe: Recipe) -> str:
     Path("run.toml").write_text(example(RECIPES["grpo"]))
     """
     lines = [f"# {recipe.name}: {recipe.title} ({recipe.paper})", f"recipe = {as_toml(recipe.name)}", ""]
-    said = meanings(Setup)
+    of_setup = meanings(Setup)
     plain = dataclasses.replace(Setup(), steps=recipe.scale.num_steps)
     for field in dataclasses.fields(Setup):
         if field.name not in ("recipe", "settings"):
-            lines.append(_line(field.name, getattr(plain, field.name), said.get(field.name, "")))
+            lines.append(_line(field.name, getattr(plain, field.name), of_setup.get(field.name, "")))
     lines.append(_line("cut", "auto", meanings(Experiment).get("cut", "")))
     lines += [
         "",

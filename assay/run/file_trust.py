@@ -12,12 +12,12 @@ from pathlib import Path
 
 from assay.errors import ConfigError
 from assay.host import terminal
-from assay.host.reach import Consent, Reach, reached
+from assay.host.reach import Reach, reached
 from assay.run.allowed import allow, allowed
 from assay.run.experiment import Experiment
 from assay.run.settings import full
 from assay.run.setup import SAME, Given
-from assay.run.trust import doubt, known_as
+from assay.run.trust import Trust, doubt, known_as
 
 REACHING = {"reward": "rewards", "only_reward": "rewards", "track": SAME["track"]}
 """Field of a setup -> the field of the experiment through which it reaches out. A model and data of the Hub are what
@@ -25,7 +25,7 @@ such a file is written for, hold no code, and are named by what the command prin
 """
 
 
-def require(files: Mapping[Path, Given], flags: Given, experiment: Experiment, consents: Collection[Consent]) -> None:
+def require(files: Mapping[Path, Given], flags: Given, experiment: Experiment, trust: Trust) -> None:
     """Refuses (ConfigError) code, programs and addresses that one of these files names, unless they are given by
     `flags` too, were allowed before, or are allowed now.
     """
@@ -33,14 +33,14 @@ def require(files: Mapping[Path, Given], flags: Given, experiment: Experiment, c
     for path, given in files.items():
         fields = [field for field in _fields(given) if not _below(field, own)]
         if reaches := [reach for reach in reached(experiment) if _below(reach.field, fields)]:
-            _require(path, reaches, consents)
+            _require(path, reaches, trust)
 
 
-def _require(path: Path, reaches: Collection[Reach], consents: Collection[Consent]) -> None:
+def _require(path: Path, reaches: Collection[Reach], trust: Trust) -> None:
     """Refuses what one file names, and otherwise notes that it was allowed."""
     before = allowed(_id(path))
     doubts = {reach: line for reach in reaches if (line := doubt(reach, before, "file"))}
-    missing = sorted({reach.mark.consent for reach in doubts} - set(consents))
+    missing = sorted({reach.mark.consent for reach in doubts} - set(trust.consents))
     if missing:
         question = "\n".join([f"{path} names what you have not allowed it to reach:", *doubts.values()])
         if not terminal.ask(f"{question}\nAllow it?"):
