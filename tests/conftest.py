@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from drawn import Drawing
-from hypothesis import Phase, settings
+from hypothesis import HealthCheck, Phase, settings
 from learning_draws import Draw, Draws
 from missing_core import MissingCore, need
 from missing_externals import MissingExternals
@@ -20,9 +20,10 @@ from torch_absent import TorchAbsent
 from assay.record import RunFolder
 from assay.verifiers.judges.endpoint import MODEL, URL
 
-settings.register_profile("assay", deadline=None)
-settings.register_profile("mutants", deadline=None, derandomize=True, phases=(Phase.explicit, Phase.generate))
-settings.register_profile("fast", deadline=None, max_examples=25)
+CALM = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("assay", CALM)
+settings.register_profile("mutants", CALM, derandomize=True, phases=(Phase.explicit, Phase.generate))
+settings.register_profile("fast", CALM, max_examples=25)
 settings.load_profile("assay")
 
 

@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay.cli.arguments import Argument
+from assay.cli.problems import HELD_OUT, TASKS
+from assay.cli.setups import CONFIG
+from assay.cli.verify import ONLY_REWARD, REWARD
 from assay.errors import UsageError
 from assay.host import terminal
 
@@ -17,16 +20,14 @@ if TYPE_CHECKING:
 
 DEFAULT_SEEDS, DEFAULT_BUDGET = 5, "steps=100"
 OF_FILES = ("into", "plan", "report", "again", "adopt")  # options that a study in a file takes too
-OF_STUDIES = ("task", "seeds", "budget", "model", "trials", "differ", *OF_FILES)
-
-TASK: Argument = (
-    ("--task",),
-    {
-        "action": "append",
-        "metavar": "NAME[:LEVELS]",
-        "help": "of recipes: a task to compare them on; repeat for several; default countdown:3,4",
-    },
+OF_SETUPS = (
+    *("task", "wording", "data", "eval_data", "prompt_column", "answer_column", "answer_from_messages"),
+    *("steps", "skip_bad_rows", "system", "reward", "only_reward", "right_from", "reward_timeout", "model", "config"),
 )
+OF_STUDIES = ("seeds", "budget", "trials", "differ", *OF_SETUPS, *OF_FILES)
+
+ASKED: list[Argument] = [*TASKS, HELD_OUT, *REWARD, ONLY_REWARD, *CONFIG]
+"""What is asked of every run, as of one that is trained alone."""
 COMMON: list[Argument] = [
     (("--seeds",), {"type": int, "help": f"of recipes: how many seeds each is trained with; default {DEFAULT_SEEDS}"}),
     (
@@ -36,7 +37,9 @@ COMMON: list[Argument] = [
             "help": f"of recipes: what each run may spend, tokens=2e6 or steps=100; default {DEFAULT_BUDGET}",
         },
     ),
+    (("--steps",), {"type": int, "help": "of recipes: short for --budget steps=STEPS"}),
     (("--model",), {"help": "of recipes: the model that all begin from; default: the base of each task"}),
+    *ASKED,
     (
         ("--into",),
         {
@@ -62,7 +65,6 @@ ARGUMENTS: list[Argument] = [
         ("--study",),
         {"type": Path, "metavar": "FILE", "help": "a study in a TOML file, in place of recipes; default: none"},
     ),
-    TASK,
     (
         ("--trials",),
         {
@@ -91,7 +93,6 @@ SWEEP: list[Argument] = [
             "default: none",
         },
     ),
-    TASK,
     *COMMON,
 ]
 
@@ -107,13 +108,16 @@ def refuse_lone(arguments: argparse.Namespace) -> None:
 
 def _given(arguments: argparse.Namespace, names: Sequence[str]) -> str | None:
     """The first of these options that is given; of settings, the first one's name."""
-    given = next((name for name in names if getattr(arguments, name)), None)
-    return next(iter(arguments.overrides)) if given == "overrides" else given
+    given = next((name for name in names if name in arguments.given), None)
+    if given is None and "overrides" in names and arguments.overrides:
+        return next(iter(arguments.overrides))
+    return given and given.replace("_", "-")
 
 
 def study_of(arguments: argparse.Namespace) -> tuple[Study, Path]:
     """The study that a command line of `assay compare` describes, and its folder."""
     from assay.lab.study import Arm, read
+    from assay.run.trust import Trust
 
     if arguments.plot:
         raise UsageError("--plot draws the curves of runs; the report of a study has charts of its own.")
@@ -123,7 +127,8 @@ def study_of(arguments: argparse.Namespace) -> tuple[Study, Path]:
         if arguments.what or option:
             other = arguments.what[0] if arguments.what else f"--{option}"
             raise UsageError(f"{arguments.study} says the whole study: leave {other} out, or write it into the file.")
-        return read(arguments.study), arguments.into or arguments.study.with_suffix("")
+        trust = Trust.of(code=arguments.trust_code, addresses=arguments.trust_addresses)
+        return read(arguments.study, trust), arguments.into or arguments.study.with_suffix("")
     try:
         trials = tuple(float(rate) for rate in (arguments.trials or "").split(",") if rate)
     except ValueError:
@@ -168,23 +173,27 @@ def _point(point: Mapping[str, str]) -> str:
 
 def _study(arguments: argparse.Namespace, arms: Mapping[str, Arm], **rest: Any) -> Study:
     """The checked study of these arms with the options that `compare` and `sweep` share."""
+    from assay.cli.setups import setup_of
     from assay.lab.study.declared import check
-    from assay.lab.study.plan import Budget, Study, profile_for, tasks_of
-    from assay.recipe import USUAL_TASK
-    from assay.run.pretrained import PRETRAINED
+    from assay.lab.study.plan import Budget, Study, StudyRun, profile_for, tasks_asked
 
-    made = PRETRAINED.get(arguments.model)
+    setup, allowed = setup_of(arguments)
+    if arguments.budget and arguments.steps:
+        raise UsageError(f"--steps is short for --budget steps={arguments.steps}: leave one of the two out.")
+    steps = DEFAULT_BUDGET if setup.steps is None else f"steps={setup.steps}"
     study = Study(
         arms=arms,
-        tasks=tasks_of(arguments.task or [(made and made.task) or USUAL_TASK], arguments.model or ""),
+        tasks=tasks_asked(setup),
         seeds=tuple(range(DEFAULT_SEEDS if arguments.seeds is None else arguments.seeds)),
-        budget=Budget.parse(arguments.budget or DEFAULT_BUDGET),
-        model=arguments.model or "",
-        profile=profile_for(arguments.model or ""),
-        settings=arguments.overrides,
+        budget=Budget.parse(arguments.budget or steps),
+        model=setup.model,
+        profile=profile_for(setup.model) if setup.profile == "auto" else setup.profile,
+        settings=setup.overrides(),
+        asked=setup,
         **rest,
     )
     check(study)
+    allowed(study.experiment(StudyRun(next(iter(arms)), next(iter(study.tasks)), study.seeds[0]), steps=2))
     return study
 
 

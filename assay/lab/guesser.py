@@ -16,7 +16,7 @@ import numpy as np
 
 from assay.rng import Key
 from assay.source import Pool, Share
-from assay.tasks import task
+from assay.tasks import is_data, task
 from assay.tasks.task import Solution, Task, compact_text, natural_text
 from assay.types import Problem
 
@@ -43,14 +43,15 @@ class Guesser:
 
 
 def blind(pool: Pool, exam: Sequence[Problem]) -> Guesser:
-    """The chances of a blind guesser on the problems of an exam."""
+    """The chances of a blind guesser on the problems of an exam; none where it knows no answers to draw from."""
     chances, tried = [], []
     for share in pool.shares:
         known = task(share.task)
         for level in dict.fromkeys(one.level for one in exam if one.task == share.task):
             asked = [one for one in exam if (one.task, one.level) == (share.task, level)]
             asked = asked[:ASKED] if known.externals else asked
-            found = frequencies(known, share, level, pool)
+            if not (found := frequencies(known, share, level, pool)):
+                return Guesser((), 0.0)
             guesses = [(answer, n) for answer, n in found.most_common(TRIED) if n >= _least(known, found)]
             chances += _chances(known, asked, dict(guesses), found.total())
             tried += [sum(n for _, n in guesses) / found.total()] * len(asked)
@@ -65,11 +66,19 @@ def _least(known: Task, found: Counter[str]) -> int:
 def frequencies(known: Task, share: Share, level: int, pool: Pool) -> Counter[str]:
     """The answers of training problems of a level, as worked solutions have them."""
     if known.rows is not None:
-        rows = pool.rows_of(share, "train")
-        return Counter(known.solve(row.spec).answer for row in rows)
+        answers = (_answer(known, row) for row in pool.rows_of(share, "train"))
+        return Counter(answer for answer in answers if answer is not None)
     key = Key("blind guesser")
     drawn = (known.problem(key(i), level=level, split="train", wording=pool.wording) for i in range(DRAWS))
     return Counter(known.solve(problem.spec).answer for problem in drawn)
+
+
+def _answer(known: Task, row: Problem) -> str | None:
+    """The answer of a row of a file; None where nobody knows it, or where it is no text that could be written."""
+    if not is_data(known.name):
+        return known.solve(row.spec).answer
+    gold = row.spec.get("gold")
+    return gold if isinstance(gold, str) else None
 
 
 def _chances(known: Task, exam: Sequence[Problem], guesses: dict[str, int], total: int) -> list[float]:

@@ -88,13 +88,14 @@ def plan(
     return experiment, [*reasons, *rules, *beside, *fewer, *idle]
 
 
-def planned(setup: Setup, method: Recipe | None = None) -> tuple[Experiment, list[str]]:
-    """The same for what a person asks for. `method` takes the place of the recipe that the setup names.
+def planned(setup: Setup, method: Recipe | None = None, pool: Pool | None = None) -> tuple[Experiment, list[str]]:
+    """The same for what a person asks for. `method` and `pool` take the place of the recipe and of the problems that
+    the setup names.
 
     experiment, rules = planned(Setup("grpo", task=("countdown:3,4",), steps=100))
     """
     method = method or setup.method()
-    pool = setup.pool(method.usual_task)
+    pool = pool or setup.pool(method.usual_task)
     return plan(
         method,
         model=setup.model or base_for(pool),

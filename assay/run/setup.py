@@ -80,8 +80,7 @@ class Setup:
         from assay.run.pretrained_needs import wording_for
         from assay.tasks.data.task import data
 
-        if not self.data and (lone := [name for name in ("eval_data", *READ) if getattr(self, name)]):
-            raise UsageError(f"--{lone[0].replace('_', '-')} needs a data file: name it with --data.")
+        self.refuse_lone()
         reading = {name: getattr(self, name) for name in READ}
         files = [Share(data(self.data, held_out=self.eval_data or None, **reading).name)] if self.data else []
         made = PRETRAINED.get(self.model)
@@ -90,6 +89,27 @@ class Setup:
         pool = Pool((*files, *(Share.parse(text) for text in named)), wording=wording)
         check_pool(pool)
         return pool
+
+    def refuse_lone(self) -> None:
+        """Refuses what says how data files are read, if no data file is given."""
+        if not self.data and (lone := [name for name in ("eval_data", *READ) if getattr(self, name)]):
+            raise UsageError(f"--{lone[0].replace('_', '-')} needs a data file: name it with --data.")
+
+    def on(self, pool: Pool) -> Setup:
+        """The same with the problems of this pool, for a pool of tasks and of one set of rows at most."""
+        from assay.tasks import is_data
+        from assay.tasks.data.task import Data
+
+        of_rows = [Data.of(share.task) for share in pool.shares if is_data(share.task)]
+        data = of_rows[0] if of_rows else Data(())
+        return dataclasses.replace(
+            self,
+            task=tuple(share.written for share in pool.shares if not is_data(share.task)),
+            wording=pool.wording,
+            data=data.places,
+            eval_data=data.held_out,
+            **{name: getattr(data, name) for name in READ},
+        )
 
     def overrides(self) -> Mapping[str, Any]:
         """The settings, with `tracking.sinks` set to the trackers."""

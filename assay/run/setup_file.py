@@ -19,7 +19,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from assay.errors import DataError, unknown
+from assay.errors import AssayError, DataError, unknown
+from assay.host.files import read_bytes
 from assay.known import RECIPES
 from assay.run import trl_names
 from assay.run.experiment import Experiment
@@ -42,26 +43,40 @@ LARGEST = 1 << 20  # bytes of such a file
 
 def read(path: Path) -> dict[str, Any]:
     """What a file gives of a setup: field -> value, and the settings by their paths. Refuses keys that mean nothing."""
-    from assay.host.files import read_bytes
+    return given(table(path), path)
 
+
+def table(path: Path) -> dict[str, Any]:
+    """The content of a TOML file."""
     try:
-        data = tomllib.loads(read_bytes(path, most=LARGEST).decode())
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise DataError(f"{path} cannot be read as the settings of a run: {error}.") from error
-    given: dict[str, Any] = {}
+        return tomllib.loads(read_bytes(path, most=LARGEST).decode())
+    except (OSError, AssayError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise DataError(f"{path} cannot be read as TOML: {error}") from error
+
+
+def given(data: Mapping[str, Any], path: Path, *, beside: Sequence[str] = ()) -> dict[str, Any]:
+    """What such a table, of the file at this path, gives of a setup. `beside` are other keys that the file may have."""
+    fields: dict[str, Any] = {}
     settings: dict[str, Any] = {}
     for key, value in data.items():
         name = key.replace("-", "_")
-        if name in FIELDS and name != "settings":
-            given[name] = value
+        if name == "settings":
+            settings |= flat(value)
+        elif name in FIELDS:
+            fields[name] = value
         elif name.partition(".")[0] in GROUPS:
             settings |= dict(_leaves(name, value))
         elif not trl_names.is_theirs(name):
-            keys = [written(field) for field in (*FIELDS, *GROUPS) if field != "settings"]
+            keys = [written(known) for known in (*FIELDS, *GROUPS, *beside)]
             raise unknown(f"key of {path}", key, keys, "assay show RECIPE --toml")
     if theirs := {key: str(value) for key, value in data.items() if trl_names.is_theirs(key)}:
         raise trl_names.refusal(theirs, RECIPES.get(str(data.get("recipe"))), write=_in_file)
-    return {**given, "settings": settings}
+    return {**fields, "settings": settings}
+
+
+def flat(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings in tables, or under dotted keys, by their paths."""
+    return {path: value for key, inner in settings.items() for path, value in _leaves(key.replace("-", "_"), inner)}
 
 
 def _in_file(settings: Mapping[str, str]) -> str:

@@ -52,6 +52,12 @@ class Share:
     levels: tuple[int, ...] = (1,)
     weight: float = 1.0  # the share is drawn with probability weight / sum of the weights
 
+    @property
+    def written(self) -> str:
+        """As `parse` reads it."""
+        weight = "" if self.weight == 1 else f"={self.weight!r}"
+        return f"{self.task}:{','.join(map(str, self.levels))}{weight}"
+
     @classmethod
     def parse(cls, text: str) -> Share:
         """The share that is written `NAME`, `NAME:LEVEL,LEVEL` or `NAME:LEVEL=WEIGHT`. Names such as `gym:NAME` and

@@ -157,7 +157,7 @@ def test_a_study_in_a_file(tmp_path: Path) -> None:
         '[arms.gentle]\nrecipe = "grpo"\nsettings = {"scale.learning-rate" = 1e-5}\n'
     )
     study = read(path)
-    assert list(study.arms) == ["grpo", "gentle"] and study.arms["gentle"].settings == {"scale.learning-rate": "1e-05"}
+    assert list(study.arms) == ["grpo", "gentle"] and study.arms["gentle"].settings == {"scale.learning_rate": "1e-05"}
     assert study.seeds == (0, 1, 2, 3) and study.trials == (0.5, 1.0) and study.expects == "more entropy"
     made = study.experiment(StudyRun("gentle", "countdown:3,4", 2), steps=7)
     assert (made.seed, made.recipe.scale.num_steps, made.recipe.scale.learning_rate) == (2, 7, 1e-5)

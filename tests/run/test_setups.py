@@ -106,7 +106,7 @@ def as_text(value: Any) -> Any:
         ("steps = 'many'", "steps: expected int, came 'many'"),
         ("seed = 1.5", "seed: expected int, came 1.5"),
         ("profile = 'huge'", "profile is one of auto, paper"),
-        ("recipe = ", "cannot be read as the settings of a run"),
+        ("recipe = ", "cannot be read as TOML"),
         ("reward = 'a.py:f'\nonly-reward = 'a.py:f'", "leave one out"),
         ("recipe = 'grpo'\neval-data = 'x.jsonl'", "--eval-data needs a data file"),
         ("recipe = 'grpo'\nsteps = 3\n[scale]\nnum-steps = 4", "are one setting"),

@@ -19,6 +19,7 @@ from assay.lab.study.contrasts import Seen
 from assay.lab.study.guesses import Guesses
 from assay.lab.study.plan import Study, StudyRun
 from assay.lab.study.results import Exam, Result
+from assay.run.settings import full
 from assay.scoring.conclusion import LEAST_SEEDS, WORTH, Conclusion, Family, Stated, conclude
 from assay.scoring.inference import Effect, effect, effect_of_seeds
 from assay.scoring.intervals import LEVEL, SHARES
@@ -29,7 +30,7 @@ Json = dict[str, Any]
 Bounds = dict[str, float]
 NO_GUESSES: Guesses = {}
 NAMED = 9  # arms of one verdict that the conclusion names, at most
-RATE = "scale.learning-rate"
+RATE = "recipe.scale.learning_rate"
 UNEVEN = 0.1  # budgets that differ by more than this share are said
 
 
@@ -351,8 +352,8 @@ def _rates(study: Study) -> str:
     """The origin of the arms' learning rates, as a sentence: their recipes, or the study."""
     given: dict[str, list[str]] = {}
     for name, arm in study.arms.items():
-        settings = {key.replace("_", "-"): value for key, value in {**study.settings, **arm.settings}.items()}
-        given.setdefault(settings.get(RATE, ""), []).append(name)
+        settings = {full(key): value for key, value in {**study.settings, **arm.settings}.items()}
+        given.setdefault(str(settings.get(RATE, "")), []).append(name)
     if list(given) == [""]:
         return f"Learning rates are those that the profile {study.profile} gives the recipes."
     told = [f"{rate} for {_few(arms)}" for rate, arms in given.items() if rate]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.util
-import json
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
@@ -13,59 +11,71 @@ from typing import Any, get_args
 from assay.errors import AssayError, DataError, unknown
 from assay.known import RECIPES
 from assay.lab.study.declared import check
-from assay.lab.study.plan import Arm, Budget, Expected, Scores, Study, StudyRun, profile_for, tasks_of
+from assay.lab.study.plan import Arm, Budget, Expected, Scores, Study, StudyRun, profile_for, tasks_asked
 from assay.part import name_of, parts_of
 from assay.recipe import PROFILES
 from assay.reward.endpoint_judges import Judged
+from assay.run import file_trust, setup_file
+from assay.run.setup import composed
+from assay.run.trust import Trust
 from assay.scoring.conclusion import LEAST_SEEDS
 
 ALL = "all"  # of `recipes`: every recipe that the tasks can serve
+SHARED = ("model", "settings")  # keys that a file of settings has too, with the same meaning
 FIELDS = (
     *("recipes", "arms", "tasks", "seeds", "budget", "trials", "model", "profile", "settings", "differ", "scores"),
     *("expects", "expected", "notes", "uses", "first"),
 )
+ELSEWHERE = {"recipe": "recipes", "task": "tasks", "steps": "budget", "seed": "seeds"}
+"""Key of a file of settings -> the key of a study in its place."""
 
 
-def read(path: Path) -> Study:
-    """The study that a TOML file describes, checked."""
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise DataError(f"{path} cannot be read as a study: {error}.") from error
-    if strange := sorted(set(data) - set(FIELDS)):
-        raise unknown("field of a study", strange[0], sorted(FIELDS), str(path))
-    if not (isinstance(data.get("arms"), Mapping) or data.get("recipes")) or not data.get("tasks"):
-        raise DataError(f"{path} needs a table [arms], or a list recipes, and a list tasks: see docs/studies.md.")
+def read(path: Path, trust: Trust | None = None) -> Study:
+    """The study that a TOML file describes, checked. Code and addresses that it asks of its runs must be trusted."""
+    table = setup_file.table(path)
+    data = {name: table[name] for name in FIELDS if name in table}
+    rest = {key: value for key, value in table.items() if key not in data or key in SHARED}
+    if wrong := next((key for key in rest if key in ELSEWHERE), None):
+        raise DataError(f"{path}: a study has {ELSEWHERE[wrong]} in place of {wrong}: see docs/studies.md.")
+    given = setup_file.given(rest, path, beside=FIELDS)
+    methods = isinstance(data.get("arms"), Mapping) or data.get("recipes")
+    if not methods or not (data.get("tasks") or given.get("data")):
+        raise DataError(
+            f"{path} needs a table [arms], or a list recipes, and a list tasks, or data: see docs/studies.md."
+        )
     _import(path, data.get("uses", ()))  # which may register the base
-    model = str(data.get("model", ""))
-    if (profile := data.get("profile") or profile_for(model)) not in PROFILES:
+    asked = composed(given, {"task": data.get("tasks", ())})
+    if (profile := data.get("profile") or profile_for(asked.model)) not in PROFILES:
         raise unknown("profile", str(profile), PROFILES, str(path))
     if (scores := data.get("scores", "exam")) not in get_args(Scores):
         raise unknown("kind of scores", str(scores), get_args(Scores), str(path))
     seeds, everything = data.get("seeds", LEAST_SEEDS), data.get("recipes") == ALL
     named = list(RECIPES) if everything else data.get("recipes", [])
     arms = {name: Arm(name) for name in named}
-    arms |= {name: _arm(name, given, path) for name, given in data.get("arms", {}).items()}
+    arms |= {name: _arm(name, table, path) for name, table in data.get("arms", {}).items()}
     if (first := data.get("first", next(iter(arms)))) not in arms:
         raise unknown("arm", str(first), arms, str(path))
     study = Study(
         arms={first: arms[first], **arms},
-        tasks=tasks_of(data["tasks"], model),
+        tasks=tasks_asked(asked),
         seeds=tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds),
         budget=Budget.parse(str(data.get("budget", "steps=100"))),
         trials=tuple(float(rate) for rate in data.get("trials", ())),
-        model=model,
+        model=asked.model,
         profile=profile,
-        settings=_texts(data.get("settings", {})),
+        settings=asked.overrides(),
+        asked=asked,
         differ=tuple(data.get("differ", ())),
         scores=scores,
         expects=str(data.get("expects", "")),
-        expected=tuple(_expected(given, path) for given in data.get("expected", ())),
+        expected=tuple(_expected(table, path) for table in data.get("expected", ())),
         notes=tuple(data.get("notes", ())),
     )
     if everything:
         study = _without_the_unfit(study)
     check(study)
+    first_run = StudyRun(first, next(iter(study.tasks)), study.seeds[0])
+    file_trust.require({path: given}, {}, study.experiment(first_run, steps=2), trust or Trust())
     return study
 
 
@@ -108,7 +118,7 @@ def _arm(name: str, given: Any, path: Path) -> Arm:
         raise DataError(f"{path}: the arm {name} is run with the first N seeds, seeds = N, and not with {seeds!r}.")
     return Arm(
         recipe=str(given.get("recipe", name)),
-        settings=_texts(given.get("settings", {})),
+        settings=setup_file.flat(given.get("settings", {})),
         budget=Budget.parse(str(given["budget"])) if "budget" in given else None,
         seeds=seeds,
         note=str(given.get("note", "")),
@@ -125,8 +135,3 @@ def _expected(given: Any, path: Path) -> Expected:
             f"be least = NUMBER, task and claim, not {given}."
         )
     return Expected(**given)
-
-
-def _texts(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Settings as on the command line: `true` of a file is `True` there."""
-    return {name: value if isinstance(value, str) else json.dumps(value) for name, value in settings.items()}

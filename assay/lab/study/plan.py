@@ -7,20 +7,25 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from assay.errors import UsageError
-from assay.known import recipe
-from assay.recipe import Profile
+from assay.recipe import USUAL_TASK, Profile
 from assay.rng import digest
-from assay.run import bases, session
+from assay.run import bases, data_needs, session
 from assay.run.configure import differing
 from assay.run.experiment import Experiment
 from assay.run.memory_plan import choose_profile
 from assay.run.pretrained import PRETRAINED
 from assay.run.pretrained_needs import BESIDE, reads_text, wording_for
+from assay.run.settings import full
+from assay.run.setup import Setup
+from assay.run.trust import code_of
 from assay.scoring.conclusion import Family
 from assay.source import Pool, Share
+from assay.tasks import is_data, short
+from assay.verifiers.answers import Wording
+from assay.verifiers.functions.naming import parse
 
 Measure = Literal["steps", "tokens"]
 Kind = Literal["seed", "trial", "pilot"]
@@ -151,7 +156,8 @@ class Study:
     trials: tuple[float, ...] = ()  # factors of each arm's learning rate that are tried; (): the arm's own is taken
     model: str = ""  # empty: the base of each task
     profile: Profile = "laptop"
-    settings: Mapping[str, str] = field(default_factory=dict)  # of every arm
+    settings: Mapping[str, Any] = field(default_factory=dict)  # of every arm
+    asked: Setup = field(default_factory=Setup)  # what else is asked of every run: rewards, a system message
     differ: tuple[str, ...] = ()  # settings in which arms may differ, because the study asks about them
     scores: Scores = "exam"
     expects: str = ""  # in words
@@ -167,18 +173,23 @@ class Study:
             self._planned[first] = self._plan(first, steps)
         return dataclasses.replace(self._planned[first], seed=run.seed)
 
-    def _plan(self, run: StudyRun, steps: int) -> Experiment:
+    def setup(self, run: StudyRun, steps: int) -> Setup:
+        """What is asked of a run of so many steps."""
         arm, pool = self.arms[run.arm], self.tasks[run.task]
         exams = {} if self.profile in BESIDE else EXAMS
-        made, _ = session.plan(
-            recipe(arm.recipe),
+        layers = (SETTINGS, exams, self.settings, arm.settings, UNSEEN[run.kind], self._limit(run))
+        return dataclasses.replace(
+            self.asked.on(pool),
+            recipe=arm.recipe,
             model=self.model or bases.base_for(pool),
-            pool=pool,
             profile=self.profile,
             seed=run.seed,
             steps=steps,
-            overrides={**SETTINGS, **exams, **self.settings, **arm.settings, **UNSEEN[run.kind], **self._limit(run)},
+            settings={full(path): value for layer in layers for path, value in layer.items()},
         )
+
+    def _plan(self, run: StudyRun, steps: int) -> Experiment:
+        made, _ = session.planned(self.setup(run, steps), pool=self.tasks[run.task])
         if run.rate == 1.0:
             return made
         scale = dataclasses.replace(made.recipe.scale, learning_rate=made.recipe.scale.learning_rate * run.rate)
@@ -238,6 +249,7 @@ class Study:
         """
         made = self.experiment(run, steps)
         asked = {k: v for k, v in differing(made).items() if k not in ("machine", "saving", "tracking")}
+        asked |= _wherever_they_lie(made)
         asked["recipe"] = {k: v for k, v in asked["recipe"].items() if k in COMPUTED}
         if made.model in bases.BASES:
             asked["model"] = f"{made.model} {bases.base(made.model).hash}"
@@ -246,12 +258,36 @@ class Study:
         return digest("study", json.dumps(asked, sort_keys=True), run.seed)
 
 
-def tasks_of(names: Sequence[str], model: str = "") -> dict[str, Pool]:
+def _wherever_they_lie(made: Experiment) -> dict[str, Any]:
+    """Files of rows and of reward functions by what they hold, so that a study goes on where they have other paths."""
+    told: dict[str, Any] = {}
+    if any(is_data(share.task) for share in made.pool.shares):
+        known = data_needs.identity(made.pool)["data"]
+        shares = [[known.get(share.task, share.task), share.levels, share.weight] for share in made.pool.shares]
+        told["pool"] = {**differing(made.pool), "shares": shares}
+    if made.rewards:
+        functions = [parse(reward) for reward in made.rewards]
+        code = code_of(made.rewards)
+        told["rewards"] = [[one.function, one.weight, code.get(one.place, one.place)] for one in functions]
+    return told
+
+
+def tasks_of(names: Sequence[str], model: str = "", asked: Wording | Literal[""] = "") -> dict[str, Pool]:
     """Tasks as `NAME:LEVELS`, each with a pool of its own, in the words that the model reads; `A:1+B:2` is one pool of
-    two tasks.
+    two tasks. `asked` is another wording.
     """
-    wording = wording_for(model or None)
+    wording = asked or wording_for(model or None)
     return {name: Pool(tuple(Share.parse(part.strip()) for part in name.split("+")), wording=wording) for name in names}
+
+
+def tasks_asked(setup: Setup) -> dict[str, Pool]:
+    """The pools on which the methods of a setup are compared: the rows of its files are one, and each task is one."""
+    made = PRETRAINED.get(setup.model)
+    if not setup.data:
+        setup.refuse_lone()
+        return tasks_of(setup.task or ((made and made.task) or USUAL_TASK,), setup.model, setup.wording)
+    rows = dataclasses.replace(setup, task=()).pool()
+    return {short(rows.shares[0].task): rows} | tasks_of(setup.task, setup.model, setup.wording)
 
 
 def profile_for(model: str) -> Profile:

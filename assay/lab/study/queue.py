@@ -302,6 +302,7 @@ class _Queue:
             begun = {}
         if not begun:
             about = {"study": key, "study_code": self.code}
+            how |= {"setup": self.study.setup(run, steps)}
             session.start(self.study.experiment(run, steps), path, extra=about, **how)
         elif begun.get("study") != key:
             raise UsageError(

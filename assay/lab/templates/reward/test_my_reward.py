@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from assay.lab.templates.reward.my_reward import my_reward
@@ -16,6 +16,7 @@ def test_answers_by_hand() -> None:
     assert my_reward(answers, target=[24, 24, 24, 24]) == [1.0, 0.1, 0.0, 1.0]
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a busy machine is no fault
 @given(texts=st.lists(st.text(max_size=30), max_size=5), target=st.integers())
 def test_each_answer_has_one_reward_from_0_to_1(texts: list[str], target: int) -> None:
     rewards = my_reward(texts, target=[target] * len(texts))

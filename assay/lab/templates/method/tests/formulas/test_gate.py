@@ -6,7 +6,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from assay.lab.templates.method.parts.gate import MyMethod
@@ -20,6 +20,7 @@ def test_by_hand() -> None:
     assert bind(MyMethod())(ratio, torch.ones(3)).tolist() == pytest.approx(expected, rel=1e-12)
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a busy machine is no fault
 @given(log_ratio=st.floats(-5, 5), width=st.floats(0.1, 2), advantage=st.floats(-3, 3))
 def test_it_is_no_larger_than_the_ratio_and_never_negative(log_ratio: float, width: float, advantage: float) -> None:
     ratio = torch.tensor([log_ratio], dtype=torch.float64).exp()
