@@ -19,7 +19,7 @@ from assay.scale import Scale
 
 
 def at_its_scale(experiment: Experiment, asked: Mapping[str, Any]) -> tuple[Experiment, list[str]]:
-    """The experiment at its scale, and a line for each number that differs from the paper's.
+    """The experiment at its scale, and a line for each number that differs from the paper's and that no person gave.
 
     The profile changes the paper's scale first, then the task, then the person: `asked` holds the settings of the scale
     by their path. At the end the constants of the recipe's parts are adapted to the scale.
@@ -46,7 +46,13 @@ def at_its_scale(experiment: Experiment, asked: Mapping[str, Any]) -> tuple[Expe
     if not is_asked("warmup_steps"):
         wanted, warmup = warmed(scale, wanted)
     recipe, moved = at_scale(paper, wanted)
-    return dataclasses.replace(experiment, recipe=recipe), [*rules, *warmup, *moved]
+    told = [line for line in rules if not is_asked(_number_of(line))]
+    return dataclasses.replace(experiment, recipe=recipe), [*told, *warmup, *moved]
+
+
+def _number_of(line: str) -> str:
+    """The number of the scale that a line of a profile is about."""
+    return line.removeprefix("the paper's ").split()[0].rstrip(":")
 
 
 def named_at(scale: Scale, rules: list[str], parts: Any) -> Any:

@@ -168,7 +168,7 @@ def test_a_study_in_a_file(tmp_path: Path) -> None:
     path.write_text("arms = 3\n")
     with pytest.raises(DataError, match=r"needs a table \[arms\], or a list recipes"):
         read(path)
-    with pytest.raises(DataError, match="cannot be read as a study"):
+    with pytest.raises(DataError, match="cannot be read as TOML"):
         read(tmp_path / "none.toml")
 
 

@@ -186,3 +186,17 @@ def test_adapters_take_the_rate_of_adapters(profile: Any, rate: float) -> None:
     assert planned("grpo", profile)[0].recipe.scale.learning_rate == pytest.approx(rate / 10)
     own, _ = planned("grpo", profile, lora__rank=16, scale__learning_rate=3e-5)
     assert own.recipe.scale.learning_rate == 3e-5
+
+
+NUMBERS = {"num_prompts": 8, "num_steps": 2, "learning_rate": 3e-4, "max_new": 9}
+
+
+@pytest.mark.parametrize("profile", ["laptop", "processor", "one-gpu"])
+def test_nothing_is_said_of_a_profile_where_a_person_said_another_number(profile: str) -> None:
+    def about(rules: list[str]) -> list[str]:
+        return [line for line in rules if any(name in line.partition("(")[0] for name in NUMBERS)]
+
+    given = {f"scale.{name}": value for name, value in NUMBERS.items()}
+    experiment, rules = planned("grpo", profile, **given)
+    assert experiment.recipe.scale.learning_rate == 3e-4 and about(rules) == []
+    assert about(planned("grpo", profile)[1]) != []

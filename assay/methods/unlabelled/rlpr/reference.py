@@ -29,11 +29,11 @@ def reference_probability(
     episodes: Sequence[Episode], *, models: Models, codec: Codec, form: float, before: Before
 ) -> list[Reward | None]:
     """r_B = mean_t pi(a_t | question, reasoning, a_<t) of the reference a, and r_A the same without reasoning, of the
-    policy `before` training or `now`. None for a problem without a reference.
+    policy `before` training or `now`. None for a problem without a reference that the model has tokens for.
     """
     result: list[Reward | None] = [None] * len(episodes)
     for role in dict.fromkeys(episode.request.role for episode in episodes):
-        mine = [i for i, e in enumerate(episodes) if e.request.role == role and _reference(e.request)]
+        mine = [i for i, e in enumerate(episodes) if e.request.role == role and len(_reference(e.request, codec))]
         bare = {episodes[i].request.group: cued(episodes[i].request, "", codec) for i in mine}
         first = {episodes[i].request.group: episodes[i].request for i in mine}
         reasoned = [(episodes[i].request, _reasoned(episodes[i], codec)) for i in mine]
@@ -49,8 +49,9 @@ def reference_probability(
     return result
 
 
-def _reference(request: Request) -> str:
-    return find_answer(request.problem.solution or "", request.problem.wording) or ""
+def _reference(request: Request, codec: Codec) -> Ids:
+    """The tokens of the answer in the worked solution."""
+    return codec.encode(find_answer(request.problem.solution or "", request.problem.wording) or "")
 
 
 def _reasoned(episode: Episode, codec: Codec) -> Ids:
@@ -65,7 +66,7 @@ def _mean_probabilities(asked: Sequence[tuple[Request, Ids]], engine: Engine, co
     from assay.engine.interface import Span
     from assay.engine.spans import distinct
 
-    spans = [Span(context, codec.encode(_reference(request)), request.temperature) for request, context in asked]
+    spans = [Span(context, _reference(request, codec), request.temperature) for request, context in asked]
     different, of = distinct(spans)
     scores = engine.score(different) if different else []
     means = [float(np.exp(one.logp.astype(np.float64)).mean()) for one in scores]

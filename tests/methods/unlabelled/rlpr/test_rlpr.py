@@ -72,6 +72,15 @@ def test_what_was_cut_has_no_form_and_what_has_no_reference_no_reward() -> None:
     assert part([], models=models_of(engine)) == []
 
 
+def test_a_reference_that_the_model_has_no_tokens_for_gives_no_reward() -> None:
+    class Wordless(Signs):
+        def encode(self, text: str) -> np.ndarray:
+            return super().encode("" if text == "ba" else text)
+
+    part = bind(ReferenceProbability(form=1.0, before="now"), codec=Wordless())
+    assert part([answer("a#b")], models=models_of(policy("fp64", vocab=Signs.vocab))) == [None]
+
+
 def test_without_reasoning_the_weights_from_before_training_are_asked() -> None:
     """They have moved since: the number that is taken away is that of the start, and stays when the policy moves on."""
     now, start = (policy("fp64", vocab=Signs.vocab, seed=seed) for seed in (1, 5))
