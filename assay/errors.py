@@ -78,13 +78,19 @@ WITHHELD: dict[str, str] = {}
 """Names that other installed packages offer and that cannot be used here. Name -> why it cannot be used."""
 
 
+def near(name: str, known: Iterable[str]) -> str | None:
+    """The name that was probably meant: first one with the same letters in another order, then the most alike."""
+    alike = difflib.get_close_matches(name, known, n=20, cutoff=0.5)
+    return min(alike, key=lambda other: sorted(other) != sorted(name), default=None)
+
+
 def unknown(kind: str, name: str, known: Iterable[str], see: str) -> UnknownName:
     """The error for a name that is not among `known`: `no task named 'coutdown'. Did you mean 'countdown'? ...`
 
     `see` is the command that lists all known names.
     """
     names = sorted(known)
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-    hint = f" Did you mean '{near[0]}'?" if near else ""
+    nearest = near(name, names)
+    hint = f" Did you mean '{nearest}'?" if nearest else ""
     why = "".join(f" {reason}" for offer, reason in WITHHELD.items() if name in (offer, offer.partition(":")[2]))
     return UnknownName(f"no {kind} named '{name}'.{hint} `{see}` shows all {len(names)}.{why}")

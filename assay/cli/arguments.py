@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
-from assay.errors import UsageError, unknown
+from assay.errors import UsageError, near, unknown
 from assay.host import terminal
 from assay.run.short_names import SHORT_NAMES
 
@@ -39,7 +38,7 @@ def overrides(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
             rest += [item, *items]
             break
         name, equals, value = item.partition("=")
-        path = SHORT_OPTIONS.get(name, name[2:] if name.startswith("--") and "." in name else "")
+        path = SHORT_OPTIONS.get(name, name[2:].replace("-", "_") if name.startswith("--") and "." in name else "")
         if not path:
             rest.append(item)
             continue
@@ -142,8 +141,24 @@ def one_of(kind: str, names: Sequence[str], *, see: str, **options: Any) -> dict
     return {"type": known, "metavar": f"{{{','.join(names)}}}", **options}
 
 
+USUAL = {
+    **dict.fromkeys(("lr", "learning-rate"), "--scale.learning-rate"),
+    **dict.fromkeys(("epochs", "num-epochs"), "--steps, which counts steps of --scale.num-prompts questions"),
+    **dict.fromkeys(("batch-size", "bs"), "--scale.num-prompts, questions, times --scale.group-size, answers to each"),
+    **dict.fromkeys(("max-length", "max-tokens", "max-new-tokens"), "--scale.max-new"),
+    **dict.fromkeys(("output", "out"), "--run"),
+    **dict.fromkeys(("dataset", "train-data"), "--data"),
+    **dict.fromkeys(("eval", "val-data", "test-data"), "--eval-data"),
+    **dict.fromkeys(("gpus", "num-gpus"), "--machine.learners"),
+    **dict.fromkeys(("wandb", "logger"), "--track wandb"),
+    "lora-rank": "--lora",
+}
+"""What other programs call an option of `assay train` -> the option."""
+
+
 def strange(argument: str, flags: Sequence[str], verb: str) -> UsageError:
     """The error for an argument that a verb does not have."""
-    near = difflib.get_close_matches(argument, flags, n=1)
-    hint = f" Did you mean '{near[0]}'?" if near else ""
+    meant = USUAL.get(argument.partition("=")[0].lstrip("-").replace("_", "-")) if verb == "train" else None
+    nearest = near(argument, flags)
+    hint = f" In Assay it is {meant}." if meant else f" Did you mean '{nearest}'?" if nearest else ""
     return UsageError(f"unknown argument '{argument}'.{hint} `assay {verb} --help` shows all arguments.")

@@ -37,7 +37,7 @@ COMMON: list[Argument] = [
             "help": f"of recipes: what each run may spend, tokens=2e6 or steps=100; default {DEFAULT_BUDGET}",
         },
     ),
-    (("--steps",), {"type": int, "help": "of recipes: short for --budget steps=STEPS"}),
+    (("--steps",), {"type": int, "help": f"of recipes: short for --budget steps=STEPS; default {DEFAULT_BUDGET}"}),
     (("--model",), {"help": "of recipes: the model that all begin from; default: the base of each task"}),
     *ASKED,
     (

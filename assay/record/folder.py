@@ -474,6 +474,8 @@ def require_vacant(path: Path) -> None:
 
 
 def _read_document(path: Path) -> dict[str, Any]:
+    if path.is_file():
+        raise UsageError(f"{path} is a file, and a run is a folder, such as runs/grpo-countdown-1.")
     try:
         document = read_json(path / "run.json", most=manifest.LARGEST)
     except FileNotFoundError:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from assay.ask import Codec, Sampling, as_examined
-from assay.errors import Stopped
+from assay.errors import DataError, Stopped
 from assay.host.failpoint import failpoint
 from assay.memory import Memory, columns
 from assay.models import Models
@@ -220,6 +220,12 @@ class Recorder:
             asked=asked,
             rewarded=noted,
         )
+        if self.experiment.rewards and not (sampled.n > 0).any():
+            raise DataError(
+                f"no reward function gave a number for any of the {int(sampled.invalid.sum())} answers of the exam "
+                f"'{name}': {', '.join(self.experiment.rewards)} returned None for all of them. None says that a "
+                "function does not judge a row; each row needs one that does."
+            )
         read = {} if name == "valid" else {"read": first_answers(answers)}
         entry = {**bank.entry(sampled, step=memory.step, set=name), **read}
         self.folder.append("evals", entry)

@@ -292,7 +292,10 @@ def test_a_dry_run_prints_the_resolved_run_and_writes_nothing(shell: Shell, tmp_
     assert document["recipe"]["scale"]["group_size"] == SIZES["scale.group-size"]
     assert document["saving"]["every"] == 1 and document["model"] == str(model)
     assert document["pool"]["shares"] == [{"task": "countdown", "levels": [3], "weight": 1.0}]
-    assert document["memory"]["peak_bytes"] > 0 and any("group_size: 16 -> 8" in rule for rule in document["rules"])
+    assert document["memory"]["peak_bytes"] > 0 and any(
+        "learning_rate: 1e-06 -> " in rule for rule in document["rules"]
+    )
+    assert not any("group_size" in rule for rule in document["rules"]), "the command line says another"
     assert not (tmp_path / "run").exists()
 
 

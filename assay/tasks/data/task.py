@@ -156,7 +156,15 @@ def rows_of(name: str, split: Split) -> tuple[Problem, ...]:
     (table, *held), only = tables(name), Data.of(name).rows
     if held:
         if split == "train":
-            return without(table.problems, held[0].problems)
+            left = without(table.problems, held[0].problems)
+            if table.problems and not left:
+                files, others = (", ".join(names_of(one.places)) for one in (table, held[0]))
+                raise DataError(
+                    f"all {len(table.problems)} rows of {files} are held out by --eval-data {others}, and none is left "
+                    "to train on. Give other rows to hold out, or leave --eval-data out: then a fifth of the rows is "
+                    "held out."
+                )
+            return left
         return tuple(problem for problem in held[0].problems if (_bucket(problem) < _VALID) == (split == "valid"))
     if only:
         return table.problems if split == only else ()
