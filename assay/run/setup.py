@@ -122,7 +122,9 @@ class Setup:
             return self.settings
         sinks = ",".join(dict.fromkeys(self.track))
         if (other := self.settings.get(SAME["track"], sinks)) != sinks:
-            raise UsageError(f"the trackers are given twice, as '{other}' and as '{sinks}': leave one of the two out.")
+            raise UsageError(
+                f"the setting {SAME['track']} is given twice, as '{other}' and as '{sinks}': leave one of the two out."
+            )
         return {**self.settings, SAME["track"]: sinks}
 
 

@@ -18,7 +18,6 @@ from data_files import jsonl, sums, table_of
 from small_runs import ROOT, Shell, came_to, program
 
 import assay
-from assay.api import _pool
 from assay.errors import ConfigError, DataError, UsageError
 from assay.lab.data_check import check_data, text
 from assay.memory import Memory
@@ -28,9 +27,10 @@ from assay.record.folder import Numbered, RunFolder
 from assay.rng import Key
 from assay.run import base_training, bases, data_needs
 from assay.run.ancestry import lineage, origin, unknown_to
+from assay.run.setup import composed
 from assay.source import Pool, Share, uniform
 from assay.tasks import ALPHABET, short
-from assay.tasks.data.task import data, rows_of, where
+from assay.tasks.data.task import all_located, data, rows_of, where
 
 SMALL = {
     "scale.num-prompts": "4",
@@ -101,8 +101,7 @@ def test_two_files_on_the_command_line_are_both_read(shell: Shell, model: Path, 
 
 
 def test_the_same_from_python(files: tuple[Path, Path]) -> None:
-    named = {"prompt_column": "", "answer_column": "", "skip_bad_rows": False}
-    pool = _pool("", None, [str(files[0]), files[1]], None, named)
+    pool = composed({"data": all_located([str(files[0]), files[1]])}).pool()
     assert [share.task for share in pool.shares] == [data(files).name]
 
 

@@ -129,7 +129,7 @@ def data_task(name: str) -> Task:
         solve=_none,
         check=_none,
         verify_many=_verify_all,
-        rows=functools.partial(rows_of, described.name),
+        rows=functools.partial(_rows_to_draw, described.name),
     )
 
 
@@ -156,19 +156,23 @@ def rows_of(name: str, split: Split) -> tuple[Problem, ...]:
     (table, *held), only = tables(name), Data.of(name).rows
     if held:
         if split == "train":
-            left = without(table.problems, held[0].problems)
-            if table.problems and not left:
-                files, others = (", ".join(names_of(one.places)) for one in (table, held[0]))
-                raise DataError(
-                    f"all {len(table.problems)} rows of {files} are held out by --eval-data {others}, and none is left "
-                    "to train on. Give other rows to hold out, or leave --eval-data out: then a fifth of the rows is "
-                    "held out."
-                )
-            return left
+            return without(table.problems, held[0].problems)
         return tuple(problem for problem in held[0].problems if (_bucket(problem) < _VALID) == (split == "valid"))
     if only:
         return table.problems if split == only else ()
     return tuple(problem for problem in table.problems if _bucket(problem) in SPLITS[split])
+
+
+def _rows_to_draw(name: str, split: Split) -> tuple[Problem, ...]:
+    """The rows of a split. Refuses held-out files that hold every row."""
+    rows = rows_of(name, split)
+    if split == "train" and not rows and len(sets := tables(name)) > 1 and sets[0].problems:
+        files, others = (", ".join(names_of(one.places)) for one in sets)
+        raise DataError(
+            f"all {len(sets[0].problems)} rows of {files} are held out by --eval-data {others}, and none is left to "
+            "train on. Give other rows to hold out, or leave --eval-data out: then a fifth of the rows is held out."
+        )
+    return rows
 
 
 def _bucket(problem: Problem) -> int:
