@@ -13,7 +13,7 @@ from assay.errors import UsageError, unknown
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
-    """The arguments of the verb, with the settings in `overrides`, what was given and is no default in `given`, and the
+    """The arguments of the verb, with the settings in `overrides`, what was given and is no default in `typed`, and the
     whole command line in `command`.
     """
     rest, settings = overrides(arguments)
@@ -33,9 +33,9 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
             f"`assay {verb}` takes no settings such as --{next(iter(settings))}; `assay train`, `assay compare` and "
             "`assay sweep` do."
         )
-    parsed.given = {name: value for name, value in vars(parsed).items() if name in parser.defaults}
+    parsed.typed = {name: value for name, value in vars(parsed).items() if name in parser.defaults}
     for name, value in parser.defaults.items():
-        setattr(parsed, name, parsed.given.get(name, value))
+        setattr(parsed, name, parsed.typed.get(name, value))
     parsed.overrides = settings
     parsed.command = shlex.join(["assay", *arguments])
     return parsed

@@ -42,7 +42,7 @@ def setup_of(arguments: argparse.Namespace) -> tuple[Setup, Callable[[Experiment
     from assay.run.setup import FIELDS, composed
     from assay.run.trust import Trust
 
-    flags: dict[str, Any] = {name: _plain(value) for name, value in arguments.given.items() if name in FIELDS}
+    flags: dict[str, Any] = {name: _plain(value) for name, value in arguments.typed.items() if name in FIELDS}
     if flags.get("reward") and flags.get("only_reward"):
         raise UsageError("--reward stands beside the recipe's other rewards, and --only-reward alone: leave one out.")
     flags["settings"] = arguments.overrides

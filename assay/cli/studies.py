@@ -108,7 +108,7 @@ def refuse_lone(arguments: argparse.Namespace) -> None:
 
 def _given(arguments: argparse.Namespace, names: Sequence[str]) -> str | None:
     """The first of these options that is given; of settings, the first one's name."""
-    given = next((name for name in names if name in arguments.given), None)
+    given = next((name for name in names if name in arguments.typed), None)
     if given is None and "overrides" in names and arguments.overrides:
         return next(iter(arguments.overrides))
     return given and given.replace("_", "-")

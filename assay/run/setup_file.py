@@ -67,7 +67,7 @@ def given(data: Mapping[str, Any], path: Path, *, beside: Sequence[str] = ()) ->
         elif name.partition(".")[0] in GROUPS:
             settings |= dict(_leaves(name, value))
         elif not trl_names.is_theirs(name):
-            keys = [written(known) for known in (*FIELDS, *GROUPS, *beside)]
+            keys = [written(name) for name in (*FIELDS, *GROUPS, *beside)]
             raise unknown(f"key of {path}", key, keys, "assay show RECIPE --toml")
     if theirs := {key: str(value) for key, value in data.items() if trl_names.is_theirs(key)}:
         raise trl_names.refusal(theirs, RECIPES.get(str(data.get("recipe"))), write=_in_file)

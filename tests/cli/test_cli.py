@@ -433,3 +433,8 @@ def test_a_run_does_not_import_torchs_compiler(tmp_path: Path) -> None:
     code = f"import sys; from assay.cli.main import main; main({line!r}); print('torch._dynamo' in sys.modules)"
     done = program(["-c", code])
     assert done.returncode == 0 and done.stdout.splitlines()[-1] == "False", done.stderr
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_no_argument_has_a_name_that_the_parser_gives_to_something_else(verb: str) -> None:
+    assert not {"typed", "overrides", "command", "run_verb", "json"} & build_parser(verb).defaults.keys()
