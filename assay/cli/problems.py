@@ -14,6 +14,7 @@ from assay.host import terminal
 from assay.verifiers.answers import Wording
 
 if TYPE_CHECKING:
+    from assay.run.setup import Setup
     from assay.source import Pool
 
 READ = ("prompt_column", "answer_column", "answer_from_messages", "skip_bad_rows")  # how data files are read
@@ -152,23 +153,17 @@ CHECK: list[Argument] = [
 ]
 
 
-def pool_of(arguments: argparse.Namespace, usual: str = "") -> Pool:
+def pool_of(arguments: argparse.Namespace) -> Pool:
     """The pool of problems: `--data` and every `--task`, mixed; the usual task if neither is given."""
-    from assay.recipe import USUAL_TASK
-    from assay.run.pretrained_needs import wording_for
-    from assay.source import Pool, Share, check_pool
-    from assay.tasks.data.task import data
+    return _problems(arguments).pool()
 
-    _refuse_lone_columns(arguments)
-    files = []
-    if arguments.data:
-        held_out = getattr(arguments, "eval_data", None)
-        files = [Share(data(arguments.data, held_out=held_out, **reading(arguments)).name)]
-    named = arguments.task or ([] if files else [usual or USUAL_TASK])
-    wording = arguments.wording or ("natural" if files else wording_for(getattr(arguments, "model", None)))
-    pool = Pool((*files, *(Share.parse(text) for text in named)), wording=wording)
-    check_pool(pool)
-    return pool
+
+def _problems(arguments: argparse.Namespace) -> Setup:
+    """What a command asks of problems, and of which model."""
+    from assay.run.setup import composed
+
+    named = {name: getattr(arguments, name, None) for name in ("task", "wording", "data", "eval_data", "model")}
+    return composed({name: value for name, value in {**named, **reading(arguments)}.items() if value is not None})
 
 
 def exam_of(arguments: argparse.Namespace) -> Pool:
@@ -189,7 +184,7 @@ def exam_of(arguments: argparse.Namespace) -> Pool:
     if run is not None and arguments.wording is None and not arguments.data:
         arguments.wording = run.experiment.pool.wording
     if run is not None and not arguments.task and not arguments.data:
-        _refuse_lone_columns(arguments)
+        _problems(arguments).refuse_lone()
         require_trust(run.folder, run.experiment, Trust.of(addresses=arguments.trust_addresses), of=("pool",))
         pool = run.experiment.pool
     else:
@@ -216,13 +211,6 @@ def exam_of(arguments: argparse.Namespace) -> Pool:
 def reading(arguments: argparse.Namespace) -> dict[str, Any]:
     """The arguments that say how data files are read."""
     return {name: getattr(arguments, name) for name in READ}
-
-
-def _refuse_lone_columns(arguments: argparse.Namespace) -> None:
-    """Refuses options that say how a data file is read, if no data file is given."""
-    flags = ("eval_data", *READ)
-    if not arguments.data and (lone := [flag for flag in flags if getattr(arguments, flag, None)]):
-        raise UsageError(f"--{lone[0].replace('_', '-')} needs a data file: name it with --data.")
 
 
 def run_data(arguments: argparse.Namespace) -> Any:

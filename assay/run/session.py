@@ -24,6 +24,7 @@ from assay.run.experiment import Experiment, check
 from assay.run.grader import absolute, changes, grader_of, require_services, sources
 from assay.run.loading import load_model
 from assay.run.memory_plan import choose_profile
+from assay.run.pretrained import PRETRAINED
 from assay.run.pretrained_needs import at_its_profile
 from assay.run.scaling import at_its_scale, named_at
 from assay.run.setup import Setup
@@ -95,7 +96,8 @@ def planned(setup: Setup, method: Recipe | None = None, pool: Pool | None = None
     experiment, rules = planned(Setup("grpo", task=("countdown:3,4",), steps=100))
     """
     method = method or setup.method()
-    pool = pool or setup.pool(method.usual_task)
+    made = PRETRAINED.get(setup.model)
+    pool = pool or setup.pool((made and made.task) or method.usual_task)
     return plan(
         method,
         model=setup.model or base_for(pool),

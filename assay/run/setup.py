@@ -76,15 +76,13 @@ class Setup:
 
     def pool(self, usual: str = "") -> Pool:
         """The problems: rows of files and every task, mixed; the usual task if neither is given."""
-        from assay.run.pretrained import PRETRAINED
         from assay.run.pretrained_needs import wording_for
         from assay.tasks.data.task import data
 
         self.refuse_lone()
         reading = {name: getattr(self, name) for name in READ}
         files = [Share(data(self.data, held_out=self.eval_data or None, **reading).name)] if self.data else []
-        made = PRETRAINED.get(self.model)
-        named = self.task or (() if files else ((made and made.task) or usual or USUAL_TASK,))
+        named = self.task or (() if files else (usual or USUAL_TASK,))
         wording = self.wording or ("natural" if files else wording_for(self.model or None))
         pool = Pool((*files, *(Share.parse(text) for text in named)), wording=wording)
         check_pool(pool)
