@@ -10,7 +10,9 @@ import types
 from pathlib import Path
 from typing import Any
 
+import open_runs
 import pytest
+from hub_cache import pretend_hub
 from ray_clusters import pretend_ray
 from registries import registries_restored
 from small_runs import ROOT, SIZES, Shell, make_bases
@@ -67,23 +69,45 @@ def test_python_blocks_run_in_the_order_of_the_page(
             exec(code, page.__dict__)
 
 
+HUB = ("Qwen/Qwen2.5-0.5B-Instruct",)
+OWN = """
+def brief(completions, **columns):
+    return [1 - len(text) / 400 for text in completions]
+
+near = score = brief
+"""
+
+
+def named_files(folder: Path) -> None:
+    """The files that commands of the pages name, which a reader has."""
+    (folder / "examples").symlink_to(ROOT / "examples")
+    (folder / "my_package").mkdir()
+    for name in ("own.py", "my.py", "rewards.py", "my_package/__init__.py", "my_package/style.py"):
+        (folder / name).write_text(OWN)
+
+
 @pytest.mark.parametrize("name", [name for name in NAMES if commands(name)])
 @pytest.mark.slow
 def test_command_lines_are_known_and_their_settings_resolve(
-    name: str, cache: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bases, "cache_folder", lambda: cache)
+    monkeypatch.setattr(bases, "cache_folder", lambda: tmp_path / "cache")
     pretend_ray(monkeypatch, there=True)
+    pretend_hub(monkeypatch, tmp_path / "hub", *HUB)
+    named_files(tmp_path)
+    monkeypatch.chdir(tmp_path)
     targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    for program, *arguments in commands(name):
-        if program == "make":
-            assert {argument for argument in arguments if "=" not in argument} <= set(targets)
-        elif program == "assay":
-            parse(arguments)
-            if arguments[0] == "train":
-                assert Shell(capsys)(*arguments, "--dry-run").code == 0, arguments
-            if arguments[0] in {"list", "show"}:
-                assert Shell(capsys)(*arguments).code == 0, arguments
+    with open_runs.serving():
+        for program, *arguments in commands(name):
+            if program == "make":
+                assert {argument for argument in arguments if "=" not in argument} <= set(targets)
+            elif program == "assay":
+                parse(arguments)
+                plans = ["--dry-run"] if arguments[0] == "train" else []
+                if plans or arguments[0] in {"list", "show"}:
+                    reply = Shell(capsys)(*arguments, *plans)
+                    assert reply.code == 0, f"{arguments}: {reply.err}"
+    assert not (tmp_path / "cache").exists(), "a plan trains no base"
 
 
 @pytest.mark.parametrize("name", NAMES)

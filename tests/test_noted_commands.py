@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from small_runs import Shell, make_bases
+from small_runs import Shell
 from sweeps import over
 
 from assay.cli.parser import parse
@@ -49,8 +49,8 @@ NOTED = [(name, span) for name in RECIPES for span in dict.fromkeys(spans(name))
 
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The bases, and a model of long contexts beside them."""
-    folder = make_bases(tmp_path_factory.mktemp("cache"))
+    """An empty cache of bases, and a model of long contexts beside them."""
+    folder = tmp_path_factory.mktemp("cache")
     tokenizer = character_tokenizer(ALPHABET)
     shape = PolicyConfig("qwen2", tokenizer.vocab, 16, 1, 2, 2, 8, 32, 32768, attention_bias=True)
     save_policy(fresh_policy(shape, tokenizer, key=Key("noted")), folder / "long")

@@ -22,9 +22,10 @@ def run_train(arguments: argparse.Namespace) -> Any:
     allowed(experiment)
     folder = session.place_of(setup, experiment)
     if arguments.dry_run:
-        plan = dry_run.planned(experiment, rules)
+        plan = dry_run.planned(experiment, rules, folder)
         if not arguments.json:
             terminal.show(dry_run.text(plan, run=str(folder)))
+        dry_run.require_room(plan)
         return dry_run.document(plan)
     for rule in rules:
         session.say(f"  {experiment.profile}: {rule}")

@@ -151,11 +151,12 @@ def _training(model: str) -> Check:
     from assay.known import recipe
     from assay.run import session
     from assay.run.memory_plan import advice, memory_of
+    from assay.run.named_model import shape_of
     from assay.source import Pool, Share
 
     pool = Pool((Share("countdown", (3, 4)),), wording="natural")
     experiment, _ = session.plan(recipe("grpo"), model=model, pool=pool)
-    plan = memory_of(experiment)
+    plan = memory_of(experiment, shape_of(model))
     if plan is None:
         return "missing", f"the shape of {model} is not known before it is loaded", "name a model folder."
     seen = f"grpo at profile {experiment.profile}: {gib(plan.budget.peak)} of {gib(plan.room.bytes)} {plan.room.where}"

@@ -7,27 +7,21 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from assay.engine.footprint import as_data
 from assay.lab.explain import factors_of, shown_stage
-from assay.policy.config import parameters
 from assay.policy.conversation import Chat
+from assay.record.folder import Numbered
 from assay.run import data_needs, session
-from assay.run.bases import BASES, folder_of
+from assay.run.before_weights import prepare
 from assay.run.configure import to_data
-from assay.run.context_fit import check_lengths
 from assay.run.experiment import Experiment
 from assay.run.external_needs import judged_by
-from assay.run.memory_plan import Plan, memory_of
-from assay.run.named_model import locate, resolved, shape_of
-from assay.run.pretrained import PRETRAINED, found
+from assay.run.memory_plan import Plan, require_memory
 from assay.scale import Scale
 from assay.tasks import short
 from assay.verifiers.judges.endpoint import MODEL, URL
-
-if TYPE_CHECKING:
-    from assay.policy import PolicyConfig, Tokenizer
 
 WIDTH, LABEL = 120, 12
 MOST = 40  # lines in all
@@ -37,52 +31,36 @@ AS_DATA = "--json shows all of it"
 
 
 @dataclass(frozen=True)
-class Files:
-    """The tokenizer and the configuration of a model on this machine, read without its weights."""
-
-    tokenizer: Tokenizer
-    config: PolicyConfig
-
-
-@dataclass(frozen=True)
 class Planned:
-    """A run as it would begin: `print(text(planned(*session.plan(recipe, ...)), run="runs/first"))`."""
+    """A run as it would begin.
+
+    experiment, rules = session.planned(setup)
+    print(text(planned(experiment, rules, Path("runs/first")), run="runs/first"))
+    """
 
     experiment: Experiment
     notes: Sequence[str]  # sentences about the data files and about lengths
     rules: Sequence[str]  # a line for each number that differs from the paper's
     memory: Plan | None
+    size: int  # parameters of the model
+    context: int  # its positions
 
 
-def planned(experiment: Experiment, rules: Sequence[str]) -> Planned:
-    """Reads the data, and the tokenizer and shape of a model on this machine. Refuses what the run would refuse.
-
-    Too little memory is not refused here: the plan says so instead.
+def planned(experiment: Experiment, rules: Sequence[str], place: Path | Numbered) -> Planned:
+    """The run up to the weights of its model. Refuses what the run would refuse, but for too little memory, which
+    `require_memory` refuses when the plan has been shown.
     """
-    notes = data_needs.notes(experiment.pool, experiment.chat)
-    memory = None
-    try:
-        if (files := files_of(experiment)) is not None:
-            experiment, _, lines = check_lengths(experiment, files)
-            notes += lines
-        memory = memory_of(experiment)
-    except ImportError:  # without torch or the tokenizers the plan lacks lengths and memory
-        pass
-    return Planned(experiment, notes, rules, memory)
+    prepared = prepare(experiment, place)
+    with prepared.grader:
+        model, notes = prepared.model, [*prepared.notes, *prepared.doubts]
+        size = sum(weight.numel() for name, weight in model.transformer.named_parameters() if ".lora_" not in name)
+        return Planned(prepared.experiment, notes, rules, prepared.memory, size, model.config.context)
 
 
-def files_of(experiment: Experiment) -> Files | None:
-    """The files of a model folder, a run or a built base; None for a Hub model and for unknown architectures."""
-    from assay.policy import load_tokenizer
-
-    shape, place = shape_of(experiment.model), Path(resolved(experiment.model))
-    if not place.exists() and experiment.model in BASES:
-        place = folder_of(BASES[experiment.model])
-    if shape is None or not place.is_dir():
-        return None
-    tokenizer = load_tokenizer(Path(locate(str(place))))
-    chat = experiment.chat
-    return Files(tokenizer if chat == Chat() else tokenizer.speaking(chat), shape)
+def require_room(plan: Planned) -> None:
+    """Refuses a run that needs more memory than there is."""
+    if plan.memory is not None:
+        require_memory(plan.memory)
 
 
 def document(plan: Planned) -> dict[str, Any]:
@@ -96,7 +74,7 @@ def text(plan: Planned, *, run: str) -> str:
     experiment, recipe = plan.experiment, plan.experiment.recipe
     rows: dict[str, Iterable[str]] = {
         "method": [f"{recipe.name}: {recipe.title} ({recipe.paper})"],
-        "model": [_model(experiment)],
+        "model": [_model(plan)],
         "problems": _problems(experiment, plan.notes),
         "asked with": _asked_with(experiment.chat),
         "judged by": _rewarded_by(experiment),
@@ -108,7 +86,7 @@ def text(plan: Planned, *, run: str) -> str:
         "evaluation": [_evaluation(experiment)],
         "saved": [_saved(experiment, run)],
         "machine": [_machine(experiment)],
-        "memory": plan.memory.lines() if plan.memory else ["not known before the model is loaded"],
+        "memory": plan.memory.lines() if plan.memory else ["not known before a network of transformers is loaded"],
         "profile": _few([f"{experiment.profile}: {plan.rules[0]}", *plan.rules[1:]] if plan.rules else [], RULES),
     }
     lines = [line for label, sentences in rows.items() for line in _row(label, sentences)]
@@ -132,15 +110,12 @@ def _few(lines: Sequence[str], most: int) -> list[str]:
     return [*shown, f"... {len(lines) - most} more: {AS_DATA}"] if len(lines) > most else shown
 
 
-def _model(experiment: Experiment) -> str:
-    shape = shape_of(experiment.model)
-    size = "not read before the run" if shape is None else f"{parameters(shape) / 1e6:,.1f} million parameters"
-    context = "" if shape is None else f", {shape.context} positions"
+def _model(plan: Planned) -> str:
+    experiment = plan.experiment
+    size = f"{plan.size / 1e6:,.1f} million parameters, {plan.context} positions"
     lora = experiment.lora
     trained = f"adapters of rank {lora.rank} are trained" if lora.rank else "all weights are trained"
-    lacking = experiment.model in PRETRAINED and found(experiment.model) is None
-    told = f"; it is not on this machine yet: `assay get {experiment.model}`" if lacking else ""
-    return f"{experiment.model}: {size}{context}; {trained}{told}"
+    return f"{experiment.model}: {size}; {trained}"
 
 
 def _problems(experiment: Experiment, notes: Sequence[str]) -> list[str]:
@@ -154,12 +129,11 @@ def _problems(experiment: Experiment, notes: Sequence[str]) -> list[str]:
 
 
 def _rewarded_by(experiment: Experiment) -> list[str]:
-    """The sources of rewards, as lines. A judge without an address or a model is named with the variables to set."""
+    """The sources of rewards, as lines. A judge is named with its address."""
     lines = [", ".join(experiment.rewards) or "the verifiers of the tasks; rows of files as mathematics"]
     for name, reward in judged_by(experiment.recipe).items():
         url, model = (getattr(reward.endpoint, one) or os.environ.get(variable, "") for one, variable in JUDGE.items())
-        where = f"{model} at {url}" if url and model else f"not known yet: set {' and '.join(JUDGE.values())}"
-        lines.append(f"and a judge ({name}), {where}")
+        lines.append(f"and a judge ({name}), {model} at {url}")
     return lines
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,21 +32,7 @@ def put_on(policy: Policy, lora: Lora, *, place: str, key: Key) -> Policy:
 
 def load_adapted(folder: Path, **how: Any) -> Policy:
     """The base model that the folder names, with the folder's adapter on it."""
-    if (folder / "config.json").exists():
-        raise ConfigError(
-            f"{folder} holds a whole model (config.json) and an adapter ({CONFIG}). Move one of them to another folder."
-        )
-    lora, base = read_config(read_json(folder / CONFIG))
-    try:
-        below = located(base)
-        policy = None if (below / CONFIG).is_file() else load_whole(below, **how)
-    except AssayError as error:
-        raise type(error)(f"the base model that {folder / CONFIG} names cannot be loaded: {error}") from error
-    if policy is None:
-        raise ConfigError(f"the base of the adapter {folder} is {base}, an adapter itself; merge that one first.")
-    if (folder / "tokenizer.json").is_file():
-        policy = dataclasses.replace(policy, tokenizer=load_tokenizer(folder).ending(policy.end_ids))
-    _require_rank(folder, lora)
+    policy, lora, base = below(folder, lambda name: load_whole(located(name), **how))
     policy = put_on(policy, lora, place=base, key=Key("adapter"))
     assert policy.base is not None
     if (folder / ORIGIN).is_file():
@@ -58,6 +45,25 @@ def load_adapted(folder: Path, **how: Any) -> Policy:
             )
     take(policy.transformer, _tensors(folder), place=str(folder))
     return policy
+
+
+def below(folder: Path, load: Callable[[str], Policy]) -> tuple[Policy, Lora, str]:
+    """(the base that an adapter's folder names, loaded, with the adapter's tokenizer; the adapter; the base's name)."""
+    if (folder / "config.json").exists():
+        raise ConfigError(
+            f"{folder} holds a whole model (config.json) and an adapter ({CONFIG}). Move one of them to another folder."
+        )
+    lora, base = read_config(read_json(folder / CONFIG))
+    try:
+        policy = None if (located(base, weights=False) / CONFIG).is_file() else load(base)
+    except AssayError as error:
+        raise type(error)(f"the base model that {folder / CONFIG} names cannot be loaded: {error}") from error
+    if policy is None:
+        raise ConfigError(f"the base of the adapter {folder} is {base}, an adapter itself; merge that one first.")
+    if (folder / "tokenizer.json").is_file():
+        policy = dataclasses.replace(policy, tokenizer=load_tokenizer(folder).ending(policy.end_ids))
+    _require_rank(folder, lora)
+    return policy, lora, base
 
 
 def _require_rank(folder: Path, lora: Lora) -> None:

@@ -160,15 +160,8 @@ def load_foreign(
     allow_nonfinite: bool,
 ) -> Foreign:
     """The network with the weights of a folder. A tensor that the folder lacks is an error, never left at random."""
+    require_stored(folder, raw)
     auto = _transformers()
-    if not any(folder.glob("model*.safetensors")):
-        pickled = sorted(p.name for p in folder.iterdir() if p.suffix in (".bin", ".pt", ".pth"))
-        raise StorageError(
-            f"{folder} holds {pickled[0]} but no safetensors; pickled weights can run code and are not read."
-            if pickled
-            else f"{folder} holds neither model.safetensors nor model.safetensors.index.json."
-        )
-    _require_weights(auto, folder, raw)
     try:
         with quiet(auto):
             inner, report = _network_class(auto, raw["model_type"]).from_pretrained(
@@ -197,13 +190,22 @@ def load_foreign(
     return Foreign(inner.to(device).eval(), raw)
 
 
-def _require_weights(auto: Any, folder: Path, raw: Mapping[str, Any]) -> None:
-    """Refuses a config.json that describes far more parameters than the folder stores, before any are allocated.
+def require_stored(folder: Path, raw: Mapping[str, Any]) -> None:
+    """Refuses a folder without weights that can be read safely, and a config.json that describes far more parameters
+    than the folder stores, before any are allocated.
 
     Without this check, `transformers` would allocate and draw the missing ones. Parameters are counted on a network on
     torch's meta device, which takes no memory. Layers take memory even there, so their number is checked first, against
     the number of stored tensors.
     """
+    auto = _transformers()
+    if not any(folder.glob("model*.safetensors")):
+        pickled = sorted(p.name for p in folder.iterdir() if p.suffix in (".bin", ".pt", ".pth"))
+        raise StorageError(
+            f"{folder} holds {pickled[0]} but no safetensors; pickled weights can run code and are not read."
+            if pickled
+            else f"{folder} holds neither model.safetensors nor model.safetensors.index.json."
+        )
     tensors, numbers = numbers_in(folder)
     for name, value in _whole_numbers(raw):
         if any(word in name for word in ("layer", "block", "depth")) and value > max(tensors, FEW_LAYERS):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,17 +33,19 @@ SHARD_BYTES = 5 * 10**9
 _HEAD, _EMBEDDING = "lm_head.weight", "model.embed_tokens.weight"
 
 
-def located(source: str | Path) -> Path:
-    """The folder of a model that is given by its path or as `owner/name`, which is downloaded from the Hub."""
+def located(source: str | Path, *, weights: bool = True) -> Path:
+    """The folder of a model that is given by its path or as `owner/name`, which is downloaded from the Hub: all of its
+    files, or all but the weights.
+    """
     folder = Path(source).expanduser()
     if folder.is_dir():
         return folder
     if isinstance(source, Path) or source.count("/") != 1 or source.startswith((".", "/", "~")):
         raise StorageError(f"there is no folder {folder}. A model of the Hub is named owner/name.")
-    return _download(source)
+    return _download(source, weights=weights)
 
 
-def _download(name: str) -> Path:
+def _download(name: str, *, weights: bool) -> Path:
     try:
         from huggingface_hub import snapshot_download
         from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
@@ -50,8 +53,8 @@ def _download(name: str) -> Path:
         raise ConfigError(
             f"there is no folder {name}; loading it from the Hub needs `pip install huggingface_hub`."
         ) from error
-    patterns = ["config.json", "generation_config.json", "model*.safetensors", "model.safetensors.index.json", *FILES]
-    patterns += [lora.CONFIG, lora.WEIGHTS, lora.ORIGIN]
+    patterns = ["config.json", "generation_config.json", "model.safetensors.index.json", *FILES]
+    patterns += [lora.CONFIG, lora.ORIGIN, *(("model*.safetensors", lora.WEIGHTS) if weights else ())]
     try:
         return Path(snapshot_download(name, allow_patterns=patterns))
     except (HFValidationError, LocalEntryNotFoundError, HfHubHTTPError, OSError) as error:
@@ -65,22 +68,35 @@ def load_whole(
     folder: Path, *, dtype: torch.dtype, device: torch.device | str, allow_nonfinite: bool = False
 ) -> Policy:
     """The policy of a folder that holds all weights."""
-    how = {"dtype": dtype, "device": device, "allow_nonfinite": allow_nonfinite}
+    how: dict[str, Any] = {"dtype": dtype, "device": device, "allow_nonfinite": allow_nonfinite}
+
+    def foreign(raw: Mapping[str, Any]) -> Foreign:
+        from assay.policy.foreign import load_foreign
+
+        return load_foreign(folder, raw, **how)
+
+    return read_whole(folder, partial(load_weights, folder, **how), foreign)
+
+
+def read_whole(
+    folder: Path, own: Callable[[PolicyConfig], Transformer], foreign: Callable[[Mapping[str, Any]], Foreign]
+) -> Policy:
+    """The policy of a folder with a network of ours or of `transformers`, which is made from what config.json says."""
     raw = read_json(folder / "config.json")
     family = raw.get("model_type")
     if isinstance(family, str) and family not in ARCHITECTURES:
-        from assay.policy.foreign import check_foreign, load_foreign, pictures_of
+        from assay.policy.foreign import check_foreign, pictures_of
 
         check_foreign(raw)
         settings = read_json(folder / SETTINGS) if (folder / SETTINGS).exists() else {}
         tokenizer = replace(load_tokenizer(folder), pictures=pictures_of(raw, settings))
-        transformer = load_foreign(folder, raw, **how)
+        transformer = foreign(raw)
         transformer.pictures = tokenizer.pictures
     else:
         config = config_from_hf(raw)
         tokenizer = load_tokenizer(folder)
         check_vocabulary(config, tokenizer)
-        transformer = load_weights(folder, config, **how)
+        transformer = own(config)
     check_vocabulary(transformer.config, tokenizer)
     generation = read_json(folder / "generation_config.json") if (folder / "generation_config.json").exists() else {}
     ends = [*id_list(raw, "eos_token_id"), *id_list(generation, "eos_token_id")]
@@ -91,7 +107,7 @@ def load_weights(
     folder: Path, config: PolicyConfig, *, dtype: torch.dtype, device: torch.device | str, allow_nonfinite: bool = False
 ) -> Transformer:
     """A transformer with the weights of a folder. They are copied tensor by tensor, so no second copy of all exists."""
-    _require_weights(folder, config)
+    require_all(folder, config)
     require_room(parameters(config) * dtype.itemsize, device, what=str(folder))
     transformer = allocate(config, torch.device(device), dtype)
     slots = dict(transformer.named_parameters())
@@ -99,7 +115,7 @@ def load_weights(
     twins: dict[str, Tensor] = {}
     broken: list[str] = []
     with torch.no_grad():
-        for name, stored in read_weights(folder, shapes, optional={_HEAD: _EMBEDDING} if config.tied else {}):
+        for name, stored in read_weights(folder, shapes, optional=copies(config)):
             if name not in slots:
                 twins[name] = stored
                 continue
@@ -117,7 +133,12 @@ def load_weights(
     return transformer
 
 
-def _require_weights(folder: Path, config: PolicyConfig) -> None:
+def copies(config: PolicyConfig) -> dict[str, str]:
+    """Name of a tensor that files may hold though it is a copy -> the name of the tensor that it is a copy of."""
+    return {_HEAD: _EMBEDDING} if config.tied else {}
+
+
+def require_all(folder: Path, config: PolicyConfig) -> None:
     """Refuses a config.json that describes far more parameters than the folder stores, before any are allocated."""
     tensors, numbers = numbers_in(folder)
     if config.layers > tensors or parameters(config) > 2 * numbers:

@@ -33,14 +33,26 @@ def read_weights(
 
     `optional` maps names that may be stored too, to the names of the tensors that they are copies of.
     """
-    files = _files(folder)
-    stored = _stored(folder, files)
-    _check(folder, stored, {**shapes, **{name: shapes[twin] for name, twin in optional.items()}}, optional)
-    for path in files:
+    stored = _fitting(folder, shapes, optional)
+    for path in dict.fromkeys(home for home, _, _ in stored.values()):
         with opened(path) as shard:
             for name, (home, _, _) in stored.items():
                 if home == path and (name in shapes or name in optional):
                     yield name, shard.get_tensor(name)
+
+
+def require_tensors(folder: Path, shapes: Mapping[str, Sequence[int]], *, optional: Mapping[str, str]) -> None:
+    """Refuses a folder that does not hold these tensors and no others; only the headers of its files are read."""
+    _fitting(folder, shapes, optional)
+
+
+def _fitting(
+    folder: Path, shapes: Mapping[str, Sequence[int]], optional: Mapping[str, str]
+) -> dict[str, tuple[Path, list[int], str]]:
+    """What the folder stores, if that is what is wanted."""
+    stored = _stored(folder, _files(folder))
+    _check(folder, stored, {**shapes, **{name: shapes[twin] for name, twin in optional.items()}}, optional)
+    return stored
 
 
 def numbers_in(folder: Path) -> tuple[int, int]:

@@ -35,6 +35,7 @@ log = logging.getLogger(__name__)
 KEEP = 2
 RESERVE = 64 << 20
 
+
 Pieces = Callable[[], Iterable[Any]]
 T = TypeVar("T")
 
@@ -95,6 +96,11 @@ class Checkpoint:
         """How this machine differs from the one that saved the checkpoint; any difference may change the last bits."""
         saved, now = self.manifest["environment"], manifest.environment(place)
         return manifest.differences(saved, {name: value for name, value in now.items() if name in saved})
+
+
+def room_for(size: int, reserve: int) -> int:
+    """The bytes of the disk that must be free for a save of `size` bytes: a quarter more, and the reserve."""
+    return int(1.25 * size) + reserve
 
 
 @dataclass(frozen=True)
@@ -245,9 +251,10 @@ class Store:
         return final
 
     def _require_space(self, size: int) -> None:
-        needed, free = int(1.25 * size) + self.reserve, shutil.disk_usage(self.path).free
+        needed, free = room_for(size, self.reserve), shutil.disk_usage(self.path).free
         if free < needed:
-            raise OSError(errno.ENOSPC, f"a save needs {needed:,} free bytes, and there are {free:,}", str(self.path))
+            told = f"a save of {size:,} bytes needs {needed:,} free ones, of which {self.reserve:,} stay free"
+            raise OSError(errno.ENOSPC, f"{told} for the records of the run; there are {free:,}", str(self.path))
 
     def _reread(self, folder: Path) -> None:
         found = manifest.read(folder)

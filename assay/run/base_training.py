@@ -11,16 +11,14 @@ from pathlib import Path
 from assay.host.cache import locked
 from assay.known import RECIPES
 from assay.record.folder import RunFolder
-from assay.rng import Key
-from assay.run.bases import BASES, Base, base, folder_of
+from assay.run.bases import BASES, Base, base, folder_of, untrained
 from assay.run.configure import to_data
 from assay.run.context_fit import longest_solution
 from assay.run.experiment import Evaluation, Experiment, Machine, Saving
 from assay.run.loading import load_model
 from assay.run.named_model import locate
 from assay.run.pretrained import PRETRAINED
-from assay.run.training import begin, prepare
-from assay.tasks import ALPHABET
+from assay.run.training import begin, ready_to_begin
 
 
 def ready(model: str) -> str:
@@ -58,8 +56,8 @@ def _train(made: Base, scratch: Path, *, quiet: bool) -> None:
     from assay.policy import load_policy, save_policy
 
     experiment, place = making(made, scratch), scratch / "run"
-    prepared = prepare(experiment, place)
-    begin(experiment, prepared, load_model(experiment), place, command=f"assay base build {made.name}", quiet=quiet)
+    prepared = ready_to_begin(experiment, place)
+    begin(prepared, load_model(experiment), place, command=f"assay base build {made.name}", quiet=quiet)
     checkpoint = RunFolder.read_only(scratch / "run").load()
     assert checkpoint is not None
     save_policy(load_policy(checkpoint.path / "policy"), scratch / "model")
@@ -69,15 +67,9 @@ def making(made: Base, scratch: Path) -> Experiment:
     """The run that makes a base: the recipe `sft` on worked solutions, through the same loop as every other run. It
     starts from an untrained model, which is written to `scratch`.
     """
-    from assay.policy import character_tokenizer, fresh_policy, fresh_seeing, save_policy
+    from assay.policy import save_policy
 
-    tokenizer = character_tokenizer(ALPHABET, sees=made.eye is not None)
-    shape, key = dataclasses.replace(made.shape, vocab=tokenizer.vocab), Key("base", made.name, made.seed)
-    if made.eye is None:
-        start = fresh_policy(shape, tokenizer, key=key)
-    else:
-        start = fresh_seeing(shape, made.eye, tokenizer, key=key)
-    save_policy(start, scratch / "start")
+    save_policy(untrained(made), scratch / "start")
     sft, scale = RECIPES["sft"], dataclasses.replace(made.scale, max_new=longest_solution(made.pool))
     mechanism = dataclasses.replace(sft.mechanism, ask=(*made.ask, *sft.mechanism.ask))
     return Experiment(

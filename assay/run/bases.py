@@ -9,19 +9,22 @@ import dataclasses
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from assay.errors import UsageError, unknown
 from assay.host.cache import cache_folder
 from assay.known import RECIPES
 from assay.part import Asking
 from assay.policy.config import EyeShape, PolicyConfig
-from assay.rng import digest
+from assay.rng import Key, digest
 from assay.run.configure import to_data
 from assay.run.pretrained import PRETRAINED
 from assay.scale import Scale
 from assay.source import Pool, Share
-from assay.tasks import TASKS, short
+from assay.tasks import ALPHABET, TASKS, short
+
+if TYPE_CHECKING:
+    from assay.policy import Policy
 
 
 @dataclass(frozen=True)
@@ -219,6 +222,25 @@ def base_for(pool: Pool) -> str:
 
 def folder_of(made: Base) -> Path:
     return cache_folder() / "bases" / f"{made.name}-{made.hash}"
+
+
+def untrained(made: Base) -> Policy:
+    """The model that a base is before its training, with random weights."""
+    from assay.policy import character_tokenizer, fresh_policy, fresh_seeing
+
+    tokenizer = character_tokenizer(ALPHABET, sees=made.eye is not None)
+    shape, key = dataclasses.replace(made.shape, vocab=tokenizer.vocab), Key("base", made.name, made.seed)
+    if made.eye is None:
+        return fresh_policy(shape, tokenizer, key=key)
+    return fresh_seeing(shape, made.eye, tokenizer, key=key)
+
+
+def untrained_of(model: str) -> Policy | None:
+    """The same for a model that is a base and not in the cache yet; None for all others."""
+    made = BASES.get(model)
+    if made is None or model in PRETRAINED or Path(model).exists() or folder_of(made).exists():
+        return None
+    return untrained(made)
 
 
 def describe(made: Base) -> dict[str, Any]:

@@ -9,8 +9,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
+import numpy as np
+
+from assay.ask import Codec
 from assay.collect import AtEnd, AtOnce, Verdicts
-from assay.errors import UsageError
+from assay.errors import DataError, UsageError
 from assay.part import parts_of
 from assay.recipe import Recipe
 from assay.run.experiment import Experiment
@@ -19,16 +22,19 @@ from assay.run.probing import probed
 from assay.source import Pool
 from assay.tasks import task
 from assay.tasks.verifying import verify, verify_twice
-from assay.types import Episode, Problem, Stats, Verdict
+from assay.types import Episode, Origin, Problem, Request, Segment, Stats, Verdict
 from assay.verifiers.functions.grading import Grading
 from assay.verifiers.functions.loading import load
 from assay.verifiers.functions.naming import RewardName, named, names, parse
 from assay.verifiers.functions.process import SECONDS, STILL
 
 PROBE = 16  # problems whose columns are compared with the arguments of reward functions before a run starts
+TRIED = 2  # answers with which they are called once before a run
 SLOW = 0.5  # a reward function that takes a larger share of a step gets a warning
 
 Reward = str | Callable[..., Any]
+Functions = Mapping[str, Callable[..., Any]]
+"""Reward functions that the calling program passes as Python functions, by name."""
 
 
 class Grader:
@@ -194,6 +200,27 @@ def grader_of(experiment: Experiment, given: Mapping[str, Callable[..., Any]] | 
         read=reads_verdicts(experiment.recipe),
         read_cut=experiment.cut == "scored",
     )
+
+
+def try_functions(grader: Grader, pool: Pool, codec: Codec) -> None:
+    """Calls the reward functions once, with two right answers as far as the pool knows any: a function that fails
+    should not do so after the model was loaded. What it returns and logs is thrown away.
+    """
+    if grader.grading is not None:
+        grader.grading([_answered(problem, codec) for problem in probed(pool, TRIED)])
+        grader.grading.taken()
+
+
+def _answered(problem: Problem, codec: Codec) -> Episode:
+    """An answer that is right, or one that says nothing if it is not known what is right."""
+    gold = problem.spec.get("gold")
+    text = problem.solution or (f"\\boxed{{{gold}}}" if gold else "I do not know.")
+    try:
+        ids = codec.encode(text)
+    except DataError:  # a tokenizer of few characters cannot write this text
+        ids = np.zeros(0, np.int32)
+    segment = Segment(np.asarray(ids, np.int32), np.full(len(ids), Origin.POLICY, np.uint8))
+    return Episode(Request(problem, np.zeros(0, np.int32), problem.id, max(1, len(ids))), (segment,), "stop", text)
 
 
 def check_functions(grader: Grader, pool: Pool) -> None:

@@ -15,6 +15,7 @@ from assay.host.terminal import say
 from assay.models import Models
 from assay.policy.conversation import Chat
 from assay.rng import Key
+from assay.run.bases import untrained_of
 from assay.run.experiment import Experiment, Machine
 
 if TYPE_CHECKING:
@@ -38,21 +39,52 @@ def load_model(experiment: Experiment) -> Policy:
     return dataclasses.replace(policy, tokenizer=policy.tokenizer.speaking(experiment.chat))
 
 
+def outline_of(experiment: Experiment) -> Policy:
+    """The model of an experiment without its weights, or as it is before a base is trained that is not in the cache."""
+    from assay.policy.outline import outline
+    from assay.run.named_model import locate
+
+    made = untrained_of(experiment.model)
+    policy = outline(locate(experiment.model)) if made is None else made
+    if experiment.chat == Chat():
+        return policy
+    return dataclasses.replace(policy, tokenizer=policy.tokenizer.speaking(experiment.chat))
+
+
+def require_runnable(experiment: Experiment, policy: Policy) -> None:
+    """Refuses what no engine could do with this model, of which only the outline is known. Its network gets the adapter
+    that the run asks for.
+    """
+    from assay.engine.choose import engine_of
+    from assay.policy.adapted import attach
+
+    _refuse_second_adapter(experiment, policy)
+    if experiment.lora.rank:
+        attach(policy.transformer, experiment.lora, key=Key("outline"))
+    _refuse_critics(experiment, policy)
+    machine = experiment.machine
+    engine_of(policy.transformer, machine.engine, device_of(machine.device), machine.precision)
+
+
 def with_adapter(experiment: Experiment, policy: Policy) -> Policy:
     """The policy with a new adapter if the run asks for one; a policy that is an adapter already stays as it is."""
-    adapter = policy.transformer.lora
     if not experiment.lora.rank:
         return policy
-    if adapter is not None:
-        raise ConfigError(
-            f"{experiment.model} is an adapter of rank {adapter.rank} already. Leave --lora out to train this adapter "
-            f"further, or merge it into its model first: `assay export {experiment.model} FOLDER --merge`."
-        )
+    _refuse_second_adapter(experiment, policy)
     from assay.policy.adapter_folder import put_on
     from assay.run.named_model import locate
 
     key = Key(experiment.seed)("lora")
     return put_on(policy, experiment.lora, place=locate(experiment.model), key=key)
+
+
+def _refuse_second_adapter(experiment: Experiment, policy: Policy) -> None:
+    adapter = policy.transformer.lora
+    if experiment.lora.rank and adapter is not None:
+        raise ConfigError(
+            f"{experiment.model} is an adapter of rank {adapter.rank} already. Leave --lora out to train this adapter "
+            f"further, or merge it into its model first: `assay export {experiment.model} FOLDER --merge`."
+        )
 
 
 @contextmanager

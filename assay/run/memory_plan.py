@@ -10,6 +10,7 @@ import dataclasses
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from assay.engine.footprint import CORE_LIMIT, Budget, Work, budget, gib
 from assay.errors import ConfigError
@@ -190,12 +191,13 @@ def plan_memory(
     return Plan(shape, work, budget(shape, work), room or room_of(device))
 
 
-def memory_of(experiment: Experiment) -> Plan | None:
-    """The memory that a run will need; None for a model whose shape is not known before it is loaded, and for a run of
-    several learners (`assay plan`).
+def memory_of(experiment: Experiment, shape: Any) -> Plan | None:
+    """The memory that a run of a model of this shape will need; None for a network of `transformers`, of whose memory
+    nothing is known, and for a run of several learners (`assay plan`).
     """
-    shape = shape_of(experiment.model) if experiment.machine.learners == 1 else None
-    return None if shape is None else plan_memory(experiment, shape, device=device_of(experiment.machine.device))
+    if not isinstance(shape, PolicyConfig) or experiment.machine.learners > 1:
+        return None
+    return plan_memory(experiment, shape, device=device_of(experiment.machine.device))
 
 
 def require_memory(plan: Plan) -> None:

@@ -14,7 +14,7 @@ from assay.errors import ConfigError, EndpointError, ProcessLost
 from assay.host.space import cores, device_of
 from assay.host.terminal import say
 from assay.recipe import Recipe
-from assay.run.experiment import Experiment
+from assay.run.experiment import Experiment, Machine
 
 if TYPE_CHECKING:
     from assay.engine.cluster.launcher import Launcher
@@ -53,6 +53,33 @@ def serve(
     return Paired(learner, lambda: samplers, **about, has_threads=engine.has_threads, in_flight=in_flight)
 
 
+def require_samplers(experiment: Experiment, policy: Policy) -> None:
+    """Refuses servers at addresses that do not answer, or not for this model, and a vLLM that is not there to start."""
+    machine = experiment.machine
+    if machine.samplers.isdecimal() and machine.sampler == "vllm":
+        from assay.engine.remote.servers.vllm import installed
+
+        installed(machine.sampler_python)
+    if not machine.samplers or machine.samplers.isdecimal():
+        return
+    from assay.engine.remote.transport.secret import secret_of
+    from assay.engine.remote.transport.site import Expected
+
+    tokenizer = policy.tokenizer
+    about = {"vocab": tokenizer.vocab, "context": policy.config.context, "decode": tokenizer.decode}
+    secret = secret_of(os.environ, whose=f"the samplers at {machine.samplers}")
+    for address in machine.samplers.split(","):
+        site_of(machine, address, secret).examine(Expected(end_ids=policy.end_ids, **about))
+
+
+def site_of(machine: Machine, address: str, secret: str) -> Site:
+    """A server of the kind that the run asks."""
+    from assay.engine.remote.servers.own import AssaySite
+    from assay.engine.remote.servers.vllm import VllmSite
+
+    return (VllmSite if machine.sampler == "vllm" else AssaySite)(address, secret)
+
+
 def lag_of(recipe: Recipe) -> tuple[int, bool]:
     """How many steps ahead a recipe asks for answers, and whether weights may change while they are written."""
     parts = [part for mechanism in recipe.mechanisms for part in mechanism.collect if isinstance(part, Ahead)]
@@ -85,7 +112,7 @@ class _Fleet:
             say(f"{asked} samplers are started")
             self.sites = [self._start(number) for number in range(int(asked))]
         else:
-            self.sites = [self._site(address) for address in asked.split(",")]
+            self.sites = [site_of(self.experiment.machine, address, self.secret) for address in asked.split(",")]
             if len(set(asked.split(","))) < len(self.sites):
                 raise ConfigError(f"machine.samplers names a server twice: {asked}.")
 
@@ -148,13 +175,6 @@ class _Fleet:
                 return f"Its log {server.log} says: {complaint(server) or last_words(server)}"
         return ""
 
-    def _site(self, address: str) -> Site:
-        from assay.engine.remote.servers.own import AssaySite
-        from assay.engine.remote.servers.vllm import VllmSite
-
-        kind = VllmSite if self.experiment.machine.sampler == "vllm" else AssaySite
-        return kind(address, self.secret)
-
     def _start(self, number: int) -> Site:
         """A server with this number, in place of the one that had it."""
         if number in self.started:
@@ -163,7 +183,7 @@ class _Fleet:
         server = start(self.folder / "samplers" / f"{number}.log")
         self.stack.callback(server.close)
         self.started[number] = server
-        return self._site(server.address)
+        return site_of(self.experiment.machine, server.address, self.secret)
 
     @property
     def _threads(self) -> int:

@@ -18,17 +18,18 @@ from assay.record.panel import Panel
 from assay.run import attention_needs, data_needs, external_needs, open_rows, picture_needs, settings
 from assay.run.base_training import ready
 from assay.run.bases import base_for
+from assay.run.before_weights import require_fit
 from assay.run.configure import from_data, override, to_data
 from assay.run.cut_answers import counted
 from assay.run.experiment import Experiment, check
-from assay.run.grader import absolute, changes, grader_of, require_services, sources
+from assay.run.grader import Functions, absolute, changes, grader_of, require_services, sources
 from assay.run.loading import load_model
 from assay.run.memory_plan import choose_profile
 from assay.run.pretrained import PRETRAINED
 from assay.run.pretrained_needs import at_its_profile
 from assay.run.scaling import at_its_scale, named_at
 from assay.run.setup import Setup
-from assay.run.training import IDENTITY, Functions, back_to, begin, carry_on, prepare, require_fit, verifiers_of
+from assay.run.training import IDENTITY, back_to, begin, carry_on, ready_to_begin, verifiers_of
 from assay.run.trust import Trust, code_of, remember, require_trust
 from assay.run.worked_examples import require_examples, with_examples
 from assay.source import Pool, check_pool
@@ -143,10 +144,10 @@ def start(
     `extra` holds further fields for run.json. The run is shown on a panel of its own, or on `shown`. The `setup` that
     the experiment follows from is kept in the folder, as a file that repeats the run.
     """
-    prepared = prepare(experiment, place, functions)
+    prepared = ready_to_begin(experiment, place, functions)
     ready(experiment.model)
     how = {"command": command, "quiet": quiet, "shown": shown, "extra": extra, "setup": setup}
-    return begin(experiment, prepared, load_model(experiment), place, **how)
+    return begin(prepared, load_model(experiment), place, **how)
 
 
 def resume(

@@ -4,30 +4,28 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay.engine.footprint import as_data
-from assay.errors import DataError, EndpointError, ProcessLost, Stopped, StorageError
+from assay.errors import ConfigError, DataError, EndpointError, ProcessLost, Stopped, StorageError
 from assay.host.terminal import say
 from assay.memory import Memory, columns
 from assay.models import Models
 from assay.policy.provenance import provenance_in
 from assay.record.checkpoint import Checkpoint
-from assay.record.folder import Numbered, RunFolder, require_vacant
+from assay.record.folder import Numbered, RunFolder
 from assay.record.panel import Panel, panel
 from assay.record.signals import StopFlag
-from assay.record.sinks import require as require_packages
 from assay.record.sinks import series_of, tracking
-from assay.run import attention_needs, data_needs, external_needs, open_rows, picture_needs, setup_file
+from assay.run import data_needs, external_needs, picture_needs, setup_file
+from assay.run.before_weights import Prepared, prepare
 from assay.run.configure import to_data
-from assay.run.context_fit import check_lengths
-from assay.run.experiment import Experiment, check
-from assay.run.grader import Grader, check_functions, grader_of, require_services, sources
+from assay.run.experiment import Experiment
+from assay.run.grader import Functions, Grader, sources
 from assay.run.loading import load_model, open_models, policy_files, set_threads, with_adapter
-from assay.run.memory_plan import Plan, memory_of, require_memory
+from assay.run.memory_plan import require_memory
 from assay.run.setup import Setup
 from assay.run.trust import code_of, remember
 from assay.run.worked_examples import Worked, worked
@@ -40,50 +38,24 @@ if TYPE_CHECKING:
     from assay.run.live_report import Page
     from assay.run.recorder import Exams, Recorder
 
-Functions = Mapping[str, Callable[..., Any]]
-"""Reward functions that the calling program passes as Python functions, by name."""
 IDENTITY = ("model", "pool", "seed", "profile")  # fields of the experiment that no resume may change
 
 
-@dataclass(frozen=True)
-class Prepared:
-    """The results of the checks before a run, and the grader that they have opened."""
-
-    grader: Grader
-    externals: Mapping[str, str]  # the services and programs that the run asks, each with its version
-    memory: Plan | None
-
-
-def require_fit(experiment: Experiment) -> None:
-    """Refuses settings that contradict each other or the model."""
-    check(experiment)
-    picture_needs.require_sight(experiment)
-    attention_needs.require_attention(experiment)
-
-
-def prepare(experiment: Experiment, place: Path | Numbered, functions: Functions | None = None) -> Prepared:
-    """Checks all that can be checked before the model is loaded, and says what is odd about the data."""
-    require_fit(experiment)
-    if isinstance(place, Path):
-        require_vacant(place)
-    require_packages(experiment.tracking.sinks)
-    grader = grader_of(experiment, functions)
-    check_functions(grader, experiment.pool)
-    externals = require_services(experiment.recipe)
-    externals |= external_needs.require_externals(experiment.pool, rewards=experiment.rewards)
-    for line in data_needs.notes(experiment.pool, experiment.chat):
+def ready_to_begin(experiment: Experiment, place: Path | Numbered, functions: Functions | None = None) -> Prepared:
+    """The run after all checks that need no weights, with what is odd about it said."""
+    prepared = prepare(experiment, place, functions)
+    for line in (*prepared.notes, *prepared.doubts):
         say(f"  {line}")
-    read = open_rows.reads_verdicts(experiment.recipe)
-    for line in data_needs.answer_warnings(experiment.pool, read) if not experiment.rewards else ():
-        say(f"  {line}")
-    memory = memory_of(experiment)  # a run that does not fit is refused before its model is loaded
-    if memory is not None:
-        require_memory(memory)
-    return Prepared(grader, externals, memory)
+    try:
+        if prepared.memory is not None:
+            require_memory(prepared.memory)
+    except ConfigError:
+        prepared.grader.__exit__(None, None, None)
+        raise
+    return prepared
 
 
 def begin(
-    experiment: Experiment,
     prepared: Prepared,
     policy: Policy,
     place: Path | Numbered,
@@ -99,11 +71,8 @@ def begin(
     """
     from assay.policy import fingerprint
 
+    experiment = prepared.experiment
     beside = {} if setup is None else {setup_file.NAME: setup_file.repeating(setup, experiment)}
-
-    experiment, longest, lines = check_lengths(experiment, policy)
-    for line in lines:
-        say(f"  {line}")
     provenance = provenance_in(policy.tokenizer.files, experiment.model)
     path = place if isinstance(place, Path) else place.take()
     identity = {name: to_data(getattr(experiment, name)) for name in IDENTITY}
@@ -126,7 +95,7 @@ def begin(
     folder = RunFolder.create(path, identity=identity, document=document, keep=experiment.saving.keep, beside=beside)
     with folder:
         remember(folder, experiment)
-        how = {"quiet": quiet, "shown": shown, "grader": prepared.grader, "longest": longest}
+        how = {"quiet": quiet, "shown": shown, "grader": prepared.grader, "longest": prepared.longest}
         carry_on(folder, experiment, policy, Memory(experiment.seed), **how)
     return path
 

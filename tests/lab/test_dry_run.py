@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import open_runs
 import pytest
 from data_files import jsonl, sums
+from hub_cache import pretend_hub
 from of_methods import named
 from posing import POSING
 from small_runs import ROOT, Shell, make_model, train_line
@@ -18,6 +20,12 @@ EXAMPLE = ROOT / "examples" / "word_problems.jsonl"
 @pytest.fixture
 def shell(capsys: pytest.CaptureFixture[str]) -> Shell:
     return Shell(capsys)
+
+
+@pytest.fixture(autouse=True)
+def hub(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A cache of the Hub in which the model `a/b` lies."""
+    pretend_hub(monkeypatch, tmp_path_factory.mktemp("hub"), "a/b")
 
 
 @pytest.fixture(scope="module")
@@ -156,10 +164,10 @@ def test_a_judge_that_the_run_will_ask_is_named_with_where_it_answers(
     for name in ("ASSAY_JUDGE_URL", "ASSAY_JUDGE_MODEL"):
         monkeypatch.delenv(name, raising=False)
     asked = ("grpo", "--mechanism.reward", "judge-pairs", "--task", "countdown:3", "--model", model)
-    unknown = "and a judge (judge-pairs), not known yet: set ASSAY_JUDGE_URL and ASSAY_JUDGE_MODEL"
-    assert any(unknown in line for line in lines_of(shell, *asked))
-    monkeypatch.setenv("ASSAY_JUDGE_URL", "http://127.0.0.1:8000/v1")
-    monkeypatch.setenv("ASSAY_JUDGE_MODEL", "small")
-    assert any(
-        "and a judge (judge-pairs), small at http://127.0.0.1:8000/v1" in line for line in lines_of(shell, *asked)
-    )
+    unknown = shell("train", *asked, "--dry-run")
+    assert unknown.code == 78 and "Set the environment variable ASSAY_JUDGE_URL" in unknown.err
+    with open_runs.serving() as server:
+        monkeypatch.setenv("ASSAY_JUDGE_URL", server.url)
+        monkeypatch.setenv("ASSAY_JUDGE_MODEL", "small")
+        named = f"and a judge (judge-pairs), small at {server.url}"
+        assert any(named in line for line in lines_of(shell, *asked))
