@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from pathlib import Path
 from typing import Any
 
 import pytest
+from hub_cache import pretend_hub
 from small_runs import Shell
 
 import assay
@@ -58,7 +60,10 @@ EACH = {  # what a script for TRL says: what one says here
 
 
 @pytest.mark.parametrize("theirs", EACH)
-def test_each_is_refused_with_our_name_and_its_value(theirs: str, shell: Shell) -> None:
+def test_each_is_refused_with_our_name_and_its_value(
+    theirs: str, shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    pretend_hub(monkeypatch, tmp_path / "hub", "a/b")
     reply = shell("train", "grpo", *theirs.split(), "--dry-run", "--json")
     assert reply.code == 2
     assert here(reply.document["message"]) == EACH[theirs]
