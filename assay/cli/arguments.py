@@ -122,8 +122,28 @@ def settings_help() -> str:
     rows = [row for prefix, record in groups.items() for row in settings(record, prefix)]
     lines = [f"  --{path.replace('_', '-'):<30} {kind}, default {_shown(value)}" for path, kind, value in rows]
     return "\n".join(
-        ["settings of every run (`assay show RECIPE` lists those of a recipe, --scale.* and --mechanism.*):", *lines]
+        [
+            "what most runs change:",
+            *(f"  {option:<32} {what}" for option, what in ASKED_MOST.items()),
+            "",
+            "settings of every run (`assay show RECIPE` lists those of a recipe, --scale.* and --mechanism.*):",
+            *lines,
+        ]
     )
+
+
+ASKED_MOST = {
+    "--lora RANK": "train an adapter of this rank; default 0, which trains all weights",
+    "--scale.learning-rate RATE": "default: that of the recipe at its profile, as of all of these",
+    "--scale.num-prompts N": "questions of a step: the batch size, together with",
+    "--scale.group-size N": "answers to each question",
+    "--scale.max-new N": "tokens of an answer",
+    "--scale.temperature T": "of sampling",
+    "--stop TEXT": "a text that ends an answer; default: none beside the end token",
+    "--shots N": "worked examples before each question; default 0",
+    "--cut scored|wrong": "what an answer earns that the length limit cut off",
+}
+"""Option -> what it is, of the settings under which people look for a learning rate, a batch size or an adapter."""
 
 
 def _shown(value: Any) -> str:

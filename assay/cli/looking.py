@@ -28,6 +28,8 @@ def run_sample(arguments: argparse.Namespace) -> Any:
         system=arguments.system,
     )
     if not arguments.json:
+        if arguments.n > 1:
+            terminal.show(f"{'log-prob':>9}  answer (the log-probability of all of its tokens stands before it)")
         for answer in sampled["answers"]:
             terminal.hand_over(answer["text"] if arguments.n == 1 else f"{answer['logp']:9.3f}  {answer['text']}")
     return sampled

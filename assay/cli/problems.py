@@ -251,7 +251,7 @@ def _refuse_of_other_actions(arguments: argparse.Namespace) -> None:
 
 def run_check(arguments: argparse.Namespace) -> Any:
     from assay.known import recipe
-    from assay.lab.data_check import check_data, require_some_gold, text
+    from assay.lab.data_check import check_data, require_usable, text
 
     report = check_data(
         arguments.files,
@@ -265,5 +265,5 @@ def run_check(arguments: argparse.Namespace) -> Any:
     )
     if not arguments.json:
         terminal.show(text(report))
-    require_some_gold(report)
+    require_usable(report, skips=bool(arguments.skip_bad_rows))
     return report

@@ -72,6 +72,7 @@ def check_data(
         "rows": table.num_rows,
         "problems": len(table.problems),
         "columns": {**columns, "others": list(table.columns.others), "tests": table.columns.tests},
+        "solved": sum(bool(problem.solution) for problem in table.problems),
         "notes": list(table.notes),
         "splits": {split: len(rows_of(name, split)) for split in SPLITS},
         "lengths": _lengths(table.problems, None if model is None else reader_of(model, system)),
@@ -270,7 +271,26 @@ def _gold_of(problem: Problem) -> Json:
     return {"row": problem.spec["row"], "gold": problem.spec["gold"][:80]}
 
 
-def require_some_gold(found: Mapping[str, Any]) -> None:
+def require_usable(found: Mapping[str, Any], *, skips: bool = False) -> None:
+    """Raises DataError for a file that `assay train` would refuse: if no row is left for one of the splits, if a prompt
+    does not fit into the context of the model that was named and bad rows are not skipped, or if rows cannot be
+    rewarded.
+    """
+    _require_rewarded(found)
+    if empty := [split for split, count in found["splits"].items() if not count]:
+        raise DataError(
+            f"{found['file']} has {found['problems']} problems, of which none falls into '{empty[0]}': `assay train` "
+            "needs some in each split. Add rows, or give held-out rows in a file of their own with --eval-data."
+        )
+    if (long := found["lengths"].get("too_long", 0)) and not skips:
+        raise DataError(
+            f"{long} prompts of {found['file']} do not fit into the context of {found['lengths']['context']} tokens, "
+            "and `assay train` refuses them. Shorten them, leave them out with --skip-bad-rows, or take a model with a "
+            "longer context."
+        )
+
+
+def _require_rewarded(found: Mapping[str, Any]) -> None:
     """DataError if the recipe cannot reward some rows; if no recipe was named, or one that reads verdicts, also if
     there is a column of reference answers and none of them can be read.
     """
@@ -324,7 +344,7 @@ def text(found: Mapping[str, Any]) -> str:
     lines = [
         f"{found['file']}: {found['rows']} rows, {found['problems']} problems",
         f"  columns      prompt '{columns['prompt']}', answer {_quoted(columns['answer'])}, "
-        f"worked solution {_quoted(columns['solution'])}; for reward functions: {others}",
+        f"worked solution {_worked(found)}; for reward functions: {others}",
         f"  splits       {splits['train']} to train on, {splits['valid']} to evaluate on during training, "
         f"{splits['test']} to test on",
         *[f"! {note}" for note in found["notes"]],
@@ -342,6 +362,14 @@ def text(found: Mapping[str, Any]) -> str:
         if reward["none"]:
             lines.append(f"! {reward['none']} right answers get None, which means that the function gives no score")
     return "\n".join(lines)
+
+
+def _worked(found: Mapping[str, Any]) -> str:
+    """Where worked solutions stand: in a column of their own, or before the marked answers of the answer column."""
+    columns, solved = found["columns"], found["solved"]
+    if columns["solution"] is not None or not solved:
+        return _quoted(columns["solution"])
+    return f"of {solved} rows in '{columns['answer']}', before the answer"
 
 
 def _quoted(name: str | None) -> str:

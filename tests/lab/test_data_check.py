@@ -290,8 +290,35 @@ def test_data_in_which_no_gold_can_be_read_does_not_pass(
 def test_prompts_without_answers_pass_as_data_for_a_reward_function(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = jsonl(tmp_path / "rows.jsonl", [{"prompt": "a"}, {"prompt": "b"}])
+    path = jsonl(tmp_path / "rows.jsonl", [{"prompt": f"Question {i}"} for i in range(60)])
     assert Shell(capsys)("data", "check", path).code == 0
+
+
+def test_what_training_would_refuse_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shell, model = Shell(capsys), save_model(tmp_path / "model", template=None)
+    few = jsonl(tmp_path / "few.jsonl", sums(2))
+    reply = shell("data", "check", few)
+    assert reply.code == 64 and "2 rows, 2 problems" in reply.out and "--eval-data" in reply.err
+    long = prompts(tmp_path / "long.jsonl", ["a b" * 5000, *(f"{'abc'[i % 3]} {'ab ' * i}c" for i in range(60))])
+    reply = shell("data", "check", long, "--model", model)
+    assert reply.code == 64 and "--skip-bad-rows" in reply.err and "do not fit into the context" in reply.err
+    assert shell("data", "check", long).code == 0, "without a model nothing is known of the context"
+    assert shell("data", "check", jsonl(tmp_path / "empty.jsonl", [{"prompt": "a", "answer": ""}] * 3)).code == 64
+
+
+def test_worked_solutions_before_an_answer_are_told(tmp_path: Path) -> None:
+    rows = [{"question": row["question"], "answer": f"I add.\n#### {row['answer']}"} for row in sums(4)]
+    told = text(check_data(str(jsonl(tmp_path / "rows.jsonl", rows))))
+    assert "worked solution of 4 rows in 'answer', before the answer" in told
+    told = text(check_data(str(jsonl(tmp_path / "bare.jsonl", sums(4)))))
+    assert "worked solution none" in told
+
+
+def test_prose_that_no_answer_repeats_is_flagged(tmp_path: Path) -> None:
+    prose = "I think they end up with quite a lot of them in total"
+    rows = [{"question": f"Question {i}", "answer": prose} for i in range(6)]
+    found = check_data(str(jsonl(tmp_path / "rows.jsonl", rows)))
+    assert found["answers"]["unreadable"]["count"] == 6 and "to which only the same words are equal" in text(found)
 
 
 @pytest.mark.slow

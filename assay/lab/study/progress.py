@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 PASSED = "pass@1"
 TREND = 24  # characters of a sparkline
+SILENCE = 20.0  # seconds after which a run under way says how far it is
 Tell = Callable[[str], None]
 
 
@@ -66,6 +67,7 @@ class _Lines:
         self.total, self.quiet, self.tell = total, quiet, tell
         self.done, self.ran, self.began = 0, 0, time.monotonic()
         self.said: set[tuple[str, str, str]] = set()
+        self.steps, self.drawn = 0, time.monotonic()  # of the run under way; when it was shown last
 
     def finished(self, run: StudyRun, result: Result, *, seen: int) -> None:
         self.ran, self.done = self.ran + 1, seen
@@ -80,6 +82,11 @@ class _Lines:
         return spent / self.ran * (self.total - self.done) if self.ran else math.nan
 
     def panel(self, run: StudyRun, steps: int) -> Panel:
+        if not self.ran:
+            self.line(
+                f"{self.total} runs; the first is {told(run)}, with its evaluations before and after {steps} steps"
+            )
+        self.steps, self.drawn = steps, time.monotonic()
         return _OfRun(self, run)
 
     def note(self, text: str) -> None:
@@ -96,7 +103,11 @@ class _Lines:
             self.line(f"{told(run)}: {text}")
 
     def draw(self, run: StudyRun, step: int, stats: Mapping[str, float], phase: str) -> None:
-        """Shows how far the run is, where that can be redrawn."""
+        """Says how far the run is, if nothing was said for a while."""
+        if time.monotonic() - self.drawn >= SILENCE:
+            self.drawn = time.monotonic()
+            reward = f", reward {number(stats['reward/mean'])}" if "reward/mean" in stats else ""
+            self.line(f"  {told(run)}: step {step} of {self.steps}{reward}{f', {phase}' if phase else ''}")
 
 
 class _OfRun:
@@ -123,13 +134,12 @@ class _Live(_Lines):
     def __init__(self, total: int, live: Live) -> None:
         super().__init__(total)
         self.live, self.drawn = live, -math.inf
-        self.steps, self.rewards = 0, list[float]()
+        self.rewards: list[float] = []
 
     def panel(self, run: StudyRun, steps: int) -> Panel:
-        self.steps, self.rewards = steps, []
-        self.drawn = -math.inf
+        self.steps, self.rewards, self.drawn = steps, [], -math.inf
         self.draw(run, 0, {}, "")
-        return super().panel(run, steps)
+        return _OfRun(self, run)
 
     def note(self, text: str) -> None:
         self.live.console.print(terminal.one(text), markup=False, highlight=False)

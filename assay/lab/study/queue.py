@@ -208,8 +208,9 @@ class _Queue:
                 run = StudyRun(asked.arm, asked.task, asked.seed, rate)
                 if (result := self._get(run, steps)) is not None:
                     results[run] = result
-            except Stopped:
-                raise
+            except Stopped as stopped:
+                told_again = f"{str(stopped).split(';')[0]}; the same command goes on with the study from there."
+                raise Stopped(told_again) from stopped
             except AssayError as error:  # an arm that cannot run must not keep the others from running
                 self.failed[asked.arm, asked.task] = error
                 if self.shown is not None:

@@ -72,6 +72,7 @@ def _alike(why: str) -> str:
 def no_gold(files: str, column: str, rows: Sequence[Mapping[str, Any]]) -> DataError:
     """The error if none of the gold answers can be verified against. `rows` say what is wrong with some of them."""
     reasons = [f"  row {row['row']}: {row['gold']!r}: {row['why']}" for row in rows[:SHOWN]]
+    reasons = reasons or ["  it is empty in all rows"]
     return DataError(
         f"none of the answers in the column '{column}' of {files} can serve as gold answers:\n"
         + "\n".join(reasons)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from assay.verifiers.mathematics.against_gold import Explained, explain, gold_of
 from assay.verifiers.mathematics.compare import UNDECIDED
 
-PROSE = 20  # words; a longer gold is a text that no answer would repeat word for word
+PROSE = 10  # words; a longer gold is a text that no answer would repeat word for word
 _COMMAND = re.compile(r"\\[a-zA-Z]+")
 _THIN = re.compile(r"\\[,!;:> ]|\\q?quad(?![a-zA-Z])|~|[\u00a0\u2009\u202f]|(?<=\d)\s+(?=\d{3}(?!\d))")
 _COMMA = re.compile(r"(?<=\d)(?:,|\{,\})(?=\d{3}(?!\d))")
