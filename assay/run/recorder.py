@@ -22,7 +22,7 @@ from assay.record.measure import step_stats
 from assay.record.rollouts import left_out, rollout_table, shared_out
 from assay.record.signals import StopFlag
 from assay.rng import Key
-from assay.run import faults
+from assay.run import faults, judged_exams
 from assay.run.experiment import Experiment
 from assay.run.grader import Grader
 from assay.run.live_report import Page
@@ -35,6 +35,8 @@ from assay.source import FEWEST, Pool
 from assay.types import Batch, Episode, Problem, Row, Stats
 from assay.verifiers.judges.endpoint import SERVED
 from assay.view.elicited import EXAMPLES
+from assay.view.judges import metrics_of, spoken
+from assay.view.text import listed
 
 if TYPE_CHECKING:
     from assay.record.panel import Panel
@@ -202,34 +204,32 @@ class Recorder:
         codec, asked = self.codec, as_examined(self.experiment.recipe.mechanism.ask, self.codec)
         if name == EXAMPLES and self.worked is not None:
             codec, asked = self.worked.codec, self.worked.ask
-        rewarded = self._rewarding(memory, models) if any(problem.open for problem in problems) else list
-        answers: list[Episode] = []
-
-        def noted(episodes: Sequence[Episode]) -> list[Episode]:
-            answers.extend(episodes)
-            return rewarded(episodes)
-
-        sampled = bank.evaluate(
+        exam = judged_exams.examine(
             models["policy"],
             problems,
+            grader=self.grader,
             samples=samples,
             key=memory.key("exam", name, memory.step),
             sampling=Sampling(scale.max_new, plan.temperature, stop=codec.stops),
             codec=codec,
-            verify=self.grader.exam,
             asked=asked,
-            rewarded=noted,
+            rewarded=self._rewarding(memory, models) if any(problem.open for problem in problems) else list,
         )
-        if self.experiment.rewards and not (sampled.n > 0).any():
+        if exam.ungraded:
             raise DataError(
-                f"no reward function gave a number for any of the {int(sampled.invalid.sum())} answers of the exam "
-                f"'{name}': {', '.join(self.experiment.rewards)} returned None for all of them. None says that a "
-                "function does not judge a row; each row needs one that does."
+                f"no reward function gave a number for any of the {len(exam.episodes)} answers of the exam '{name}': "
+                f"{', '.join(self.experiment.rewards)} returned None for all of them. None says that a function does "
+                "not judge a row; each row needs one that does."
             )
-        read = {} if name == "valid" else {"read": first_answers(answers)}
-        entry = {**bank.entry(sampled, step=memory.step, set=name), **read}
+        if exam.silent:
+            self.panel.note(f"warning: {exam.silent}; in the exam '{name}' the {exam.judge} judges alone.")
+        if exam.others and not memory.step and name == "test":
+            beside = listed([spoken(judge) for judge, _ in exam.others])
+            self.panel.note(f"held-out answers are judged by {spoken(exam.judge)}, and beside it by {beside}")
+        read = {} if name == "valid" else {"read": first_answers(exam.episodes)}
+        entry = {**exam.entry(step=memory.step, set=name), **read}
         self.folder.append("evals", entry)
-        scores = bank.scores(entry)
+        scores = bank.scores(entry) | metrics_of(entry)
         self.track(memory.step, finite(scores))
         return scores
 
