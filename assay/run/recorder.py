@@ -222,7 +222,7 @@ class Recorder:
                 "not judge a row; each row needs one that does."
             )
         if exam.silent:
-            self.panel.note(f"warning: {exam.silent}; in the exam '{name}' the {exam.judge} judges alone.")
+            self.panel.note(f"warning: {exam.silent}; the exam '{name}' is judged by {spoken(exam.judge)} alone.")
         if exam.others and not memory.step and name == "test":
             beside = listed([spoken(judge) for judge, _ in exam.others])
             self.panel.note(f"held-out answers are judged by {spoken(exam.judge)}, and beside it by {beside}")

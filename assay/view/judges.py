@@ -130,7 +130,12 @@ def _other(one: Record, first: Bank | None) -> Judged:
 
 
 def with_judges(
-    record: Record, judge: str, others: Sequence[tuple[str, Bank]] = (), *, ks: Sequence[int] = (), digests: Mapping[str, str] | None = None
+    record: Record,
+    judge: str,
+    others: Sequence[tuple[str, Bank]] = (),
+    *,
+    ks: Sequence[int] = (),
+    digests: Mapping[str, str] | None = None,
 ) -> Json:
     """The record of an exam with the names of its judges, and the scores by each. `ks` as in the record, by default as
     many as a judge's verdicts allow. `digests` tell judges of one name apart: judge -> what it is made of.

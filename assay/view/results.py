@@ -107,7 +107,7 @@ def _of_open(found: Mapping[str, Any]) -> list[str]:
     if not count:
         return []
     if others := [spoken(one["judge"]) for one in found.get("judges", ())[1:]]:
-        return [f"no verifier checks {count} of {found['problems']} problems; {listed(others)} judges them all"]
+        return [f"no verifier checks {count} of {found['problems']} problems; all are judged by {listed(others)}"]
     instead = "the means are what the recipe's rewards say" if scored else "no reward rates an answer by itself"
     return [f"no verifier checks {count} of {found['problems']} problems, so that they have no pass rate; {instead}"]
 
@@ -127,7 +127,7 @@ def eval_table(summary: Mapping[str, Any]) -> str:
     if summary["invalid"]:
         judge = spoken(summary.get("judge") or VERIFIER)
         lines.append(
-            f"{judge[0].upper()}{judge[1:]} failed on {summary['invalid']} answers; {summary['unjudged']} problems have too few "
-            "others for the largest k, and are left out."
+            f"{judge[0].upper()}{judge[1:]} failed on {summary['invalid']} answers; {summary['unjudged']} problems "
+            "have too few others for the largest k, and are left out."
         )
     return "\n".join(lines)
