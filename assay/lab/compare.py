@@ -198,7 +198,7 @@ def _arm(
         set=None if final is None else str(final["set"]),
         judge=judges[0].judge if judges else None,
         final=None if final is None else _estimate(final),
-        others={one.judge: score_of(one) for one in judges[1:]},
+        others={by.judge: score_of(by) for by in judges[1:]},
         best=None if top is None else {"set": watched[0]["set"], **vars(top)},
         difference=claim.conclusion and interval_json(claim.conclusion.found),
         shared_problems=claim.problems,

@@ -89,10 +89,14 @@ def curves(metrics: Sequence[Record], document: Record) -> Json:
 
 
 def _lines(chart: Chart, series: Mapping[str, Any], document: Record) -> list[list[str]]:
-    """The curves of a chart that the run has; a curve equal to an earlier one, which it would hide, is left out."""
-    judge = trained_by(document)
-    there = [[name, label.replace(JUDGE, judge)] for name, label in chart.lines if name in series]
-    return [line for i, line in enumerate(there) if all(series[line[0]] != series[name] for name, _ in there[:i])]
+    """The curves of a chart that the run has; of equal ones, which would hide each other, one with both labels."""
+    judge, lines = trained_by(document), list[list[str]]()
+    for name, label in [(name, label.replace(JUDGE, judge)) for name, label in chart.lines if name in series]:
+        if equal := next((line for line in lines if series[line[0]] == series[name]), None):
+            equal[1] += f" = {label}"
+        else:
+            lines.append([name, label])
+    return lines
 
 
 def _number(value: Any) -> float | None:

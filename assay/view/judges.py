@@ -143,7 +143,7 @@ def with_judges(
     with_judges(entry(verified, step=0, set="test"), "verifier", [("your reward good", graded)])
     """
     leading = {"judge": judge, "problems": record["problems"] - record.get("open", 0), "invalid": record["invalid"]}
-    rows = [leading | {"pass": record["pass"]}, *(_scored(*one, ks) for one in others)]
+    rows = [leading | {"pass": record["pass"]}, *(_scored(name, bank, ks) for name, bank in others)]
     for row in rows:
         row |= {"digest": digests[row["judge"]]} if digests and row["judge"] in digests else {}
     return {**record, "judge": judge, "judges": rows}

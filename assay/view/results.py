@@ -116,8 +116,8 @@ def eval_table(summary: Mapping[str, Any]) -> str:
     """pass@k of one evaluation as a table of plain text, for `assay eval`."""
     rows = [("", "judge", "pass", "95 % interval")]
     judges = summary.get("judges") or [{"judge": "", **summary}]
-    for one in judges:
-        rows += [(f"pass@{k}", one["judge"], f"{v['mean']:.3f}", bounds(v)) for k, v in one["pass"].items()]
+    for by in judges:
+        rows += [(f"pass@{k}", by["judge"], f"{v['mean']:.3f}", bounds(v)) for k, v in by["pass"].items()]
     for name, value in summary.get("scores", {}).items():
         rows.append((f"mean {name}", "", f"{value['mean']:.3f}", bounds(value)))
     truncated = f"{summary['truncated']:.1%} cut at the length limit"

@@ -273,7 +273,7 @@ def test_a_report_in_markdown_ends_no_cell_and_begins_no_tag() -> None:
     made = markdown.text(found, "first")
     assert made.startswith("# first\n\nOn countdown:3, ") and "Expected: more." in made and "- two lines\n" in made
     row = next(line for line in made.splitlines() if line.startswith("| a"))
-    assert row.startswith("| a\\|b&lt;i> | 3 | 0.438 | 0.438 [")
+    assert row.startswith("| a\\|b&lt;i> | 3 | verifier | 0.438 | 0.438 [")
     heading = next(line for line in made.splitlines() if line.startswith("| method"))
     assert row.replace("\\|", "").count("|") == heading.count("|")
 

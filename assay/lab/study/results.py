@@ -188,7 +188,7 @@ def result_of(folder: RunFolder, run: StudyRun, *, key: str, planned: int, code:
         machine=processor(),
         examples=examples,
         judge=judges[0].judge if judges else "",
-        others={one.judge: Exam.of(one.bank) for one in judges[1:] if one.bank is not None},
+        others={by.judge: Exam.of(by.bank) for by in judges[1:] if by.bank is not None},
     )
 
 
