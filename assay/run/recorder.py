@@ -35,7 +35,7 @@ from assay.source import FEWEST, Pool
 from assay.types import Batch, Episode, Problem, Row, Stats
 from assay.verifiers.judges.endpoint import SERVED
 from assay.view.elicited import EXAMPLES
-from assay.view.judges import metrics_of, spoken
+from assay.view.judges import judge_of, metric_of, metrics_of, spoken
 from assay.view.text import listed
 
 if TYPE_CHECKING:
@@ -113,6 +113,7 @@ class Recorder:
     lost: LostVerdicts = field(default_factory=lambda: LostVerdicts(print))
     page: Page | None = None  # the report, which is rewritten while the run goes on
     track: Callable[[int, Mapping[str, float]], None] = lambda step, values: None  # passes metrics to the trackers
+    chooses: str | None = None  # the judge that chooses the best checkpoint; None: it was not asked for yet
     clock: dict[str, float] = field(default_factory=dict)  # seconds of this step, by phase
     began: float = field(default_factory=time.monotonic)
     saved_at: float = field(default_factory=time.monotonic)  # when the last checkpoint was written, or training began
@@ -182,7 +183,7 @@ class Recorder:
             self._evaluate("test", memory, models)
         if saves := scored or last or ending or bool(self.stop) or self._save_is_due(memory.step):
             goes_on = not (last or ending or self.stop)
-            self._save(memory, models, score=_score(stats) if scored else None, beside=goes_on)
+            self._save(memory, models, score=self._score(stats) if scored else None, beside=goes_on)
         self.panel.update(memory.step, stats)
         if self.page:
             self.page.turn()
@@ -232,6 +233,15 @@ class Recorder:
         scores = bank.scores(entry) | metrics_of(entry)
         self.track(memory.step, finite(scores))
         return scores
+
+    def _score(self, stats: Mapping[str, float]) -> float | None:
+        """The score by which the best checkpoint is chosen: by the judge that chose the earlier ones of this run, which
+        in a run that an earlier version began is not the first one now.
+        """
+        if self.chooses is None:
+            first = next((entry for entry in self.folder.read("evals") if entry["set"] == "valid"), {})
+            self.chooses = judge_of(first, self.folder.document)
+        return stats.get(metric_of("valid", self.chooses, 1), _score(stats))
 
     def _rewarding(self, memory: Memory, models: Models) -> bank.Rewarded:
         ours = self.experiment
@@ -289,7 +299,7 @@ class Recorder:
 
 
 def _score(stats: Mapping[str, float]) -> float | None:
-    """The score by which the best checkpoint is chosen: pass@1, else the mean reward of open problems; None without
+    """The score of a checkpoint: pass@1 by the first judge, else the mean reward of open problems; None without
     both.
     """
     rewards = [value for name, value in stats.items() if name.startswith("eval/valid/reward/")]

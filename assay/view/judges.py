@@ -152,14 +152,14 @@ def with_judges(
 def _scored(judge: str, bank: Bank, ks: Sequence[int]) -> Json:
     """The scores by a further judge, with the counts that they follow from."""
     part = bank.select(np.flatnonzero(bank.n >= (max(ks) if ks else 1)))
-    ks = list(ks) or powers(int(part.n.min()))
-    passed = np.stack([pass_at_k(part.n, part.correct, k=k) for k in ks], axis=1)
-    estimates = intervals(passed, RESAMPLING, level=LEVEL, draws=DRAWS) if len(part) else []
+    ks = (list(ks) or powers(int(part.n.min()))) if len(part) else []
+    passed = [pass_at_k(part.n, part.correct, k=k) for k in ks]
+    estimates = intervals(np.stack(passed, axis=1), RESAMPLING, level=LEVEL, draws=DRAWS) if passed else []
     return {
         "judge": judge,
         "problems": len(part),
         "invalid": int(bank.invalid.sum()),
-        "pass": {str(k): as_json(estimate) for k, estimate in zip(ks, estimates, strict=bool(len(part)))},
+        "pass": {str(k): as_json(estimate) for k, estimate in zip(ks, estimates, strict=True)},
         "counts": {name: getattr(bank, name).tolist() for name in COUNTS},
     }
 
@@ -167,10 +167,15 @@ def _scored(judge: str, bank: Bank, ks: Sequence[int]) -> Json:
 def metrics_of(record: Record) -> dict[str, float]:
     """The scores by the further judges under their metric names: `eval/<set>/your-reward-good/pass@1`."""
     return {
-        f"eval/{record['set']}/{one['judge'].replace(' ', '-')}/pass@{k}": value["mean"]
+        metric_of(record["set"], one["judge"], k): value["mean"]
         for one in record.get("judges", ())[1:]
         for k, value in one["pass"].items()
     }
+
+
+def metric_of(set: str, judge: str, k: int | str) -> str:
+    """The name of pass@k by a judge that is not the first."""
+    return f"eval/{set}/{judge.replace(' ', '-')}/pass@{k}"
 
 
 def side_by_side(before: Record, after: Record | None, document: Record) -> list[Json]:

@@ -125,6 +125,16 @@ def test_a_verifier_that_cannot_be_asked_here_is_told(monkeypatch: pytest.Monkey
     assert made["judge"] == "your reward boxed" and "needs math-verify" in made["silent"]
 
 
+def test_a_judge_with_too_few_verdicts_has_no_score() -> None:
+    """The function says nothing of one answer of four, and pass@4 needs four."""
+    exam = sat(
+        rows(4), BEFORE, paying(lambda completions, **_: [None if text == GOLD else 1.0 for text in completions])
+    )
+    own = exam.examined([1, 4])["judges"][1]
+    assert (own["problems"], own["invalid"], own["pass"]) == (0, 4, {})
+    assert "failed on 4 answers, which count for nothing, and judged 0 problems" in eval_table(exam.examined([1, 4]))
+
+
 def test_a_reward_that_says_nothing_is_no_judge() -> None:
     exam = sat(rows(4), BEFORE, paying(lambda completions, **_: [None] * len(completions)))
     assert exam.ungraded and exam.others == () and exam.judge == "verifier"
@@ -338,3 +348,22 @@ def test_a_run_and_its_evaluation_ask_the_verifier_too(
     assert shell(*line, "--run", "unasked").code == 0
     asked, unasked = came_to(tmp_path / "run"), came_to(tmp_path / "unasked")
     assert asked[:3] == unasked[:3]
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
+    as_an_earlier_version(tmp_path / "run" / "evals.jsonl")
+    assert outcome(tmp_path / "run")["best"] == {"step": 2, "score": 0.0}, "the verifier chose it"
+    assert shell("resume", "run", "--steps", "4", "--quiet").code == 0
+    best = outcome(tmp_path / "run")["best"]
+    assert best is not None and best["score"] == 1.0, "the judge of the first exams chooses the best checkpoint"
+
+
+def as_an_earlier_version(path: Path) -> None:
+    """Rewrites the exams as they were when the reward functions graded the rows of files."""
+    written = []
+    for line in path.read_text().splitlines():
+        record = json.loads(line)
+        del record["judge"]
+        graded = record.pop("judges")[1]
+        record |= {"pass": graded["pass"], "bank": record["bank"] | graded["counts"]}
+        written.append(json.dumps(record).ljust(len(line)))  # a shorter file would lack records
+    path.write_text("".join(f"{line}\n" for line in written))
