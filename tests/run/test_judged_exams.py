@@ -249,7 +249,8 @@ def test_a_comparison_has_both_and_names_them(finished: Path, tmp_path: Path) ->
     found = compare_runs([finished, plain])
     first, second = found.arms
     assert [arm.judge for arm in found.arms] == ["verifier"] * 2
-    assert first.final and first.final["mean"] == 0.25 and first.others["your reward boxed"]["mean"] == 1.0
+    beside = first.others["your reward boxed"]
+    assert first.final and first.final["mean"] == 0.25 and beside and beside["mean"] == 1.0
     assert second.difference and second.difference["mean"] == 0.0 and second.others == {}
     shown = io.StringIO()
     show(found, stream=shown)
