@@ -172,7 +172,22 @@ def _told(bank: SampleBank, ks: list[int]) -> tuple[Any, str]:
     from assay.view.bank_tables import shown_table
 
     found = shown(bank, ks)
-    return found, shown_table(found)
+    return _judged(found, shown_table(found), _judge_of(bank))
+
+
+def _judge_of(bank: SampleBank) -> str:
+    """Who found the answers of a bank right."""
+    from assay.view.judges import name_of_one
+
+    functions = [text.rpartition("=")[0] for text in bank.asked.judge[:-1]]  # the last says from where on one is right
+    return name_of_one([str(share["task"]) for share in bank.asked.pool["shares"]], functions)
+
+
+def _judged(found: dict[str, Any], table: str, judge: str) -> tuple[Any, str]:
+    """A report and its table, with the name of the judge."""
+    from assay.view.judges import spoken
+
+    return found | {"judged_by": judge}, f"{table}\njudged by {spoken(judge)}"
 
 
 def _compare(arguments: argparse.Namespace) -> tuple[Any, str]:
@@ -187,7 +202,8 @@ def _compare(arguments: argparse.Namespace) -> tuple[Any, str]:
     ks = _ks(arguments)
     first, other = (SampleBank.read(Path(name)) for name in arguments.names)
     found = compared(first, other, ks, worth=worth, differ=arguments.differ)
-    return found, compared_table(found)
+    judges = dict.fromkeys(map(_judge_of, (first, other)))
+    return _judged(found, compared_table(found), " and ".join(judges))
 
 
 def _score(arguments: argparse.Namespace) -> tuple[Any, str]:
@@ -261,7 +277,7 @@ def _parity(arguments: argparse.Namespace) -> tuple[Any, str]:
             return sample_bank(model, pool, file, this, grader=grader, quiet=True)
 
         comparison = parity(base, child, sampled, ks)
-    return comparison, parity_table(comparison)
+    return _judged(comparison, parity_table(comparison), grader.judge(share.task for share in pool.shares))
 
 
 def _pool_of(arguments: argparse.Namespace, model: str) -> Pool:

@@ -9,9 +9,13 @@ import argparse
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from assay.host import terminal
+
+if TYPE_CHECKING:
+    from assay.run.grader import Grader
+    from assay.source import Pool
 
 
 def run_sample(arguments: argparse.Namespace) -> Any:
@@ -53,7 +57,7 @@ def _examined(arguments: argparse.Namespace, ask: Callable[..., dict[str, Any]],
             temperature=arguments.temperature,
             max_new=arguments.max_new,
             seed=arguments.seed,
-            verify=grader.exam,
+            grader=grader,
         )
     if not arguments.json:
         terminal.show(table(report))
@@ -173,7 +177,7 @@ def run_transfer(arguments: argparse.Namespace) -> Any:
     arguments.model = arguments.tuned  # its run says which problems are asked, unless tasks are named
     models = arguments.large, arguments.tuned, arguments.untuned
     ask = partial(transfer, *models, times=arguments.by, oracle=arguments.oracle, samples=arguments.n)
-    return _examined(arguments, ask, table)
+    return _examined(arguments, partial(_by_one, ask), partial(_named, table))
 
 
 def run_search(arguments: argparse.Namespace) -> Any:
@@ -181,7 +185,19 @@ def run_search(arguments: argparse.Namespace) -> Any:
 
     how = {"guide": arguments.guide, "width": arguments.width, "rollouts": arguments.rollouts}
     how |= {"trust_addresses": arguments.trust_addresses}
-    return _examined(arguments, partial(search, arguments.model, **how), table)
+    return _examined(arguments, partial(_by_one, partial(search, arguments.model, **how)), partial(_named, table))
+
+
+def _by_one(ask: Callable[..., dict[str, Any]], *, grader: Grader, pool: Pool, **how: Any) -> dict[str, Any]:
+    """The report of a verb that takes one verdict on each answer, with the name of the judge who gives it."""
+    report = ask(pool=pool, verify=grader.exam, **how)
+    return {**report, "judge": grader.judge(share.task for share in pool.shares)}
+
+
+def _named(table: Callable[[dict[str, Any]], str], report: dict[str, Any]) -> str:
+    from assay.view.judges import spoken
+
+    return f"{table(report)}\njudged by {spoken(report['judge'])}"
 
 
 def run_doctor(arguments: argparse.Namespace) -> Any:

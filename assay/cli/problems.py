@@ -193,17 +193,18 @@ def exam_of(arguments: argparse.Namespace) -> Pool:
         whole = Share(data(arguments.data, rows="test", **reading(arguments)).name)
         pool = dataclasses.replace(pool, shares=(whole, *pool.shares[1:]))
     if not arguments.reward:
-        recipe = None if run is None else run.experiment.recipe
+        graded = run is not None and bool(run.experiment.rewards)  # by functions, which this command was not given
+        recipe = None if run is None or graded else run.experiment.recipe
         for line in require_answers(pool, recipe):
             terminal.say(line)
         if recipe is not None and has_open_rows(pool):
             require_services(recipe)
         require_externals(pool)
-        if run is not None and run.experiment.rewards:
+        if run is not None and graded:
             flags = " ".join(f"--reward {reward}" for reward in run.experiment.rewards)
             terminal.say(
-                f"{run.path.name} was trained with reward functions; here the tasks' verifiers decide. To use its "
-                f"reward functions: {flags}"
+                f"{run.path.name} was trained with reward functions; here the tasks' verifiers judge alone. To ask its "
+                f"reward functions beside them: {flags}"
             )
     return unknown_to(arguments.model, pool)
 

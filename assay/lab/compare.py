@@ -17,12 +17,14 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from assay.errors import DataError, UsageError
 from assay.host import terminal
-from assay.lab.seeds import Method, methods, recipe_of, task_of
+from assay.lab.compared_exams import asked_alike, judged_otherwise, judges_of, score_of
+from assay.lab.seeds import Method, methods, recipe_of
 from assay.record import RunFolder
 from assay.record.panel import duration, number
 from assay.scoring.bank import Bank, paired_passes
 from assay.scoring.bank import as_json as interval_json
 from assay.scoring.conclusion import Conclusion, Family, Stated, Word, conclude
+from assay.view.judges import Judged
 from assay.view.text import chance, change, score
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 Estimate = Mapping[str, Any]  # mean, low, high
 
+FINAL = "final pass@1"
 FINAL_SET = "test"  # the scores on this set are compared, because no checkpoint was chosen by them
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 SPENT = {  # measures of cost -> their names in tables and plots
@@ -74,7 +77,9 @@ class Arm:
     recipe: str
     steps: int
     set: str | None  # the evaluation set of `final`
+    judge: str | None  # who found the answers of `final` right
     final: Estimate | None
+    others: Mapping[str, Estimate | None]  # `final` by each further judge
     best: Json | None  # the highest score during training, with its step and set
     difference: Estimate | None  # of `final` from that of the first run on this task; intervals hold together at 95 %
     shared_problems: int  # problems on which both runs were evaluated
@@ -97,6 +102,7 @@ class Comparison:
     methods: tuple[Method, ...] = ()
     family: str = ""  # the differences that are decided together
     verified_otherwise: tuple[str, ...] = ()  # verifiers and programs that checked these runs in several versions
+    one_task: tuple[str, ...] = ()  # sentences on files that hold the same rows under other names
 
 
 def compare_runs(paths: Sequence[Path | str]) -> Comparison:
@@ -112,16 +118,23 @@ def compare_runs(paths: Sequence[Path | str]) -> Comparison:
     evals = [_evals(run) for run in runs]
     set_name = _common_set(evals)
     finals = [_last(entries, set_name) for entries in evals]
-    tasks = [task_of(run) for run in runs]
+    tasks, one_task = asked_alike(runs, finals)
+    judges = [judges_of(run, final) for run, final in zip(runs, finals, strict=True)]
     labels = _labels([recipe_of(run) for run in runs], tasks, [Path(path).name for path in paths])
     firsts = [tasks.index(task) for task in tasks]
     family = Family("differences between runs", len(runs) - len(set(firsts)))
-    arms = tuple(
-        _arm(run, label, entries, final, None if position == first else _claim(finals[first], final, family))
-        for position, (run, label, entries, final, first) in enumerate(zip(runs, labels, evals, finals, firsts))
-    )
-    by_method = methods(runs, finals)
-    return Comparison(arms, by_method, by_method[0].family if by_method else str(family), verified_otherwise(runs))
+    claims = [
+        _Claim("first")
+        if position == first
+        else _Claim(why)
+        if (why := judged_otherwise(judges[first], judges[position]))
+        else _claim(finals[first], finals[position], family)
+        for position, first in enumerate(firsts)
+    ]
+    arms = tuple(map(_arm, runs, labels, tasks, evals, finals, judges, claims))
+    by_method = methods(runs, finals, tasks)
+    together = by_method[0].family if by_method else str(family)
+    return Comparison(arms, by_method, together, verified_otherwise(runs), one_task)
 
 
 def verified_otherwise(runs: Sequence[RunFolder]) -> tuple[str, ...]:
@@ -161,22 +174,31 @@ def _labels(recipes: Sequence[str], tasks: Sequence[str], names: Sequence[str]) 
     return [f"{recipe} {name}".strip() for recipe, name in zip(recipes, names)]
 
 
-def _arm(run: RunFolder, label: str, entries: Sequence[Json], final: Json | None, claim: _Claim | None) -> Arm:
+def _arm(
+    run: RunFolder,
+    label: str,
+    task: str,
+    entries: Sequence[Json],
+    final: Json | None,
+    judges: Sequence[Judged],
+    claim: _Claim,
+) -> Arm:
     metrics = run.read("metrics", skip_damaged=True)
     spent: dict[int, Spent] = {0: dict.fromkeys(SPENT, 0.0)}
     spent |= {record["step"]: _until(record) for record in metrics}
     watched = _watched(entries)
     scores = tuple(Point(e["step"], spent.get(e["step"], {}), **_estimate(e)) for e in watched)
     top = max(scores, key=lambda point: point.mean, default=None)
-    claim = claim or _Claim("first")
     return Arm(
         run=str(run.path),
         label=label,
-        task=task_of(run),
+        task=task,
         recipe=recipe_of(run),
         steps=len(metrics),
         set=None if final is None else str(final["set"]),
+        judge=judges[0].judge if judges else None,
         final=None if final is None else _estimate(final),
+        others={by.judge: score_of(by) for by in judges[1:]},
         best=None if top is None else {"set": watched[0]["set"], **vars(top)},
         difference=claim.conclusion and interval_json(claim.conclusion.found),
         shared_problems=claim.problems,
@@ -246,7 +268,8 @@ def as_json(comparison: Comparison) -> Json:
     if comparison.methods:
         about["methods"] = [dataclasses.asdict(method) for method in comparison.methods]
     said = {"family": comparison.family, "note": _note(comparison)}
-    return {**about, **said, "judged_otherwise": list(comparison.verified_otherwise)}
+    told = {"judged_otherwise": list(comparison.verified_otherwise), "one_task": list(comparison.one_task)}
+    return {**about, **said, **told}
 
 
 def _note(comparison: Comparison) -> str:
@@ -266,7 +289,8 @@ def _table_of_methods(comparison: Comparison) -> Table:
     table = Table(caption=_note(comparison), caption_justify="left", title_justify="left")
     table.add_column("task")
     table.add_column("method")
-    for heading in ("seeds", "final pass@1", "difference", "p", "tokens", "time"):
+    final, further = _judges(comparison.methods)
+    for heading in ("seeds", final, "difference", "p", *(f"by {name}" for name in further), "tokens", "time"):
         table.add_column(heading, justify="right", no_wrap=heading in ("seeds", "p", "tokens", "time"))
     for method in comparison.methods:
         spent = [by_run[run].spent for run in method.runs]
@@ -275,9 +299,10 @@ def _table_of_methods(comparison: Comparison) -> Table:
             Text(terminal.plain(method.task)),
             Text(terminal.plain(method.label)),
             str(len(method.seeds)),
-            Text(score(method.final)),
+            Text(_scored(method, final)),
             Text(claim, style=STYLES.get(method.word, "")),
             chance(method.p),
+            *(Text(score(method.others.get(name))) for name in further),
             *(_total(spent, name, shown) for name, shown in (("generated_tokens", _amount), ("seconds", duration))),
         )
     return table
@@ -296,8 +321,10 @@ def _table_of_runs(comparison: Comparison) -> Table:
     table = Table(caption=_note(comparison), caption_justify="left", title_justify="left")
     table.add_column("task")
     table.add_column("run")
-    for heading in ("steps", "final pass@1", "difference", "best", "tokens", "verified", "trained", "updates", "time"):
-        table.add_column(heading, justify="right", no_wrap=heading not in ("difference", "final pass@1"))
+    final, further = _judges(comparison.arms)
+    counted = ("steps", "best", "tokens", "verified", "trained", "updates", "time")
+    for heading in ("steps", final, "difference", *(f"by {name}" for name in further), *counted[1:]):
+        table.add_column(heading, justify="right", no_wrap=heading in counted)
     for arm in comparison.arms:
         style = STYLES.get(arm.word, "")
         claim = arm.verdict if arm.difference is None else f"{change(arm.difference)} {arm.verdict}"
@@ -305,8 +332,9 @@ def _table_of_runs(comparison: Comparison) -> Table:
             Text(terminal.plain(arm.task)),
             Text(terminal.plain(arm.label)),
             str(arm.steps),
-            Text(score(arm.final)),
+            Text(_scored(arm, final)),
             Text(claim, style=style),
+            *(Text(score(arm.others.get(name))) for name in further),
             "-" if arm.best is None else f"{arm.best['mean']:.3f} @ {arm.best['step']}",
             *(_amount(arm.spent[name]) for name in SPENT if name != "steps"),
             "-" if arm.spent["seconds"] is None else duration(arm.spent["seconds"]),
@@ -320,9 +348,24 @@ def show(comparison: Comparison, *, stream: TextIO | None = None) -> None:
 
     out = sys.stdout if stream is None else stream
     Console(file=out, width=None if out.isatty() else 140).print(render(comparison))
+    for sentence in comparison.one_task:
+        terminal.write(out, f"{sentence}\n")
     if comparison.verified_otherwise:
         named = ", ".join(comparison.verified_otherwise)
         terminal.write(out, f"verified in more than one version: {named}; scores may differ by that\n")
+
+
+def _judges(rows: Sequence[Arm | Method]) -> tuple[str, list[str]]:
+    """(the heading of the final scores, which names their judge if it is one for all, the further judges)."""
+    judges = {row.judge for row in rows if row.final is not None}
+    heading = f"{FINAL} by {judges.pop()}" if len(judges) == 1 and None not in judges else FINAL
+    return heading, list(dict.fromkeys(name for row in rows for name in row.others))
+
+
+def _scored(row: Arm | Method, heading: str) -> str:
+    """The final score; with its judge, where the heading does not name one for all."""
+    judge = "" if row.final is None or heading != FINAL else f" by {row.judge or 'several judges'}"
+    return f"{score(row.final)}{judge}"
 
 
 def _amount(value: float | None) -> str:

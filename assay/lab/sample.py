@@ -8,20 +8,20 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from assay.ask import Codec, Sampling, as_examined
-from assay.collect import Verify
 from assay.errors import DataError, UsageError
 from assay.host.space import device_of
 from assay.host.terminal import say
 from assay.memory import Memory
 from assay.rng import Key
+from assay.run import judged_exams
 from assay.run.ancestry import origin
 from assay.run.base_training import ready
 from assay.run.context_fit import longest_solution
 from assay.run.data_needs import fit, measured
+from assay.run.grader import Grader
 from assay.run.open_exams import rewarding
 from assay.scoring import bank
 from assay.source import FEWEST, Pool
-from assay.tasks.verifying import verify_twice
 from assay.types import Problem, Request
 
 if TYPE_CHECKING:
@@ -119,9 +119,10 @@ def examine(
     max_new: int | None,
     seed: int,
     system: str | None = None,
-    verify: Verify = verify_twice,
+    grader: Grader | None = None,
 ) -> dict[str, Any]:
-    """Evaluates a model: unbiased pass@k on the split `test`, on the same problems as every run on this pool.
+    """Evaluates a model: unbiased pass@k on the split `test`, on the same problems as every run on this pool, by the
+    verifiers and beside them by the reward functions of `grader`.
 
     By default 256 problems are asked, or all rows of a data file. The model of a run is asked with the system message,
     the temperature and the answer length of the run, unless others are given.
@@ -139,19 +140,19 @@ def examine(
     policy, engine = open_engine(model, system=system)
     asked, max_new = exam(model, pool, policy, count=problems, split="test", max_new=max_new)
     rates = run is not None and any(problem.open for problem in asked)
-    answered = bank.evaluate(
+    sat = judged_exams.examine(
         engine,
         asked,
+        grader=grader or Grader(),
         samples=samples,
         key=Key(seed)("eval"),
         sampling=Sampling(max_new, temperature, stop=policy.tokenizer.stops),
         codec=policy.tokenizer,
-        verify=verify,
         asked=asked_with(model, policy.tokenizer),
         rewarded=rewarding(run.experiment.recipe, pool, policy.tokenizer, Memory(seed)) if run and rates else list,
     )
     asking = {"model": model, "max_new": max_new, "system": policy.tokenizer.chat.system}
-    return {**asking, "left_out": len(pool.left_out), **bank.examined(answered, ks)}
+    return {**asking, "left_out": len(pool.left_out), **sat.examined(ks)}
 
 
 def how_many(pool: Pool, problems: int | None, samples: int, *, split: Split = "test") -> int:

@@ -6,17 +6,17 @@ import dataclasses
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from assay.record import RunFolder
-from assay.scoring.bank import Bank
 from assay.scoring.conclusion import Conclusion, Estimate, Family, Stated, Word, conclude
 from assay.scoring.inference import Bounds, Effect, Few, effect, effect_of_seeds
 from assay.scoring.intervals import DIFFERENCES, SHARES, Interval
 from assay.tasks import short
+from assay.view.judges import judged
 
 Json = Mapping[str, Any]
 
@@ -32,23 +32,25 @@ class Method:
     task: str
     runs: tuple[str, ...]
     seeds: tuple[int, ...]
+    judge: str | None  # who found the answers right; None where the runs were not judged by one judge
     final: dict[str, float] | None  # mean, low, high of the final pass@1 over seeds and problems
     difference: dict[str, float] | None  # paired by seed and problem; all of a family hold together at 95 %
     p: float | None  # of the word, corrected for the family
     word: Word | None  # None of the first method, and where there is no difference
     verdict: str  # the word with what it lacks; "first", or the reason why there is no difference
     family: str  # the differences that are decided together
+    others: Mapping[str, dict[str, float] | None] = field(default_factory=dict)  # `final` by each further judge
 
 
 @dataclass(frozen=True)
 class Examined:
     """The final evaluations of a method's runs.
 
-    Examined({0: {"problem": 0.5}}, frozenset({("test", 22, 1.0)}))
+    Examined({0: {"problem": 0.5}}, frozenset({("test", 22, 1.0, "verifier")}))
     """
 
     scores: Mapping[int, Mapping[str, float]]  # seed -> problem -> share of right answers; or `WHOLE` -> their mean
-    asked: frozenset[tuple[Any, ...]]  # set, length and temperature of each
+    asked: frozenset[tuple[Any, ...]]  # set, length, temperature and judge of each
 
 
 @dataclass(frozen=True)
@@ -86,15 +88,20 @@ class Claim:
 FIRST = Claim(reason="first")
 
 
-def methods(runs: Sequence[RunFolder], finals: Sequence[Json | None]) -> tuple[Method, ...]:
+def methods(
+    runs: Sequence[RunFolder], finals: Sequence[Json | None], named: Sequence[str] | None = None
+) -> tuple[Method, ...]:
     """The methods of these runs with their final evaluations, in the order of their first runs; none if no method has
-    two seeds, because then nothing can be said of methods.
+    two seeds, because then nothing can be said of methods. `named` are the tasks of the runs, by default as each run
+    names its own.
     """
     groups = _groups(runs)
     if all(len(places) == 1 for places in groups):
         return ()
-    examined = [_examined([(_seed(runs[index]), finals[index]) for index in places]) for places in groups]
-    tasks = [task_of(runs[places[0]]) for places in groups]
+    scores = [[(runs[index], finals[index]) for index in places] for places in groups]
+    examined = [_examined(group) for group in scores]
+    named = named or [task_of(run) for run in runs]
+    tasks = [named[places[0]] for places in groups]
     firsts = [tasks.index(task) for task in tasks]
     family = Family("differences from the first method of a task", len(groups) - len(set(firsts)))
     claims = [
@@ -107,15 +114,29 @@ def methods(runs: Sequence[RunFolder], finals: Sequence[Json | None]) -> tuple[M
             task=task,
             runs=tuple(str(runs[index].path) for index in places),
             seeds=tuple(_seed(runs[index]) for index in places),
+            judge=_judge(own),
             final=as_dict(mean_of(own)),
             difference=claim.difference,
             p=claim.p,
             word=claim.word,
             verdict=claim.verdict,
             family=str(family),
+            others={judge: as_dict(mean_of(_examined(group, judge))) for judge in _further(group)},
         )
-        for name, task, places, own, claim in zip(_names(groups, runs), tasks, groups, examined, claims, strict=True)
+        for name, task, places, group, own, claim in zip(
+            _names(groups, runs, tasks), tasks, groups, scores, examined, claims, strict=True
+        )
     )
+
+
+def _judge(examined: Examined) -> str | None:
+    judges = {judge for *_, judge, _ in examined.asked}
+    return judges.pop() if len(judges) == 1 else None
+
+
+def _further(group: Sequence[tuple[RunFolder, Json | None]]) -> list[str]:
+    """The judges of these exams behind the first."""
+    return list(dict.fromkeys(one.judge for run, final in group if final for one in judged(final, run.document)[1:]))
 
 
 def _groups(runs: Sequence[RunFolder]) -> list[list[int]]:
@@ -134,9 +155,9 @@ def _groups(runs: Sequence[RunFolder]) -> list[list[int]]:
     return sorted(result)
 
 
-def _names(groups: Sequence[Sequence[int]], runs: Sequence[RunFolder]) -> list[str]:
+def _names(groups: Sequence[Sequence[int]], runs: Sequence[RunFolder], tasks: Sequence[str]) -> list[str]:
     """The names of the recipes; where two methods on a task have one recipe, with the folder of their first run."""
-    found = [(recipe_of(runs[places[0]]), task_of(runs[places[0]])) for places in groups]
+    found = [(recipe_of(runs[places[0]]), task) for places, task in zip(groups, tasks, strict=True)]
     return [
         name if found.count((name, task)) == 1 and name else f"{name} {runs[places[0]].path.name}".strip()
         for (name, task), places in zip(found, groups, strict=True)
@@ -165,13 +186,15 @@ def _seed(run: RunFolder) -> int:
     return int(experiment.get("seed", 0)) if isinstance(experiment, Mapping) else 0
 
 
-def _examined(finals: Sequence[tuple[int, Json | None]]) -> Examined:
+def _examined(finals: Sequence[tuple[RunFolder, Json | None]], by: str | None = None) -> Examined:
+    """The final exams by the judge `by`, or each by its first judge."""
     scores, asked = {}, set()
-    for seed, final in finals:
-        if final is not None and "bank" in final:
-            bank = Bank.from_json(final["bank"])
-            scores[seed] = shares(bank.problems, bank.n, bank.correct)
-            asked.add((final["set"], bank.max_new, bank.temperature))
+    for run, final in finals:
+        judges = judged(final, run.document) if final is not None else []
+        one = next((one for one in judges if one.bank is not None and by in (None, one.judge)), None)
+        if final is not None and one is not None and one.bank is not None:
+            scores[_seed(run)] = shares(one.bank.problems, one.bank.n, one.bank.correct)
+            asked.add((final["set"], one.bank.max_new, one.bank.temperature, one.judge, one.digest))
     return Examined(scores, frozenset(asked))
 
 
@@ -204,7 +227,7 @@ def _is_whole(examined: Examined) -> bool:
 def claim_of(first: Examined, other: Examined) -> Claim:
     """The difference `other` - `first`, paired by seed and problem, not yet decided."""
     if len(first.asked | other.asked) > 1:
-        return Claim(reason="evaluated with other sets, lengths or temperatures")
+        return Claim(reason="evaluated with other sets, lengths, temperatures or judges")
     seeds = sorted(first.scores.keys() & other.scores.keys())
     both = _table([*(first.scores[seed] for seed in seeds), *(other.scores[seed] for seed in seeds)])
     differences = both[len(seeds) :] - both[: len(seeds)]

@@ -199,6 +199,7 @@ def _of_evals(record: Mapping[str, Any]) -> str | None:
     odd = [name for name in counts if not _is_number(record.get(name))]
     odd += [name for name in ("pass", "scores") if not _are_estimates(record.get(name) or {})]
     odd += ["bank"] if not isinstance(record.get("bank") or {}, dict) else []
+    odd += ["judges"] if not _are_judges(record.get("judges") or []) else []
     odd += ["pass"] if not odd and not all(k.isdecimal() for k in record.get("pass") or {}) else []
     return f"{odd[0]} is {record.get(odd[0])!r:.60}, which no evaluation has there" if odd else None
 
@@ -207,6 +208,14 @@ def _are_estimates(value: Any) -> bool:
     return isinstance(value, dict) and all(
         isinstance(one, dict) and isinstance(one.get("mean"), int | float) and all(map(_is_number, one.values()))
         for one in value.values()
+    )
+
+
+def _are_judges(value: Any) -> bool:
+    """Whether this is a list of judges, each with a name and its estimates."""
+    return isinstance(value, list) and all(
+        isinstance(one, dict) and isinstance(one.get("judge"), str) and _are_estimates(one.get("pass") or {})
+        for one in value
     )
 
 

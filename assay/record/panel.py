@@ -90,7 +90,8 @@ class _History:
         for name, value in stats.items():
             if name.startswith("eval/"):
                 if name.endswith("/pass@1"):
-                    self.scores.setdefault(name.split("/")[1], []).append((step, value))
+                    split = name.removeprefix("eval/").removesuffix("/pass@1")  # and a judge that is not the first
+                    self.scores.setdefault(split, []).append((step, value))
             else:
                 self.series.setdefault(name, []).append(value)
 

@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -27,6 +27,7 @@ from assay.verifiers.functions.grading import Grading
 from assay.verifiers.functions.loading import load
 from assay.verifiers.functions.naming import RewardName, named, names, parse
 from assay.verifiers.functions.process import SECONDS, STILL
+from assay.view.judges import name_of_one
 
 PROBE = 16  # problems whose columns are compared with the arguments of reward functions before a run starts
 TRIED = 2  # answers with which they are called once before a run
@@ -88,18 +89,29 @@ class Grader:
         return self._at_once or AtEnd(self)
 
     def exam(self, episodes: Sequence[Episode]) -> Sequence[Verdict | None]:
-        """Verdicts for an evaluation: those of the task's checker, whatever reward a run trains on, because a reward
-        may have little to do with what is right. An "ok" also needs the second oracle of the task. The scores of reward
-        functions stand beside them, and decide for rows of data files, whose answers a checker may not know.
+        """One verdict on each answer, where several judges cannot stand side by side, as in a bank of samples: that of
+        the task's checker, whatever reward a run trains on, because a reward may have little to do with what is right;
+        on rows of data files, that of the reward functions that were named to judge them.
         """
-        twice = functools.partial(verify_twice, read_cut=self.read_cut)
         if self.grading is None:
-            return _known(twice, episodes)
+            return self.verified(episodes)
         verdicts = self.grading(episodes)
         checked = [i for i, episode in enumerate(episodes) if episode.request.problem.provenance != "data"]
-        for i, verdict in zip(checked, twice([episodes[i] for i in checked]), strict=True):
+        twice = verify_twice([episodes[i] for i in checked], read_cut=self.read_cut)
+        for i, verdict in zip(checked, twice, strict=True):
             verdicts[i] = dataclasses.replace(verdict, scores=verdicts[i].scores)
         return verdicts
+
+    def judge(self, tasks: Iterable[str]) -> str:
+        """The name of the judge whose verdict `exam` gives on answers to these tasks."""
+        functions = () if self.grading is None else self.grading.functions
+        return name_of_one(tasks, [function.name for function in functions])
+
+    def verified(self, episodes: Sequence[Episode]) -> list[Verdict | None]:
+        """The verdicts of the tasks' verifiers in an evaluation, whatever reward a run trains on. An "ok" also needs
+        the second oracle of the task. None on answers to open problems, which they know nothing of.
+        """
+        return _known(functools.partial(verify_twice, read_cut=self.read_cut), episodes)
 
     def __enter__(self) -> Self:
         return self

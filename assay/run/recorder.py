@@ -22,7 +22,7 @@ from assay.record.measure import step_stats
 from assay.record.rollouts import left_out, rollout_table, shared_out
 from assay.record.signals import StopFlag
 from assay.rng import Key
-from assay.run import faults
+from assay.run import faults, judged_exams
 from assay.run.experiment import Experiment
 from assay.run.grader import Grader
 from assay.run.live_report import Page
@@ -35,6 +35,8 @@ from assay.source import FEWEST, Pool
 from assay.types import Batch, Episode, Problem, Row, Stats
 from assay.verifiers.judges.endpoint import SERVED
 from assay.view.elicited import EXAMPLES
+from assay.view.judges import judge_of, metric_of, metrics_of, spoken
+from assay.view.text import listed
 
 if TYPE_CHECKING:
     from assay.record.panel import Panel
@@ -111,6 +113,7 @@ class Recorder:
     lost: LostVerdicts = field(default_factory=lambda: LostVerdicts(print))
     page: Page | None = None  # the report, which is rewritten while the run goes on
     track: Callable[[int, Mapping[str, float]], None] = lambda step, values: None  # passes metrics to the trackers
+    chooses: str | None = None  # the judge that chooses the best checkpoint; None: it was not asked for yet
     clock: dict[str, float] = field(default_factory=dict)  # seconds of this step, by phase
     began: float = field(default_factory=time.monotonic)
     saved_at: float = field(default_factory=time.monotonic)  # when the last checkpoint was written, or training began
@@ -180,7 +183,7 @@ class Recorder:
             self._evaluate("test", memory, models)
         if saves := scored or last or ending or bool(self.stop) or self._save_is_due(memory.step):
             goes_on = not (last or ending or self.stop)
-            self._save(memory, models, score=_score(stats) if scored else None, beside=goes_on)
+            self._save(memory, models, score=self._score(stats) if scored else None, beside=goes_on)
         self.panel.update(memory.step, stats)
         if self.page:
             self.page.turn()
@@ -202,36 +205,43 @@ class Recorder:
         codec, asked = self.codec, as_examined(self.experiment.recipe.mechanism.ask, self.codec)
         if name == EXAMPLES and self.worked is not None:
             codec, asked = self.worked.codec, self.worked.ask
-        rewarded = self._rewarding(memory, models) if any(problem.open for problem in problems) else list
-        answers: list[Episode] = []
-
-        def noted(episodes: Sequence[Episode]) -> list[Episode]:
-            answers.extend(episodes)
-            return rewarded(episodes)
-
-        sampled = bank.evaluate(
+        exam = judged_exams.examine(
             models["policy"],
             problems,
+            grader=self.grader,
             samples=samples,
             key=memory.key("exam", name, memory.step),
             sampling=Sampling(scale.max_new, plan.temperature, stop=codec.stops),
             codec=codec,
-            verify=self.grader.exam,
             asked=asked,
-            rewarded=noted,
+            rewarded=self._rewarding(memory, models) if any(problem.open for problem in problems) else list,
         )
-        if self.experiment.rewards and not (sampled.n > 0).any():
+        if exam.ungraded:
             raise DataError(
-                f"no reward function gave a number for any of the {int(sampled.invalid.sum())} answers of the exam "
-                f"'{name}': {', '.join(self.experiment.rewards)} returned None for all of them. None says that a "
-                "function does not judge a row; each row needs one that does."
+                f"no reward function gave a number for any of the {len(exam.episodes)} answers of the exam '{name}': "
+                f"{', '.join(self.experiment.rewards)} returned None for all of them. None says that a function does "
+                "not judge a row; each row needs one that does."
             )
-        read = {} if name == "valid" else {"read": first_answers(answers)}
-        entry = {**bank.entry(sampled, step=memory.step, set=name), **read}
+        if exam.silent:
+            self.panel.note(f"warning: {exam.silent}; the exam '{name}' is judged by {spoken(exam.judge)} alone.")
+        if exam.others and not memory.step and name == "test":
+            beside = listed([spoken(judge) for judge, _ in exam.others])
+            self.panel.note(f"held-out answers are judged by {spoken(exam.judge)}, and beside it by {beside}")
+        read = {} if name == "valid" else {"read": first_answers(exam.episodes)}
+        entry = {**exam.entry(step=memory.step, set=name), **read}
         self.folder.append("evals", entry)
-        scores = bank.scores(entry)
+        scores = bank.scores(entry) | metrics_of(entry)
         self.track(memory.step, finite(scores))
         return scores
+
+    def _score(self, stats: Mapping[str, float]) -> float | None:
+        """The score by which the best checkpoint is chosen: by the judge that chose the earlier ones of this run, which
+        in a run that an earlier version began is not the first one now.
+        """
+        if self.chooses is None:
+            first = next((entry for entry in self.folder.read("evals") if entry["set"] == "valid"), {})
+            self.chooses = judge_of(first, self.folder.document)
+        return stats.get(metric_of("valid", self.chooses, 1), _score(stats))
 
     def _rewarding(self, memory: Memory, models: Models) -> bank.Rewarded:
         ours = self.experiment
@@ -289,7 +299,7 @@ class Recorder:
 
 
 def _score(stats: Mapping[str, float]) -> float | None:
-    """The score by which the best checkpoint is chosen: pass@1, else the mean reward of open problems; None without
+    """The score of a checkpoint: pass@1 by the first judge, else the mean reward of open problems; None without
     both.
     """
     rewards = [value for name, value in stats.items() if name.startswith("eval/valid/reward/")]

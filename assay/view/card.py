@@ -14,7 +14,8 @@ from assay.record import RunFolder, disk
 from assay.tasks.data import is_data
 from assay.tasks.data.several import names_of
 from assay.tasks.data.task import Data
-from assay.view.results import outcome
+from assay.view.judges import YOUR, spoken
+from assay.view.results import caveats, outcome
 
 NAME = "README.md"
 ARXIV = re.compile(r"\d{4}\.\d{4,5}")
@@ -180,20 +181,35 @@ def _results(result: Mapping[str, Any]) -> str:
     before, after = result["before"], result["after"]
     if before is None:
         return "## Results\n\nThe model was not evaluated on held-out problems."
-    rows = ["| | before | after | difference |", "|-|-|-|-|"]
-    for k, first in before["pass"].items():
-        last = after["pass"].get(k) if after else None
-        change = result["difference"]["pass"].get(k) if result["difference"] else None
-        rows.append(f"| pass@{k} | {_interval(first)} | {_interval(last)} | {_interval(change, signed=True)} |")
+    rows = ["| | judge | before | after | difference |", "|-|-|-|-|-|"]
+    for beside in result["judges"]:
+        first, last, moved = (beside[name] or {} for name in ("before", "after", "difference"))
+        for k in dict.fromkeys([*first, *last]):
+            cells = _interval(first.get(k)), _interval(last.get(k)), _interval(moved.get(k), signed=True)
+            rows.append(f"| pass@{k} | {_cell(beside['judge'])} | {' | '.join(cells)} |")
     for name, first in before.get("scores", {}).items() if before.get("open") else ():
         last = after.get("scores", {}).get(name) if after else None
         change = (result["difference"] or {}).get("scores", {}).get(name)
-        rows.append(f"| mean {name} | {_interval(first)} | {_interval(last)} | {_interval(change, signed=True)} |")
+        rows.append(f"| mean {name} | | {_interval(first)} | {_interval(last)} | {_interval(change, signed=True)} |")
     explanation = (
         f"{before['problems']} held-out problems, {before['samples']} answers to each, before and after training. "
-        "Unbiased pass@k with 95 % intervals over problems; differences are paired."
+        f"Unbiased pass@k with 95 % intervals over problems; differences are paired. {_judges(result)}"
     )
-    return "\n".join(["## Results", "", explanation, "", *rows])
+    lines = [f"- {line[0].upper()}{line[1:]}." for line in caveats(result)]
+    return "\n".join(["## Results", "", explanation.strip(), "", *rows, *(["", *lines] if lines else [])])
+
+
+def _judges(result: Mapping[str, Any]) -> str:
+    """A sentence that says who judged the answers, and what the judgement of each is worth."""
+    named = [spoken(beside["judge"]) for beside in result["judges"]]
+    if not named:
+        return ""
+    own = [name for name in named if name.startswith(YOUR)]
+    judged = "Right answers are those that the judge of the row found right"
+    if not own:
+        return f"{judged}."
+    unchecked = ", and nothing else says whether answers are right" if named == own else ""
+    return f"{judged}; {own[0]} also trained the model{unchecked}."
 
 
 def _interval(value: Mapping[str, float] | None, *, signed: bool = False) -> str:

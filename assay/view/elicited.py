@@ -6,25 +6,26 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from assay.scoring.bank import Bank, difference, powers
+from assay.view.judges import otherwise
 from assay.view.text import change, score
 
 EXAMPLES = "examples"  # the exam of the untrained model with worked examples before each question, as plain text
 Json = dict[str, Any]
 
 
-def beside_examples(evals: Sequence[Mapping[str, Any]]) -> Json | None:
+def beside_examples(evals: Sequence[Mapping[str, Any]], document: Mapping[str, Any]) -> Json | None:
     """The exam of the untrained model with worked examples before each question, how far the trained model is ahead of
     it, and the verdict in a sentence. None for a run without that exam.
 
     The verdict is elicitation unless the interval of the difference at one sample lies above zero: training that
-    teaches no more than examples show has only brought out what the model knew.
+    teaches no more than examples show has only brought out what the model knew. `document` is the run's run.json.
     """
     shown = next((entry for entry in evals if entry.get("set") == EXAMPLES), None)
     tests = [entry for entry in evals if entry.get("set") == "test"]
     if shown is None:
         return None
     result: Json = {"pass": shown["pass"], "ahead": None, "verdict": None}
-    if len(tests) < 2 or "bank" not in shown or "bank" not in tests[-1]:
+    if len(tests) < 2 or "bank" not in shown or "bank" not in tests[-1] or otherwise(shown, tests[-1], document):
         return result
     base, trained = Bank.from_json(shown["bank"]), Bank.from_json(tests[-1]["bank"])
     least = min(int(bank.n[bank.n > 0].min()) for bank in (base, trained))

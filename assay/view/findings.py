@@ -12,6 +12,7 @@ from typing import Any
 from assay.errors import DataError
 from assay.scoring.bank import Bank, difference
 from assay.view.elicited import EXAMPLES, beside_examples, read_beside
+from assay.view.judges import judge_of, judged, otherwise, remarks, side_by_side, trained_by
 
 Json = dict[str, Any]
 Record = Mapping[str, Any]
@@ -29,17 +30,23 @@ class Chart:
     meaning: str
     lines: tuple[tuple[str, str], ...]  # (metric, label) of each curve
     unit: str = ""
+    exact: bool = False  # the curve is what was set, or rare events: smoothing would show what never was
 
 
+JUDGE = "JUDGE"  # in a label, in place of the judge whose verdicts the run trains on
 CHARTS = (
-    Chart("Reward", "mean over the answers of a step", (("reward/mean", "reward"), ("reward/accuracy", "accuracy"))),
+    Chart(
+        "Reward",
+        "mean over the answers of a step",
+        (("reward/mean", "reward"), ("reward/accuracy", f"share right by {JUDGE}")),
+    ),
     Chart("Entropy", "of the policy over the next token, in nats", (("policy/entropy", "entropy"),)),
     Chart(
         "Length",
         "tokens of an answer",
         (("length/mean", "all"), ("length/right", "right"), ("length/wrong", "wrong")),
     ),
-    Chart("Truncated", "share of answers cut at the limit", (("length/truncated", "truncated"),), "%"),
+    Chart("Truncated", "share of answers cut at the limit", (("length/truncated", "truncated"),), "%", exact=True),
     Chart(
         "Groups without signal",
         "share of groups whose answers all earned the same",
@@ -53,34 +60,43 @@ CHARTS = (
         "|log-prob of the sampler - of the learner|",
         (("policy/sampler_mismatch", "mean"), ("policy/sampler_mismatch_max", "largest")),
     ),
-    Chart("Learning rate", "at the last update of a step", (("policy/learning_rate", "rate"),)),
+    Chart("Learning rate", "at the last update of a step", (("policy/learning_rate", "rate"),), exact=True),
     Chart("Speed", "generated tokens per second", (("perf/tokens_per_s", "tokens/s"),)),
 )
 
 
-def curves(metrics: Sequence[Record]) -> Json:
-    """The steps, every metric as a thinned series, the charts with at least one metric, and a chart for each other."""
+def curves(metrics: Sequence[Record], document: Record) -> Json:
+    """The steps, every metric as a thinned series, the charts with at least one metric, and a chart for each other.
+    `document` is the run's run.json, which says whose verdicts the run trains on.
+    """
     names = list(dict.fromkeys(name for record in metrics for name in record))
     shown = [name for name in names if name != "step" and not name.startswith("eval/")]
     series = {name: [_number(record.get(name)) for record in metrics] for name in shown}
     series = {name: thin(values) for name, values in series.items() if any(value is not None for value in values)}
     steps = thin([_number(record.get("step")) for record in metrics])
     charts = [
-        {"title": chart.title, "meaning": chart.meaning, "unit": chart.unit, "lines": lines}
+        {"title": chart.title, "meaning": chart.meaning, "unit": chart.unit, "lines": lines, "exact": chart.exact}
         for chart in CHARTS
-        if (lines := _lines(chart, series))
+        if (lines := _lines(chart, series, document))
     ]
     charted = {name for chart in CHARTS for name, _ in chart.lines}
     others = [
-        {"title": name, "meaning": "", "unit": "", "lines": [[name, name]]} for name in series if name not in charted
+        {"title": name, "meaning": "", "unit": "", "lines": [[name, name]], "exact": False}
+        for name in series
+        if name not in charted
     ]
     return {"steps": steps, "series": series, "charts": charts, "others": others}
 
 
-def _lines(chart: Chart, series: Mapping[str, Any]) -> list[list[str]]:
-    """The curves of a chart that the run has; a curve equal to an earlier one, which it would hide, is left out."""
-    there = [[name, label] for name, label in chart.lines if name in series]
-    return [line for i, line in enumerate(there) if all(series[line[0]] != series[name] for name, _ in there[:i])]
+def _lines(chart: Chart, series: Mapping[str, Any], document: Record) -> list[list[str]]:
+    """The curves of a chart that the run has; of equal ones, which would hide each other, one with both labels."""
+    judge, lines = trained_by(document), list[list[str]]()
+    for name, label in [(name, label.replace(JUDGE, judge)) for name, label in chart.lines if name in series]:
+        if equal := next((line for line in lines if series[line[0]] == series[name]), None):
+            equal[1] += f" = {label}"
+        else:
+            lines.append([name, label])
+    return lines
 
 
 def _number(value: Any) -> float | None:
@@ -95,8 +111,9 @@ def thin(values: Sequence[float | None], points: int = MAX_POINTS) -> list[float
     return [float(f"{sum(share) / len(share):.6g}") if share else None for share in shares]
 
 
-def results(evals: Sequence[Record]) -> list[Json]:
-    """For each evaluation set: its first and its last evaluation, their paired difference, and pass@1 over the steps.
+def results(evals: Sequence[Record], document: Record) -> list[Json]:
+    """For each evaluation set: its first and its last evaluation, their paired difference, and pass@1 over the steps,
+    by each judge. `document` is the run's run.json.
 
     The set with the most samples comes first.
     """
@@ -104,36 +121,52 @@ def results(evals: Sequence[Record]) -> list[Json]:
     for entry in evals:
         if isinstance(entry.get("pass"), Mapping) and entry["pass"] and entry.get("set") != EXAMPLES:
             sets.setdefault(str(entry.get("set", "held out")), []).append(entry)
-    found = [_result(name, entries, evals) for name, entries in sets.items()]
+    found = [_result(name, entries, evals, document) for name, entries in sets.items()]
     return sorted(found, key=lambda result: -result["before"]["samples"] * result["before"]["problems"])
 
 
-def _result(name: str, entries: Sequence[Record], evals: Sequence[Record]) -> Json:
+def _result(name: str, entries: Sequence[Record], evals: Sequence[Record], document: Record) -> Json:
     before, after = entries[0], entries[-1] if len(entries) > 1 else None
     paired, reason = None, ""
     if after is not None:
-        paired, reason = _difference(before, after)
+        paired, reason = _difference(before, after, document)
+    judges = side_by_side(before, after, document)
     return {
         "set": name,
+        "judge": judge_of(after or before, document),
+        "judges": judges,
+        "remarks": remarks(after or before, judges[1:]),
         "before": _brief(before),
         "after": None if after is None else _brief(after),
         "difference": paired,
         "no_difference": reason,
-        "examples": beside_examples(evals) if name == "test" else None,
+        "examples": beside_examples(evals, document) if name == "test" else None,
         "read": read_beside(evals) if name == "test" else [],
-        "history": [{"step": entry["step"], **entry["pass"]["1"]} for entry in entries if "1" in entry["pass"]],
+        "history": _histories(entries, document),
     }
+
+
+def _histories(entries: Sequence[Record], document: Record) -> list[Json]:
+    """For each judge its pass@1 over the steps."""
+    histories: dict[str, list[Json]] = {}
+    for record in entries:
+        for one in judged(record, document):
+            if "1" in one.passes:
+                histories.setdefault(one.judge, []).append({"step": record["step"], **one.passes["1"]})
+    return [{"judge": judge, "points": points} for judge, points in histories.items()]
 
 
 def _brief(entry: Record) -> Json:
     return {
         "problems": 0,
         "samples": 0,
-        **{name: value for name, value in entry.items() if name not in ("bank", "read")},
+        **{name: value for name, value in entry.items() if name not in ("bank", "read", "judges")},
     }
 
 
-def _difference(before: Record, after: Record) -> tuple[Json | None, str]:
+def _difference(before: Record, after: Record, document: Record) -> tuple[Json | None, str]:
+    if why := otherwise(before, after, document):
+        return None, f"{why[0].upper()}{why[1:]}."
     if "bank" not in before or "bank" not in after:
         return None, "The answers of the evaluations were not saved, so the difference has no interval."
     ks = [int(k) for k in before["pass"] if k in after["pass"]]

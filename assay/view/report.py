@@ -20,6 +20,7 @@ from assay.record import RunFolder, disk
 from assay.record.jsonl import read as read_journal
 from assay.record.panel import duration
 from assay.view.findings import alarms, curves, results
+from assay.view.judges import spoken
 from assay.view.reading import rollouts_to_read
 from assay.view.text import change, score
 
@@ -48,8 +49,8 @@ def page(run: RunFolder, *, checked: bool = True) -> str:
     """The HTML of the report."""
     metrics, evals = _journal(run, "metrics"), _journal(run, "evals")
     head = heading(run.document, metrics)
-    exams = results(evals)
-    data = {"curves": curves(metrics), "results": exams, "rollouts": rollouts_to_read(run)}
+    exams = results(evals, run.document)
+    data = {"curves": curves(metrics, run.document), "results": exams, "rollouts": rollouts_to_read(run)}
     script = (STATIC / "report.js").read_text(encoding="utf-8")
     return _template().render(
         head=head,
@@ -72,7 +73,7 @@ def _template() -> jinja2.Template:
     import jinja2
 
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"score": score, "change": change}
+    environment.filters |= {"score": score, "change": change, "spoken": spoken}
     return environment.from_string((STATIC / "report.html").read_text(encoding="utf-8"))
 
 

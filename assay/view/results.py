@@ -9,7 +9,8 @@ from typing import Any
 from assay.record.folder import RunFolder
 from assay.scoring.bank import Bank, difference, powers
 from assay.view.elicited import beside_examples
-from assay.view.text import ABSENT, bounds, change, columns, score
+from assay.view.judges import VERIFIER, judged, otherwise, remarks, side_by_side, spoken
+from assay.view.text import ABSENT, bounds, change, columns, listed, score
 
 
 def outcome(path: Path | str, *, step: int | None = None) -> dict[str, Any]:
@@ -31,11 +32,14 @@ def outcome(path: Path | str, *, step: int | None = None) -> dict[str, Any]:
         "seconds": last.get("time/total"),
         "generated_tokens": last.get("budget/generated_tokens"),
         "best": None if best is None else {"step": best.step, "score": best.score},
-        "before": _brief(tests[0]) if tests else None,
-        "after": _brief(tests[-1]) if len(tests) > 1 else None,
+        "before": _brief(tests[0], folder.document) if tests else None,
+        "after": _brief(tests[-1], folder.document) if len(tests) > 1 else None,
         "difference": None,
-        "examples": beside_examples(entries) if step is None else None,
+        "judges": side_by_side(tests[0], tests[-1] if len(tests) > 1 else None, folder.document) if tests else [],
+        "examples": beside_examples(entries, folder.document) if step is None else None,
     }
+    if len(tests) > 1 and (why := otherwise(tests[0], tests[-1], folder.document)):
+        return result | {"no_difference": why}
     if len(tests) > 1:
         first, after = Bank.from_json(tests[0]["bank"]), Bank.from_json(tests[-1]["bank"])
         least = min(int(bank.n[bank.n > 0].min()) for bank in (first, after))
@@ -43,30 +47,50 @@ def outcome(path: Path | str, *, step: int | None = None) -> dict[str, Any]:
     return result
 
 
-def _brief(entry: Mapping[str, Any]) -> dict[str, Any]:
-    names = ("step", "problems", "samples", "invalid", "truncated", "length", "pass", "scores", "open")
-    return {name: entry[name] for name in names if name in entry}
+def _brief(entry: Mapping[str, Any], document: Mapping[str, Any]) -> dict[str, Any]:
+    names = ("step", "problems", "samples", "invalid", "truncated", "length", "pass", "scores", "open", "silent")
+    brief = {name: entry[name] for name in names if name in entry}
+    scored = judged(entry, document)
+    return brief | {"judge": scored[0].judge if scored else None, "judges": [one.to_json() for one in scored]}
 
 
 def table(result: Mapping[str, Any]) -> str:
-    """pass@k before and after training and the difference, as a table of plain text."""
+    """pass@k before and after training and the difference, by each judge, as a table of plain text."""
     before, after = result["before"], result["after"]
     if before is None:
         return "no held-out evaluation yet"
-    rows: list[Sequence[str]] = [("", "before", "after", "difference")]
-    for k, first in before["pass"].items():
-        row = [f"pass@{k}", score(first)]
-        if after is not None:
-            row += [score(after["pass"].get(k)), change(result["difference"]["pass"].get(k))]
-        rows.append((*row, "", "")[:4])
+    rows: list[Sequence[str]] = [("", "judge", "before", "after", "difference")]
+    for beside in result["judges"]:
+        rows += _passes(beside, trained=after is not None)
     for name, first in before.get("scores", {}).items():
         then = ABSENT if after is None else score(after.get("scores", {}).get(name))
         moved = (result["difference"] or {}).get("scores", {}).get(name)
-        rows.append((f"mean {name}", score(first), then, change(moved) if moved else ""))
+        rows.append((f"mean {name}", "", score(first), then, change(moved) if moved else ""))
     shape = f"{before['problems']} held-out problems x {before['samples']} samples"
     heading = f"{result['recipe']}: {result['steps']} steps, {shape}"
-    told = _of_examples(result.get("examples"))
-    return "\n".join([heading, *columns(rows), *_of_open(before), "intervals: 95 %, over problems", *told])
+    examples = _of_examples(result.get("examples"))
+    return "\n".join([heading, *columns(rows), *caveats(result), "intervals: 95 %, over problems", *examples])
+
+
+def caveats(result: Mapping[str, Any]) -> list[str]:
+    """What a reader must know of the judges beside the scores: problems and answers that one of them did not judge."""
+    before, after = result["before"], result["after"]
+    lines = [*remarks(after or before, result["judges"]), *_of_open(before)]
+    return [*lines, str(result["no_difference"])] if result.get("no_difference") else lines
+
+
+def _passes(beside: Mapping[str, Any], *, trained: bool) -> list[Sequence[str]]:
+    """The rows of one judge."""
+    first, last, moved = (beside[name] or {} for name in ("before", "after", "difference"))
+    return [
+        (
+            f"pass@{k}",
+            beside["judge"],
+            score(first.get(k)),
+            *((score(last.get(k)), change(moved.get(k))) if trained else ("", "")),
+        )
+        for k in dict.fromkeys([*first, *last])
+    ]
 
 
 def _of_examples(found: Mapping[str, Any] | None) -> list[str]:
@@ -82,23 +106,28 @@ def _of_open(found: Mapping[str, Any]) -> list[str]:
     count, scored = found.get("open", 0), found.get("scores")
     if not count:
         return []
+    if others := [spoken(one["judge"]) for one in found.get("judges", ())[1:]]:
+        return [f"no verifier checks {count} of {found['problems']} problems; all are judged by {listed(others)}"]
     instead = "the means are what the recipe's rewards say" if scored else "no reward rates an answer by itself"
     return [f"no verifier checks {count} of {found['problems']} problems, so that they have no pass rate; {instead}"]
 
 
 def eval_table(summary: Mapping[str, Any]) -> str:
     """pass@k of one evaluation as a table of plain text, for `assay eval`."""
-    rows = [("", "pass", "95 % interval")]
-    for k, value in summary["pass"].items():
-        rows.append((f"pass@{k}", f"{value['mean']:.3f}", bounds(value)))
+    rows = [("", "judge", "pass", "95 % interval")]
+    judges = summary.get("judges") or [{"judge": "", **summary}]
+    for by in judges:
+        rows += [(f"pass@{k}", by["judge"], f"{v['mean']:.3f}", bounds(v)) for k, v in by["pass"].items()]
     for name, value in summary.get("scores", {}).items():
-        rows.append((f"mean {name}", f"{value['mean']:.3f}", bounds(value)))
+        rows.append((f"mean {name}", "", f"{value['mean']:.3f}", bounds(value)))
     truncated = f"{summary['truncated']:.1%} cut at the length limit"
     shape = f"{summary['problems']} problems x {summary['samples']} samples, {truncated}"
     lines = [shape, *columns(rows), *_of_open(summary)]
+    lines += remarks(summary, judges[1:])
     if summary["invalid"]:
+        judge = spoken(summary.get("judge") or VERIFIER)
         lines.append(
-            f"The verifier failed on {summary['invalid']} answers; {summary['unjudged']} problems have too few "
-            "others for the largest k, and are left out."
+            f"{judge[0].upper()}{judge[1:]} failed on {summary['invalid']} answers; {summary['unjudged']} problems "
+            "have too few others for the largest k, and are left out."
         )
     return "\n".join(lines)

@@ -165,6 +165,7 @@ def test_show_prints_what_it_gives_as_json(shell: Shell, tmp_path: Path) -> None
     assert row.split()[1] == "0.250" and "0.1443" in row and "0.2500" in row
     assert "1 of 2 problems, each with a chance below 0.5271" in reply.out
     document = shell("bank", "show", path, "--k", "1,4", "--json").document
+    assert document["judged_by"] == "verifier" and reply.out.endswith("judged by the verifier\n")
     assert list(document["pass"]) == ["1", "4"] and document["pass"]["4"]["mean"] == 0.5
     refused = shell("bank", "show", path, "--k", "8")
     assert refused.code == 64 and "ask for k <= 4" in refused.err

@@ -43,6 +43,10 @@ def test_own_rows_and_an_own_reward_are_compared_over_seeds(shell: Shell, model:
     reply = shell("compare", "grpo", "dr-grpo", *asked, *OPTIONS, "--quiet", "--json", "--into", "s")
     assert reply.code == 0, reply.err
     assert {(row["arm"], row["task"]) for row in reply.document["cells"]} == {("grpo", "rows"), ("dr-grpo", "rows")}
+    assert all(
+        (row["judge"], list(row["others"])) == ("verifier", ["your reward graded"]) for row in reply.document["cells"]
+    )
+    assert "by your reward graded is grpo" in (tmp_path / "s" / "report.md").read_text()
     runs = sorted((tmp_path / "s" / "runs").rglob("run.json"))
     assert len(runs) == 4
     for run in runs:

@@ -127,7 +127,7 @@ def test_two_methods_beside_the_first_share_their_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "seeds", "reason"),
     [
-        ({"max_new": 64}, range(3), "evaluated with other sets, lengths or temperatures"),
+        ({"max_new": 64}, range(3), "evaluated with other sets, lengths, temperatures or judges"),
         ({}, range(5, 8), "NOT ENOUGH SEEDS: 0 of 5 at least"),
     ],
 )

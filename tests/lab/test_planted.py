@@ -79,8 +79,8 @@ FAULTS = {  # where a sign, a side or a family is lost -> the file, what stands 
     ),
     "two runs": (
         "lab/compare.py",
-        "_claim(finals[first], final, family)",
-        "_claim(final, finals[first], family)",
+        "_claim(finals[first], finals[position], family)",
+        "_claim(finals[position], finals[first], family)",
     ),
     "two banks": (
         "scoring/bank.py",

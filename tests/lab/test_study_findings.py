@@ -273,9 +273,39 @@ def test_a_report_in_markdown_ends_no_cell_and_begins_no_tag() -> None:
     made = markdown.text(found, "first")
     assert made.startswith("# first\n\nOn countdown:3, ") and "Expected: more." in made and "- two lines\n" in made
     row = next(line for line in made.splitlines() if line.startswith("| a"))
-    assert row.startswith("| a\\|b&lt;i> | 3 | 0.438 | 0.438 [")
+    assert row.startswith("| a\\|b&lt;i> | 3 | verifier | 0.438 | 0.438 [")
     heading = next(line for line in made.splitlines() if line.startswith("| method"))
     assert row.replace("\\|", "").count("|") == heading.count("|")
+
+
+def test_every_table_names_the_judge_and_what_a_second_judge_says() -> None:
+    """The verifier finds 0 to 3 of 8 answers right, 1.5 on average, and the reward of the user four more, 5.5."""
+    own, study = "your reward graded", study_of(arms={"grpo": Arm("grpo"), "rloo": Arm("grpo")}, seeds=(0, 1, 2))
+    graded = {"judge": "verifier", "others": {own: result_of("", 0, EASE + 4).after}}
+    results = {run: result_of(run.arm, run.seed, EASE, **graded) for run in study.runs()}
+    found = analysis.analyse(study, results)
+    assert [cell.judge for cell in found.cells] == ["verifier"] * 2
+    told = analysis.as_json(found)["cells"][0]
+    assert told["after"]["mean"] == pytest.approx(1.5 / 8) and told["others"][own]["mean"] == pytest.approx(5.5 / 8)
+    shown = table.table(found).splitlines()
+    assert "judge" in shown[0] and all("verifier" in line for line in shown[1:3])
+    assert f"pass@1 after training by {own} is grpo 0.688" in shown[-1] and ", rloo 0.688" in shown[-1]
+    for text in (markdown.text(found, "first"), page.page(found, "first")):
+        assert f"by {own} is grpo 0.688" in text and "verifier" in text
+
+
+def test_results_of_different_judges_are_not_compared() -> None:
+    study = study_of(arms={"grpo": Arm("grpo"), "rloo": Arm("grpo")}, seeds=(0, 1, 2))
+    judges = {"grpo": "verifier", "rloo": "your reward graded"}
+    found = analysis.analyse(
+        study, {run: result_of(run.arm, run.seed, EASE, judge=judges[run.arm]) for run in study.runs()}
+    )
+    assert found.cell("rloo", TASK).claim.verdict == "evaluated with other sets, lengths, temperatures or judges"
+    judges["rloo"] = ""  # a result of an earlier version, by the verifier
+    found = analysis.analyse(
+        study, {run: result_of(run.arm, run.seed, EASE, judge=judges[run.arm]) for run in study.runs()}
+    )
+    assert found.cell("rloo", TASK).claim.difference == pytest.approx({"mean": 0.0, "low": 0.0, "high": 0.0}, abs=0.1)
 
 
 def test_progress_on_a_terminal_is_one_panel(monkeypatch: pytest.MonkeyPatch) -> None:

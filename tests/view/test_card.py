@@ -71,7 +71,7 @@ def test_the_card_says_what_the_run_has(run: Path) -> None:
     assert "| rewards | outcome |" in card
     assert f"torch {folder.document['versions']['torch']}" in card
     first, *_, last = [entry for entry in folder.read("evals") if entry["set"] == "test"]
-    assert f"| pass@1 | {first['pass']['1']['mean']:.3f}" in card
+    assert f"| pass@1 | verifier | {first['pass']['1']['mean']:.3f}" in card
     assert f"{last['pass']['1']['mean']:.3f}" in card and "pass@2" in card
     for warning in folder.document["warnings"]:
         assert warning in card
@@ -158,7 +158,7 @@ def test_the_card_of_an_earlier_checkpoint_is_of_its_own_step(
     assert Shell(capsys)("export", run / "ckpt" / f"step-{place:08d}" / "policy", tmp_path / "out").code == 0
     card = (tmp_path / "out" / "README.md").read_text()
     assert f"after {place} steps" in card and place < STEPS
-    assert re.search(r"\| pass@1 \| \d\.\d+ \[.*\] \| - \| - \|", card)
+    assert re.search(r"\| pass@1 \| verifier \| \d\.\d+ \[.*\] \| - \| - \|", card)
 
 
 @pytest.mark.slow

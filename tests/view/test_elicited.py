@@ -28,7 +28,7 @@ def exam(name: str, step: int, right: float, *answers: str) -> dict[str, Any]:
     ("after", "word"), [(0.9, "More than elicitation"), (0.7, "Elicitation"), (0.5, "Elicitation")]
 )
 def test_a_run_that_does_not_beat_the_examples_is_elicitation(after: float, word: str) -> None:
-    found = beside_examples([exam("test", 0, 0.3), exam("examples", 0, 0.7), exam("test", 40, after)])
+    found = beside_examples([exam("test", 0, 0.3), exam("examples", 0, 0.7), exam("test", 40, after)], {})
     assert found is not None and found["verdict"].startswith(word)
     assert found["pass"]["1"]["mean"] == pytest.approx(0.7, abs=0.02)
     assert found["ahead"]["pass"]["1"]["mean"] == pytest.approx(after - 0.7, abs=0.03)
@@ -36,8 +36,8 @@ def test_a_run_that_does_not_beat_the_examples_is_elicitation(after: float, word
 
 def test_without_that_exam_or_before_the_last_one_nothing_is_said() -> None:
     before, shown = exam("test", 0, 0.3), exam("examples", 0, 0.7)
-    assert beside_examples([before, exam("test", 40, 0.9)]) is None
-    found = beside_examples([before, shown])
+    assert beside_examples([before, exam("test", 40, 0.9)], {}) is None
+    found = beside_examples([before, shown], {})
     assert found is not None and found["verdict"] is None and found["ahead"] is None
 
 
@@ -47,6 +47,6 @@ def test_answers_stand_side_by_side_by_question() -> None:
     assert said == [("q0", "a", "d"), ("q1", "b", "e")]
     assert [one["examples"] and one["examples"]["answer"] for one in read_beside(evals)] == ["c", None]
     assert read_beside(evals[:2]) == []
-    (test,) = results(evals)
+    (test,) = results(evals, {})
     assert test["set"] == "test" and test["examples"]["verdict"] and len(test["read"]) == 2
     assert "read" not in test["before"]

@@ -210,7 +210,8 @@ def test_result_table_holds_before_after_and_paired_difference(html):
     text = "".join(Page(html).texts)
     assert f"{difference['mean']:+.3f} [{difference['low']:+.3f}, {difference['high']:+.3f}]" in text
     assert ("above zero" in text) == (difference["low"] > 0)
-    assert [point["step"] for point in embedded(html)["results"][1]["history"]] == [0, 20, 40, 60]
+    (history,) = embedded(html)["results"][1]["history"]
+    assert history["judge"] == "verifier" and [point["step"] for point in history["points"]] == [0, 20, 40, 60]
 
 
 def test_rollouts_are_whole_groups_with_every_outcome(html):
@@ -270,12 +271,12 @@ def test_rollouts_without_pieces_are_shown_whole(tmp_path):
 
 def test_one_evaluation_has_no_difference_and_other_problems_neither():
     first = entry(bank(0.0, seed=0), step=0, set="test", ks=[1])
-    alone = results([first])[0]
+    alone = results([first], {})[0]
     assert alone["after"] is None
     assert alone["difference"] is None
     other = entry(bank(0.0, seed=1), step=9, set="test", ks=[1])
     other["bank"]["problems"] = [f"q{i}" for i in range(len(other["bank"]["problems"]))]
-    strangers = results([first, other])[0]
+    strangers = results([first, other], {})[0]
     assert strangers["difference"] is None
     assert "share no problem" in strangers["no_difference"]
 
@@ -332,7 +333,9 @@ def test_a_healthy_run_raises_no_alarm(tmp_path):
 
 
 def test_curves_keep_every_metric_once():
-    found = curves([{"step": 1, "reward/mean": 0.5, "odd/one": 2, "eval/x/pass@1": 0.1}, {"step": 2, "odd/one": None}])
+    found = curves(
+        [{"step": 1, "reward/mean": 0.5, "odd/one": 2, "eval/x/pass@1": 0.1}, {"step": 2, "odd/one": None}], {}
+    )
     assert found["series"] == {"reward/mean": [0.5, None], "odd/one": [2.0, None]}
     assert [chart["title"] for chart in found["charts"]] == ["Reward"]
     assert [chart["title"] for chart in found["others"]] == ["odd/one"]
@@ -343,9 +346,9 @@ def test_a_line_that_only_covers_another_is_left_out():
         {"step": i, "reward/mean": 0.1 * i, "reward/accuracy": 0.1 * i, "length/mean": 1, "length/right": i}
         for i in (1, 2)
     ]
-    found = curves(records)
+    found = curves(records, {})
     assert [chart["lines"] for chart in found["charts"]] == [
-        [["reward/mean", "reward"]],
+        [["reward/mean", "reward = share right by the verifier"]],
         [["length/mean", "all"], ["length/right", "right"]],
     ]
     assert found["others"] == []

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from assay.scoring.conclusion import LEAST_SEEDS, WORTH, Conclusion, Family, Sta
 from assay.scoring.inference import Effect, effect, effect_of_seeds
 from assay.scoring.intervals import LEVEL, SHARES
 from assay.scoring.passk import pass_at_k
+from assay.view.judges import VERIFIER, YOUR
 from assay.view.text import change, listed
 
 Json = dict[str, Any]
@@ -54,6 +55,8 @@ class Cell:
     entropy: float | None  # at the end
     length: float | None
     collapsed: Mapping[int, int | None]  # of the seeds that were examined while they trained: the step of a collapse
+    judge: str = ""  # who found the answers right; empty where the results of earlier versions do not say it
+    others: Mapping[str, Bounds | None] = field(default_factory=dict)  # pass@1 after training by each further judge
 
 
 @dataclass(frozen=True)
@@ -140,7 +143,7 @@ def _before(study: Study, results: Sequence[Result]) -> Examined:
 
 
 def _of_curves(scores: Mapping[int, float], results: Sequence[Result]) -> Examined:
-    return Examined({seed: {WHOLE: score} for seed, score in scores.items()}, frozenset(r.asked for r in results))
+    return Examined({seed: {WHOLE: score} for seed, score in scores.items()}, _asked(results))
 
 
 def held_out(result: Result, tokens: float) -> float:
@@ -154,7 +157,12 @@ def _of_exams(exams: Iterable[tuple[int, Exam | None]], results: Sequence[Result
         for seed, exam in exams
         if exam is not None
     }
-    return Examined(scores, frozenset(result.asked for result in results))
+    return Examined(scores, _asked(results))
+
+
+def _asked(results: Sequence[Result]) -> frozenset[tuple[Any, ...]]:
+    """What must be equal of results that are compared. Verifiers of a task are one judge, whatever their name was."""
+    return frozenset((*r.asked, r.judge if r.judge.startswith(YOUR) else VERIFIER) for r in results)
 
 
 def _cell(
@@ -184,6 +192,11 @@ def _cell(
         entropy=_last(results, "entropy"),
         length=_last(results, "length"),
         collapsed={result.seed: result.collapsed for result in results if result.watched},
+        judge=" or ".join(dict.fromkeys(result.judge for result in results if result.judge)),
+        others={
+            judge: _mean(_of_exams([(r.seed, r.others.get(judge)) for r in results], results))
+            for judge in dict.fromkeys(judge for result in results for judge in result.others)
+        },
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from assay.lab.study.analysis import Findings
-from assay.lab.study.table import OF_A_TASK, WORDS, changes, collapses, expectation, passes, texts
+from assay.lab.study.table import OF_A_TASK, WORDS, changes, collapses, expectation, judged_too, passes, texts
 from assay.record import disk
 
 NAME = "report.md"
@@ -31,7 +31,7 @@ def text(findings: Findings, name: str) -> str:
         parts.append(f"## {task}")
         cells = [cell for cell in findings.cells if cell.task == task]
         parts.append(_table(OF_A_TASK, [texts(cell) for cell in cells]))
-        parts += [sentence] if (sentence := collapses(findings, task)) else []
+        parts += [sentence for sentence in (judged_too(findings, task), collapses(findings, task)) if sentence]
         headings, *rows = passes(findings, task)
         parts += [_table(headings, rows)] if rows else []
         parts += [_table(beside[0], beside[1:])] if (beside := changes(findings, task)) else []

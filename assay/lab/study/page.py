@@ -14,7 +14,19 @@ from assay.lab.study.analysis import Bounds, Findings
 from assay.lab.study.charts import Line, Range, chart, look
 from assay.lab.study.progress import PASSED
 from assay.lab.study.results import SERIES
-from assay.lab.study.table import BASE, GUESSER, OF_A_TASK, SHOWN, WORDS, changes, collapses, expectation, passes, texts
+from assay.lab.study.table import (
+    BASE,
+    GUESSER,
+    OF_A_TASK,
+    SHOWN,
+    WORDS,
+    changes,
+    collapses,
+    expectation,
+    judged_too,
+    passes,
+    texts,
+)
 from assay.record import disk
 from assay.record.panel import duration
 from assay.scoring.inference import student_quantile
@@ -62,12 +74,17 @@ def page(findings: Findings, name: str) -> str:
         ],
         tasks=[
             (
-                *(task, _rows(findings, task), collapses(findings, task), passes(findings, task)),
+                *(task, _rows(findings, task), _said(findings, task), passes(findings, task)),
                 *(changes(findings, task), _charts(findings, task)),
             )
             for task in study.tasks
         ],
     )
+
+
+def _said(findings: Findings, task: str) -> list[str]:
+    """The sentences below the table of a task."""
+    return [sentence for sentence in (judged_too(findings, task), collapses(findings, task)) if sentence]
 
 
 def _rows(findings: Findings, task: str) -> list[list[str]]:

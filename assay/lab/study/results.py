@@ -21,6 +21,7 @@ from assay.record import RunFolder, disk
 from assay.scoring.bank import Bank, powers
 from assay.scoring.passk import pass_at_k
 from assay.view.elicited import EXAMPLES
+from assay.view.judges import judged
 
 SERIES = {"reward": "reward/mean", "entropy": "policy/entropy", "length": "length/mean"}
 POINTS = 40  # of a series that a result keeps, at most
@@ -92,12 +93,15 @@ class Result:
     means: Mapping[str, float] = field(default_factory=dict)  # metric -> its mean over the steps
     machine: str = ""  # that it ran on
     examples: Exam | None = None  # the exam before training with worked examples before each question
+    judge: str = ""  # who found the answers of the exams right; empty in results of earlier versions
+    others: Mapping[str, Exam] = field(default_factory=dict)  # the exam after training by each further judge
 
     @classmethod
     def read(cls, path: Path) -> Result:
         try:
             data = json.loads(path.read_text(encoding="utf-8"))
             exams = {name: Exam.from_json(data[name]) for name in EXAMS if data.get(name) is not None}
+            exams |= {"others": {name: Exam.from_json(exam) for name, exam in data.get("others", {}).items()}}
             lists = {"curve": tuple(tuple(point) for point in data["curve"]), "asked": tuple(data["asked"])}
             return cls(**{**data, **exams, **lists})
         except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
@@ -153,6 +157,8 @@ def result_of(folder: RunFolder, run: StudyRun, *, key: str, planned: int, code:
     banks = [(entry["set"], Bank.from_json(entry["bank"])) for entry in evals if "bank" in entry]
     exams = [bank for name, bank in banks if name == "test"]
     examples = next((Exam.of(bank) for name, bank in banks if name == EXAMPLES), None)
+    last_exam = next((entry for entry in reversed(evals) if entry["set"] == "test" and "bank" in entry), None)
+    judges = [] if last_exam is None else judged(last_exam, folder.document)
     thin = max(1, len(metrics) // POINTS)
     return Result(
         key=key,
@@ -181,6 +187,8 @@ def result_of(folder: RunFolder, run: StudyRun, *, key: str, planned: int, code:
         means=_means(metrics),
         machine=processor(),
         examples=examples,
+        judge=judges[0].judge if judges else "",
+        others={by.judge: Exam.of(by.bank) for by in judges[1:] if by.bank is not None},
     )
 
 

@@ -11,12 +11,14 @@ from assay.lab.study.contrasts import Seen
 from assay.lab.study.progress import PASSED
 from assay.record.panel import duration
 from assay.scoring.conclusion import Conclusion
+from assay.view.judges import VERIFIER
 from assay.view.text import ABSENT, chance, change, columns, number, score
 
 COLUMNS: Mapping[str, Callable[[Cell], str]] = {  # heading -> the text of a cell below it
     "task": lambda cell: cell.task,
     "method": lambda cell: cell.arm,
     "seeds": lambda cell: str(len(cell.seeds)),
+    "judge": lambda cell: cell.judge or VERIFIER,
     "before": lambda cell: ABSENT if cell.before is None else f"{cell.before['mean']:.3f}",
     f"after, {PASSED}": lambda cell: score(cell.after),
     "gain": lambda cell: change(cell.gain),
@@ -32,8 +34,11 @@ COLUMNS: Mapping[str, Callable[[Cell], str]] = {  # heading -> the text of a cel
 DIFFER = 24  # settings of a contrast that a report names, at most
 BASE, GUESSER = "base", "guesser"  # the columns of the untrained model, and of a blind guesser
 SHOWN = "base with examples"  # the column of the untrained model with worked examples before each question
-WORDS = ("task", "method", "verdict")  # columns of words; all others hold numbers
-ON_TERMINALS = ("task", "method", "seeds", "before", f"after, {PASSED}", "difference", "p", "verdict", "tokens", "time")
+WORDS = ("task", "method", "judge", "verdict")  # columns of words; all others hold numbers
+ON_TERMINALS = (
+    *("task", "method", "seeds", "judge", "before", f"after, {PASSED}"),
+    *("difference", "p", "verdict", "tokens", "time"),
+)
 OF_A_TASK = tuple(name for name in COLUMNS if name != "task")
 
 
@@ -102,6 +107,16 @@ def _span(steps: Sequence[int]) -> str:
     return str(least) if least == most else f"{least} to {most}"
 
 
+def judged_too(findings: Findings, task: str) -> str:
+    """The scores after training by each further judge, as a sentence; nothing where there is none."""
+    cells = [cell for cell in findings.cells if cell.task == task]
+    told = [
+        f"{PASSED} after training by {judge} is {', '.join(f'{c.arm} {score(c.others.get(judge))}' for c in cells)}"
+        for judge in dict.fromkeys(judge for cell in cells for judge in cell.others)
+    ]
+    return f"Beside the first judge: {'; '.join(told)}." if told else ""
+
+
 def expectation(seen: Seen) -> str:
     """The outcome of an expectation, as a sentence."""
     one, (own, other) = seen.expected, seen.means
@@ -129,4 +144,6 @@ def _apart(seen: Seen) -> str:
 def table(findings: Findings) -> str:
     """The results as a table for a terminal."""
     rows = [list(ON_TERMINALS), *(texts(cell, ON_TERMINALS) for cell in findings.cells)]
-    return terminal.plain("\n".join(columns(rows)))
+    beside = {task: judged_too(findings, task) for task in findings.study.tasks}
+    lines = [f"{task}. {sentence}" for task, sentence in beside.items() if sentence]
+    return terminal.plain("\n".join([*columns(rows), *lines]))

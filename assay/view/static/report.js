@@ -190,15 +190,15 @@ function panel(spec, meaning) {
   const last = spec.lines[0].ys.filter((y) => y !== null).pop();
   const note = spec.lines.length > 1 ? legend(spec.lines) : meaning;
   return element("div", { class: "panel" },
-    element("h3", { title: meaning }, spec.name, element("span", { class: "last" }, format(last, spec.unit))),
+    element("h3", { title: meaning }, spec.name, element("span", { class: "last", title: `${spec.lines[0].label}, raw value of the last step` }, element("small", {}, "last "), format(last, spec.unit))),
     element("p", { class: "what" }, note), chart(spec));
 }
 
 function heldOut() {
-  const lines = data.results.filter((r) => r.history.length).map((r, i) => ({
-    label: r.set, xs: r.history.map((h) => h.step), ys: r.history.map((h) => h.mean),
-    low: r.history.map((h) => h.low), high: r.history.map((h) => h.high), color: COLORS[i % 4], points: true,
-  }));
+  const lines = data.results.flatMap((r, i) => r.history.map(({ judge, points }, j) => ({
+    label: `${r.set}, by ${judge}`, xs: points.map((h) => h.step), ys: points.map((h) => h.mean),
+    low: points.map((h) => h.low), high: points.map((h) => h.high), color: COLORS[(i + 2 * j) % 4], dash: j > 0, points: true,
+  })));
   return lines.length ? panel({ name: "Held-out pass@1", lines, xs: [], unit: "" }, "with its 95 % interval over problems") : null;
 }
 
@@ -206,7 +206,7 @@ function drawCurves() {
   charts.length = 0;
   const smooth = document.getElementById("smooth").checked;
   const { steps, series, charts: main, others } = data.curves;
-  const make = (c) => panel({ name: c.title, unit: c.unit, xs: steps, smooth, lines: c.lines.map(([name, label], i) => ({ label, ys: series[name], color: COLORS[i % 4] })) }, c.meaning);
+  const make = (c) => panel({ name: c.title, unit: c.unit, xs: steps, smooth: smooth && !c.exact, lines: c.lines.map(([name, label], i) => ({ label, ys: series[name], color: COLORS[i % 4] })) }, c.meaning);
   const first = main.filter((c) => c.title === "Reward").map(make), rest = main.filter((c) => c.title !== "Reward").map(make);
   document.getElementById("charts")?.replaceChildren(...[...first, heldOut(), ...rest].filter(Boolean));
   const more = document.getElementById("others");
@@ -222,17 +222,22 @@ function drawCurves() {
 function drawPassCurves() {
   for (const box of document.querySelectorAll("[data-passk]")) {
     const result = data.results[+box.dataset.passk];
-    const line = (entry, label, color, dash) => {
-      const ks = Object.keys(entry.pass).map(Number).sort((a, b) => a - b);
-      const get = (field) => ks.map((k) => entry.pass[k][field]);
+    const line = (passes, label, color, dash) => {
+      const ks = Object.keys(passes).map(Number).sort((a, b) => a - b);
+      const get = (field) => ks.map((k) => passes[k][field]);
       return { label, xs: ks, ys: get("mean"), low: get("low"), high: get("high"), color, dash, points: true };
     };
-    const lines = [line(result.before, result.after ? "before" : "model", "var(--before)", true)];
-    if (result.after) lines.push(line(result.after, "after", "var(--blue)", false));
-    if (result.examples) lines.push(line(result.examples, "before, with examples", "var(--orange)", true));
+    const [first, ...others] = result.judges, lines = [];
+    if (first.before) lines.push(line(first.before, result.after ? "before" : "model", "var(--before)", true));
+    if (first.after) lines.push(line(first.after, "after", "var(--blue)", false));
+    if (result.examples) lines.push(line(result.examples.pass, "before, with examples", "var(--orange)", true));
+    others.forEach((by, i) => {
+      const passes = by.after ?? by.before, when = by.after ? "after" : "before";
+      lines.push(line(passes, `${when}, by ${by.judge}`, ["var(--green)", "var(--purple)"][i % 2], true));
+    });
     const ticks = [...new Set(lines.flatMap((l) => l.xs))];
     const spec = { name: `pass@k on ${result.set}`, lines, xs: [], xlabel: "k", logx: true, ticks, height: 215 };
-    box.replaceChildren(element("p", { class: "what" }, "pass@k  ", legend(lines)), chart(spec));
+    box.replaceChildren(element("p", { class: "what" }, `pass@k by ${first.judge}  `, legend(lines)), chart(spec));
   }
 }
 
