@@ -143,11 +143,9 @@ class Watch:
     @classmethod
     def of(cls, callbacks: Callback | Iterable[Callback] = ()) -> Watch:
         """The watch of these callbacks. Refuses what nothing would ever call."""
-        alone = callable(callbacks) or any(hasattr(callbacks, name) for name in EVENTS)
-        if not alone and not isinstance(callbacks, Iterable):
-            raise UsageError(f"callbacks takes functions and objects with {', '.join(EVENTS)}, not {callbacks!r}.")
+        several = isinstance(callbacks, Iterable) and not callable(callbacks)
         hearers: dict[str, list[Callable[[Any], Any]]] = {name: [] for name in EVENTS}
-        for one in [callbacks] if alone else callbacks:
+        for one in callbacks if several else [callbacks]:
             for name, call in _methods(one).items():
                 hearers[name].append(call)
         return cls(hearers)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from typing import Any
 
 import pytest
 from small_runs import Shell
