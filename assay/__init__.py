@@ -78,17 +78,18 @@ is used, so that a command of a moment stays one.
 """
 
 
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        from assay.errors import near
+if not TYPE_CHECKING:  # else every name would be taken for one of ours
 
-        nearest = near(name, __all__)
-        hint = f" Did you mean '{nearest}'?" if nearest else ""
-        raise AttributeError(f"module 'assay' has no attribute '{name}'.{hint}")
-    from importlib import import_module
+    def __getattr__(name: str) -> Any:
+        if name not in __all__:
+            from assay.errors import near
 
-    return getattr(import_module(PLACES.get(name, "assay.run.callbacks")), name)
+            nearest = near(name, __all__)
+            hint = f" Did you mean '{nearest}'?" if nearest else ""
+            raise AttributeError(f"module 'assay' has no attribute '{name}'.{hint}")
+        from importlib import import_module
 
+        return getattr(import_module(PLACES.get(name, "assay.run.callbacks")), name)
 
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

@@ -203,7 +203,7 @@ def _setup(
 
     own = {name: more[name] for name in ALSO_OF_TRAIN if name in more}
     rest = {name: value for name, value in more.items() if name not in own}
-    beside = [*of.__kwdefaults__, *ALSO_OF_TRAIN]
+    beside = [*(of.__kwdefaults__ or ()), *ALSO_OF_TRAIN]
     told = keywords.settings_of(of_name(recipe), rest, settings, beside=beside, of=f"assay.{of.__name__}")
     fields = {name: value for name, value in {**given, **own}.items() if value is not None}
     source = {**_written(fields), **told}

@@ -210,8 +210,8 @@ def _tasks(task: str | Sequence[str] | None, levels: Sequence[int] | None) -> tu
     from assay.errors import DataError, UsageError
     from assay.recipe import USUAL_TASK
 
-    listed = (task,) if isinstance(task, str) or not isinstance(task, Sequence) else tuple(task)
-    listed = () if task is None else listed
+    given: Any = () if task is None else task  # whatever a program gives
+    listed = tuple(given) if isinstance(given, Sequence) and not isinstance(given, str) else (given,)
     if wrong := [name for name in listed if not isinstance(name, str)]:
         raise UsageError(f"task is a name of `assay list tasks`, or a list of names, and not {wrong[0]!r}.")
     if levels is not None and not listed:

@@ -40,13 +40,14 @@ def exam_pool(asked: Setup, trust: Trust) -> Pool:
         whole = Share(data(asked.data, rows="test", **{name: getattr(asked, name) for name in READ}).name)
         pool = dataclasses.replace(pool, shares=(whole, *pool.shares[1:]))
     if not asked.reward:
-        recipe = None if run is None else run.experiment.recipe
+        graded = run is not None and bool(run.experiment.rewards)  # its recipe rewards nothing by itself
+        recipe = None if run is None or graded else run.experiment.recipe
         for line in require_answers(pool, recipe):
             terminal.say(line)
         if recipe is not None and has_open_rows(pool):
             require_services(recipe)
         require_externals(pool)
-        if run is not None and run.experiment.rewards:
+        if run is not None and graded:
             flags = " ".join(f"--reward {reward}" for reward in run.experiment.rewards)
             terminal.say(
                 f"{run.path.name} was trained with reward functions; here the tasks' verifiers decide. To use its "

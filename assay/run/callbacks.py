@@ -143,9 +143,10 @@ class Watch:
     @classmethod
     def of(cls, callbacks: Callback | Iterable[Callback] = ()) -> Watch:
         """The watch of these callbacks. Refuses what nothing would ever call."""
-        several = isinstance(callbacks, Iterable) and not callable(callbacks)
+        given: Any = callbacks
+        several = isinstance(given, Iterable) and not callable(given)
         hearers: dict[str, list[Callable[[Any], Any]]] = {name: [] for name in EVENTS}
-        for one in callbacks if several else [callbacks]:
+        for one in given if several else [given]:
             for name, call in _methods(one).items():
                 hearers[name].append(call)
         return cls(hearers)
@@ -168,8 +169,10 @@ class Watch:
             except BaseException as error:  # whatever a program raises is its own
                 self.error = error
                 return
-            if asked is Stop or isinstance(asked, Stop):
-                self.stop = self.stop or (Stop() if asked is Stop else asked)
+            if isinstance(asked, Stop):
+                self.stop = self.stop or asked
+            elif asked is Stop:
+                self.stop = self.stop or Stop()
 
     @contextlib.contextmanager
     def until_the_end(self, run: Path, step: Callable[[], int]) -> Iterator[None]:

@@ -115,7 +115,7 @@ def test_a_run_that_a_callback_stops_is_saved_and_goes_on_to_the_same_bits(
     stop: Any, train: Train, plain: assay.Run
 ) -> None:
     ends: list[assay.EndEvent] = []
-    listener = type("End", (), {"on_end": staticmethod(ends.append)})()
+    listener: Any = type("End", (), {"on_end": staticmethod(ends.append)})()
     run = train([at(1, stop), listener], settings={**SETTINGS, "saving.every": 100})
     assert run.steps == 1 and not run.finished and plain.finished
     assert [(event.finished, event.step) for event in ends] == [(False, 1)]
@@ -131,7 +131,7 @@ def test_a_run_that_a_callback_stops_is_saved_and_goes_on_to_the_same_bits(
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["on_evaluation", "on_save"])
 def test_a_run_stops_before_its_first_step_too(name: str, train: Train, plain: assay.Run) -> None:
-    listener = type("First", (), {name: staticmethod(lambda event: assay.Stop("at once"))})()
+    listener: Any = type("First", (), {name: staticmethod(lambda event: assay.Stop("at once"))})()
     run = train([listener])
     assert run.steps == 0
     assert came_to(run.resume(quiet=True).path) == came_to(plain.path)
@@ -178,7 +178,7 @@ def test_an_error_at_the_last_step_leaves_a_finished_run(train: Train, plain: as
 @pytest.mark.slow
 def test_a_finished_run_that_is_resumed_ends_again(plain: assay.Run, tmp_path: Path) -> None:
     ends: list[assay.EndEvent] = []
-    listener = type("End", (), {"on_end": staticmethod(ends.append)})()
+    listener: Any = type("End", (), {"on_end": staticmethod(ends.append)})()
     assay.resume(copy_of(plain.path, tmp_path / "copy"), callbacks=listener, quiet=True)
     assert [(event.finished, event.step) for event in ends] == [(True, STEPS)]
 
@@ -209,8 +209,8 @@ def test_what_would_never_be_called_is_refused(callbacks: Any, says: str, tmp_pa
 
 
 def test_one_function_needs_no_list_and_an_object_may_be_called_in_several_ways() -> None:
-    seen: list[str] = []
-    both = type("Both", (), {"__call__": lambda self, e: 1 / 0, "on_end": lambda self, e: seen.append(e)})()
+    seen: list[Any] = []
+    both: Any = type("Both", (), {"__call__": lambda self, e: 1 / 0, "on_end": lambda self, e: seen.append(e)})()
     Watch.of(seen.append).tell("on_step", "a")
     watch = Watch.of(both)
     watch.tell("on_step", "b")

@@ -99,6 +99,17 @@ def test_a_bank_is_that_of_the_command_line(run: assay.Run, model: Path, shell: 
         assay.bank("nowhere.parquet")
 
 
+@pytest.mark.slow
+def test_a_run_that_functions_rewarded_is_judged_by_the_verifier_where_rows_have_answers(
+    model: Path, shell: Shell, tmp_path: Path
+) -> None:
+    how: dict[str, Any] = {"data": ROWS, "model": model, "reward": graded, "steps": 1, "settings": SETTINGS}
+    run = assay.train("grpo", run=tmp_path / "run", quiet=True, **how)
+    assert run.eval(n=2)["pass"].keys() == {"1", "2"}
+    reply = shell("eval", run.path, "--n", "2", "--json")
+    assert reply.document == run.eval(n=2) and "here the tasks' verifiers decide" in reply.err
+
+
 # Recipes, answers, plans
 
 
