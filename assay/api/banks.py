@@ -139,11 +139,11 @@ def bank(
     fields = {"data": data, "task": task, "wording": wording, "system": system, **columns, **judging}
     asked, functions = asked_of(model, tokenizer, fields)
     wish = Wish(n, problems, temperature, top_p, max_new, split, seed, system)
-    place = Path(os.fspath(into))
+    made = Bank(Path(os.fspath(into)))
     with judge_of(asked, functions) as judge:
         pool = exam_pool(asked, Trust.of(addresses=trust_addresses))
-        sample_bank(asked.model, pool, place, wish, grader=judge, quiet=quiet)
-    return Bank(place)
+        sample_bank(asked.model, pool, made.path, wish, grader=judge, quiet=quiet)
+    return made
 
 
 def _there(file: Model) -> Bank:

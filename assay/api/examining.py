@@ -105,8 +105,8 @@ def sample(
     from assay.lab.sample import sample as sampled
 
     how = {"max_new": max_new, "temperature": temperature, "top_p": top_p, "seed": seed, "system": system}
-    found = sampled(models.named(model, tokenizer), prompt, count=n, **how)
-    return Result(found, "\n".join(answer["text"] for answer in found["answers"]))
+    document = sampled(models.named(model, tokenizer), prompt, count=n, **how)
+    return Result(document, "\n".join(answer["text"] for answer in document["answers"]))
 
 
 @suggesting

@@ -48,7 +48,7 @@ def plan(
     from assay.planner.show import outlook_of
 
     others()
-    beside = ["model", *(name for name in plan.__kwdefaults__ if name != "settings")]
+    beside = ["model", *(name for name in plan.__kwdefaults__ or () if name != "settings")]
     given = keywords.settings_of(of_name(recipe), more_settings, settings, beside=beside, of="assay.plan")
     if fields := [name for name in given if name != "settings"]:
         raise UsageError(f"assay.plan has no {fields[0]}: it plans one step of a recipe.")

@@ -159,8 +159,8 @@ def _sample(arguments: argparse.Namespace) -> tuple[Any, str]:
     with judge_of(asked) as grader:
         pool = exam_pool(asked, trust)
         bank = sample_bank(model, pool, arguments.into, wish, grader=grader, quiet=arguments.quiet)
-    found, table = _told(bank, [])
-    return found | {"file": str(arguments.into)}, f"{table}\nbank  {arguments.into}"
+    document, table = _told(bank, [])
+    return document | {"file": str(arguments.into)}, f"{table}\nbank  {arguments.into}"
 
 
 def _show(arguments: argparse.Namespace) -> tuple[Any, str]:

@@ -254,7 +254,7 @@ def answers_of(episodes: Sequence[Episode], decode: Callable[[Sequence[int]], st
             finish=episode.finish,
             verdict="" if episode.verdict is None else episode.verdict.status,
             reward=episode.reward,
-            rewards=fixed({name: part.value for one in episode.rewards for name, part in one.named()}),
+            rewards=fixed({name: part.value for whole in episode.rewards for name, part in whole.named()}),
         )
         for episode in episodes
     )

@@ -77,7 +77,7 @@ def test_what_trl_says_is_told(planned: Any, capsys: pytest.CaptureFixture[str])
 
 
 WRONG: list[tuple[dict[str, Any], str]] = [
-    ({"modle": "x"}, "Did you mean 'model'?"),
+    ({"moedl": "x"}, "Did you mean 'model'?"),
     ({"stpes": 3}, "Did you mean 'steps'?"),
     ({"group_size": 8}, "Here it is scale.group_size: write scale={'group_size': ...}"),
     ({"lr": 1e-3}, "write scale={'learning_rate': ...}"),
