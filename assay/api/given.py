@@ -52,6 +52,18 @@ def library_of(value: object) -> str:
     return next((name for name in LIBRARIES if name in roots), "")
 
 
+def kind_of(value: object) -> str:
+    """The name of the class that an object has in the library that it comes from; of other objects, of its own."""
+    library = library_of(value)
+    of = (base.__name__ for base in type(value).__mro__ if base.__module__.partition(".")[0] == library)
+    return next(of, type(value).__name__) if library else type(value).__name__
+
+
+def native(value: Any) -> Any:
+    """A number of numpy as one of Python, and an array as a list; any other value as it is."""
+    return value.tolist() if library_of(value) == "numpy" else value
+
+
 def kept_in() -> Path:
     """The folder of what programs have given: files and models that runs name, which outlive the program."""
     return state_folder() / "given"

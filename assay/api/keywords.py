@@ -14,7 +14,7 @@ import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar, Union, get_args, get_origin
 
-from assay.api.given import article
+from assay.api.given import article, native
 from assay.errors import UnknownKeyword, UsageError, near
 from assay.recipe import Recipe
 
@@ -80,7 +80,7 @@ def settings_of(
         if not is_theirs(name) and name.partition(".")[0] not in groups() and name != "settings":
             raise strange(name, [*beside, *groups()], of=of)
     given = [pair for name, value in {**(settings or {}), **keywords}.items() for pair in leaves(name, value)]
-    paths = {path.replace("-", "_"): value for path, value in given}
+    paths = {path.replace("-", "_"): native(value) for path, value in given}
     if len(paths) < len(given):
         raise UsageError(f"{_twice(path for path, _ in given)} is given twice: leave one of the two out.")
     theirs = {path: value for path, value in paths.items() if is_theirs(path)}
@@ -141,29 +141,39 @@ def strange(name: str, names: Sequence[str], *, of: str = "assay.train") -> Unkn
     """The error for a keyword that a function does not have."""
     if name in ANSWERS:
         return UnknownKeyword(f"{of} has no argument '{name}': {ANSWERS[name]}.")
-    meant = ALSO.get(name) or _setting(name)
+    paths = {leaf: path for leaf, path in _settings().items() if path.partition(".")[0] in names}
+    meant = ALSO.get(name) or paths.get(name, "")
     if meant and meant.partition(".")[0] in names:
-        group, _, rest = meant.partition(".")
-        how = f"{group}={{'{rest}': ...}}" if rest else f"{group}=..."
-        return UnknownKeyword(f"{of} has no argument '{name}'. Here it is {meant}: write {how}.")
-    nearest = near(name, names)
-    hint = f" Did you mean '{nearest}'?" if nearest else ""
+        return UnknownKeyword(f"{of} has no argument '{name}'. Here it is {meant}: write {_written(meant)}.")
+    nearest = near(name, [*names, *paths])
+    hint = "" if nearest is None else f" Did you mean '{nearest}'?"
+    if nearest in paths and nearest not in names:
+        hint = f" Did you mean {paths[nearest]}? Write {_written(paths[nearest])}."
     return UnknownKeyword(f"{of} has no argument '{name}'.{hint} It takes {', '.join(dict.fromkeys(names))}.")
 
 
-def _setting(name: str) -> str:
-    """The path of the setting that has this name in one group alone; "" if none has, or several have."""
+def _written(path: str) -> str:
+    """A setting, or an argument, as a keyword."""
+    group, _, rest = path.partition(".")
+    return f"{group}={{'{rest}': ...}}" if rest else f"{group}=..."
+
+
+def _settings() -> dict[str, str]:
+    """Name of a setting -> its path, for the names that one group alone has."""
     from assay.run.experiment import Experiment
     from assay.scale import Scale
     from assay.streams import hints_of
 
-    records = {"scale": Scale} | {
-        group: kind
-        for group, kind in hints_of(Experiment, notes=False).items()
-        if group in groups() and dataclasses.is_dataclass(kind)
-    }
-    paths = [f"{group}.{name}" for group, kind in records.items() if name in {f.name for f in dataclasses.fields(kind)}]
-    return paths[0] if len(paths) == 1 else ""
+    hints = hints_of(Experiment, notes=False)
+    records = {"scale": Scale} | {group: hints[group] for group in groups() if group in hints}
+    pairs = [
+        (field.name, f"{group}.{field.name}")
+        for group, kind in records.items()
+        if dataclasses.is_dataclass(kind)
+        for field in dataclasses.fields(kind)
+    ]
+    names = [name for name, _ in pairs]
+    return {name: path for name, path in pairs if names.count(name) == 1}
 
 
 def suggesting(function: Callable[P, R]) -> Callable[P, R]:

@@ -70,8 +70,9 @@ def kept(model: Any, tokenizer: Any) -> Path:
         root.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=root, prefix=".tmp-") as scratch:
             beside, whole = Path(scratch) / "beside", Path(scratch) / "whole"
-            tokenizer.save_pretrained(str(beside))
-            model.config.save_pretrained(str(beside))
+            for part in (tokenizer, model.config, getattr(model, "generation_config", None)):
+                if part is not None:
+                    part.save_pretrained(str(beside))
             target = root / f"model-{_digest(model, beside)}"
             with locked(target):
                 if not target.is_dir():

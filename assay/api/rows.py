@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from assay.api.given import Data, article, kept_in, library_of
+from assay.api.given import Data, article, kept_in, kind_of, library_of
 from assay.errors import DataError, UsageError
 from assay.record import disk
 from assay.rng import digest
@@ -79,7 +79,7 @@ def kept(data: Any, name: str = "data") -> Path:
 
 def records(data: Any, name: str = "data") -> Iterable[Mapping[str, Any]]:
     """The rows of a list, a data set or a frame, as dictionaries."""
-    kind, library = type(data).__name__, library_of(data)
+    kind, library = kind_of(data), library_of(data)
     if library == "pandas" and kind == "DataFrame":
         if not data.columns.is_unique:
             raise DataError(f"{name} has two columns of one name: {', '.join(map(str, data.columns))}.")
@@ -105,7 +105,7 @@ def _instead(library: str, kind: str, data: Any) -> str:
         "IterableDataset": "it is a stream, which may never end: give list(ds.take(1000))",
         "LazyFrame": "give frame.collect()",
         "Series": "give a frame, with a column for the questions and one for the answers",
-    }.get(kind, f"of {library} it takes a table of rows")
+    }.get(kind, f"{FORM} is a list of rows")
 
 
 def _lines(rows: Iterable[Mapping[str, Any]], name: str) -> Iterator[bytes]:

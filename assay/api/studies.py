@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay.api import keywords, models, rows
-from assay.api.given import Data, Model, Place
+from assay.api.given import Data, Model, Place, native
 from assay.api.results import Result
 from assay.errors import UsageError
 
@@ -107,7 +107,8 @@ def sweep(
     from assay.run.settings import leaves
 
     others()
-    grid = dict(pair for name, values in over.items() for pair in leaves(name.replace("-", "_"), values))
+    points = (pair for name, values in over.items() for pair in leaves(name.replace("-", "_"), values))
+    grid = {path: native(values) for path, values in points}
     if not grid or any(isinstance(v, str) or not isinstance(v, Sequence) or not len(v) for v in grid.values()):
         raise UsageError(
             'over gives the values of each setting, such as {"scale.learning_rate": [1e-4, 2e-4]}, and not '

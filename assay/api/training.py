@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay.api import keywords, models, notebook, rows
-from assay.api.given import Data, Model, Place, article
+from assay.api.given import Data, Model, Place, article, native
 from assay.api.run import Reward, Run
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def _given(
     if reward is not None and only_reward is not None:
         raise UsageError("reward stands beside the recipe's other rewards, and only_reward alone: leave one out.")
     rewards, functions = reward_names_of(reward if only_reward is None else only_reward, reward_weights)
-    given = {name: value for name, value in arguments.items() if value is not None}
+    given = {name: native(value) for name, value in arguments.items() if value is not None}
     if both := sorted(given.keys() & more.keys()):
         raise UsageError(f"{both[0]} is given twice, by its own name and by that of TRL's: leave one of the two out.")
     given |= more

@@ -156,7 +156,7 @@ def test_frames_and_data_sets_are_the_rows_that_they_hold() -> None:
     pandas = pretended("pandas", "DataFrame", columns=Columns(), to_dict=lambda self, orient: {"records": ROWS}[orient])
     polars = pretended("polars", "DataFrame", to_dicts=lambda self: ROWS)
     hub = pretended("datasets", "Dataset", __iter__=lambda self: iter(ROWS))
-    own = type("DataFrame", (polars,), {"__module__": "__main__"})
+    own = type("Own", (polars,), {"__module__": "__main__"})
     loaded = {"pandas", "polars", "datasets"} & sys.modules.keys()
     for made in (pandas(), polars(), hub(), own()):
         assert rows.places(made) == (plain,)
@@ -170,7 +170,7 @@ def test_frames_and_data_sets_are_the_rows_that_they_hold() -> None:
         ("datasets", "IterableDataset", "list(ds.take(1000))"),
         ("polars", "LazyFrame", "give frame.collect()"),
         ("pandas", "Series", "give a frame"),
-        ("torch", "Tensor", "of torch it takes a table of rows"),
+        ("torch", "Tensor", "is a list of rows"),
     ],
 )
 def test_other_objects_of_these_libraries_are_answered(library: str, name: str, says: str) -> None:

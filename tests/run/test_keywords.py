@@ -6,8 +6,9 @@ import inspect
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
-from small_runs import SIZES, make_model
+from small_runs import ROOT, SIZES, make_model
 
 import assay
 from assay.errors import AssayError, ConfigError, UnknownKeyword, UsageError
@@ -62,6 +63,14 @@ def test_a_setting_may_be_written_in_every_form(wishes: dict[str, Any], planned:
     assert scale.max_new == plain.recipe.scale.max_new, "what is not named stays"
 
 
+def test_numbers_of_numpy_are_numbers(planned: Any) -> None:
+    made = planned(
+        steps=np.int64(3), scale={"learning_rate": np.float32(0.5), "group_size": np.int32(4)}, seed=np.int8(2)
+    )
+    scale = made.recipe.scale
+    assert (scale.num_steps, made.seed, scale.group_size, scale.learning_rate) == (3, 2, 4, 0.5)
+
+
 def test_names_of_trainers_are_arguments(planned: Any, tmp_path: Path) -> None:
     rows = [{"prompt": f"{i} + 1 =", "answer": str(i + 1)} for i in range(90)]
     wishes: dict[str, Any] = {"train_dataset": rows[:50], "eval_dataset": rows[50:], "task": None, "max_steps": 7}
@@ -80,6 +89,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"moedl": "x"}, "Did you mean 'model'?"),
     ({"stpes": 3}, "Did you mean 'steps'?"),
     ({"group_size": 8}, "Here it is scale.group_size: write scale={'group_size': ...}"),
+    ({"learning_rte": 1e-3}, "Did you mean scale.learning_rate? Write scale={'learning_rate': ...}."),
     ({"lr": 1e-3}, "write scale={'learning_rate': ...}"),
     ({"batch_size": 8}, "scale.num_prompts"),
     ({"epochs": 3}, "Here it is steps: write steps=..."),
@@ -164,6 +174,15 @@ def test_every_public_name_is_there_and_documented() -> None:
         if name != "__version__":
             assert inspect.getdoc(getattr(assay, name)), name
     assert set(assay.__all__) <= set(dir(assay))
+
+
+def test_every_function_and_method_has_an_example_that_is_run() -> None:
+    """The code blocks of the page are run by tests/test_docs.py."""
+    code = "\n".join((ROOT / "docs" / "python.md").read_text().split("```python\n")[1:])
+    functions = [name for name in assay.__all__ if inspect.isfunction(getattr(assay, name))]
+    methods = [name for kind in (assay.Run, assay.Bank) for name in vars(kind) if not name.startswith("_")]
+    wanted = [*(f"assay.{name}(" for name in functions), *(f".{name}" for name in methods if name != "path")]
+    assert len(functions) == 12 and [name for name in wanted if name not in code] == []
 
 
 def test_a_value_of_the_right_type_that_cannot_be_is_refused_by_its_setting(model: Path) -> None:

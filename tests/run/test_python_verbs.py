@@ -183,6 +183,13 @@ def test_comparisons_that_cannot_be_meant_are_refused(call: Any, says: str) -> N
     assert says in str(caught.value)
 
 
+def test_the_command_line_and_python_have_the_same_defaults() -> None:
+    from assay.cli import studies
+    from assay.lab.study import asked
+
+    assert (studies.DEFAULT_SEEDS, studies.DEFAULT_BUDGET) == (asked.DEFAULT_SEEDS, asked.DEFAULT_BUDGET)
+
+
 # Runs
 
 
