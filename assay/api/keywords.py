@@ -72,8 +72,8 @@ def settings_of(
     `beside` are the other arguments of the call, for the error that offers the nearest. `tell` is given a line for each
     name of TRL's, which says what it is here.
     """
-    from assay.run.settings import leaves
     from assay.run.setup import FIELDS
+    from assay.run.short_names import leaves
     from assay.run.trl_names import is_theirs
 
     for name in keywords:
@@ -110,18 +110,36 @@ def _twice(names: Iterable[str]) -> str:
 
 
 def _ours(recipe: Recipe | None, theirs: Mapping[str, Any], tell: Callable[[str], None]) -> dict[str, Any]:
-    """Our settings in place of TRL's, by their paths."""
+    """Our settings in place of TRL's, by their paths. Refuses all if one of them has no counterpart."""
     from assay.run.settings import in_python
-    from assay.run.trl_names import translated
 
     if not theirs:
         return {}
     texts = {name: _text(value) for name, value in theirs.items()}
-    ours: dict[str, Any] = {}
-    for name, settings in translated(texts, recipe, write=in_python).items():
-        tell(f"  {name}={theirs[name]!r} of TRL is {in_python(settings)}")
-        ours |= {path.replace("-", "_"): value for path, value in settings.items()}
-    return {_short(path): value for path, value in ours.items()}
+    ours, refusal = _answered(recipe, texts)
+    for name, text in texts.items():
+        alone, own = _answered(recipe, {name: text})
+        if not alone:
+            raise refusal
+        if not alone.keys() & ours.keys():  # of another trainer than the first
+            raise own
+    given = ", ".join(f"{name}={value!r}" for name, value in theirs.items())
+    tell(f"  {given}, in words of Assay, is {in_python(ours)}")
+    return {_short(path.replace("-", "_")): value for path, value in ours.items()}
+
+
+def _answered(recipe: Recipe | None, theirs: Mapping[str, str]) -> tuple[dict[str, str], UsageError]:
+    """(our settings in place of these, the error that a command line gets, which tells them and what has none)."""
+    from assay.run.settings import in_python
+    from assay.run.trl_names import refusal
+
+    ours: dict[str, str] = {}
+
+    def write(settings: Mapping[str, str]) -> str:
+        ours.update(settings)
+        return in_python(settings)
+
+    return ours, refusal(theirs, recipe, write=write)
 
 
 def _short(path: str) -> str:

@@ -104,7 +104,7 @@ def sweep(
     """
     from assay.known import others
     from assay.lab.study.asked import of_grid
-    from assay.run.settings import leaves
+    from assay.run.short_names import leaves
 
     others()
     points = (pair for name, values in over.items() for pair in leaves(name.replace("-", "_"), values))

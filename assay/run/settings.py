@@ -6,7 +6,7 @@ Short paths and options such as --steps are turned into full paths; names of set
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from assay.errors import UsageError, unknown
@@ -14,7 +14,6 @@ from assay.host.reach import reaching as reaching_out
 from assay.recipe import Recipe
 from assay.run import trl_names
 from assay.run.experiment import Experiment
-from assay.run.short_names import SHORT_NAMES
 
 SHORT = ("scale", "mechanism", "models", "roles", "stages")  # paths that begin so are written without `recipe.`
 
@@ -48,15 +47,6 @@ def reaching(experiment: Experiment, overrides: Mapping[str, Any]) -> dict[str, 
             f"{', '.join(sorted(known))}, which reach out of the run."
         )
     return given
-
-
-def leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """(path, value) of each setting below this path. A table that names its `part` is one value."""
-    if isinstance(value, Mapping) and "part" not in value:
-        for key, inner in value.items():
-            yield from leaves(f"{path}.{str(key).replace('-', '_')}", inner)
-    else:
-        yield SHORT_NAMES.get(path, path), value
 
 
 def full(path: str) -> str:

@@ -25,9 +25,9 @@ from assay.known import RECIPES
 from assay.run import trl_names
 from assay.run.experiment import Experiment
 from assay.run.grader import absolute
-from assay.run.settings import SHORT, leaves
+from assay.run.settings import SHORT
 from assay.run.setup import FIELDS, Setup
-from assay.run.short_names import SHORT_NAMES
+from assay.run.short_names import SHORT_NAMES, leaves
 from assay.tasks.data.task import all_located
 from assay.verifiers.functions.naming import NAMELESS, names, parse
 

@@ -155,21 +155,6 @@ def refusal(given: Given, recipe: Recipe | None, *, write: Callable[[Mapping[str
     return UsageError(f"{', '.join(given)} {what}. " + "\n".join([*here, *sentences]))
 
 
-def translated(
-    given: Given, recipe: Recipe | None, *, write: Callable[[Mapping[str, str]], str]
-) -> dict[str, dict[str, str]]:
-    """TRL's name -> Assay's settings in its place, each with its value. Refuses all if one of them has a sentence
-    alone; `write` writes settings for that message.
-
-    translated({"num_generations": "8"}, recipe, write=in_python)  # {"num_generations": {"scale.group-size": "8"}}
-    """
-    plain = {name.replace("-", "_"): value for name, value in given.items()}
-    ours = {name: _fitting(_ours(name, plain, recipe), recipe) for name in plain}
-    if not all(item.settings for item in ours.values()):
-        raise refusal(given, recipe, write=write)
-    return {name: dict(item.settings) for name, item in ours.items()}
-
-
 def _ours(name: str, given: Given, recipe: Recipe | None) -> Ours:
     value = given[name]
     if name in SPECIAL:

@@ -82,7 +82,7 @@ def test_names_of_trainers_are_arguments(planned: Any, tmp_path: Path) -> None:
 
 def test_what_trl_says_is_told(planned: Any, capsys: pytest.CaptureFixture[str]) -> None:
     planned(num_generations=4, quiet=False)
-    assert "num_generations=4 of TRL is settings={'scale.group_size': '4'}" in capsys.readouterr().err
+    assert "num_generations=4, in words of Assay, is settings={'scale.group_size': '4'}" in capsys.readouterr().err
 
 
 WRONG: list[tuple[dict[str, Any], str]] = [
