@@ -77,12 +77,13 @@ def standing(svg: str, names: Sequence[str]) -> str:
     if not svg.startswith("<svg"):
         return f'<svg {XMLNS} viewBox="0 0 480 40">{STYLE}<text x="8" y="24">nothing was recorded yet</text></svg>'
     width, height = (int(number) for number in svg.partition('viewBox="0 0 ')[2].partition('"')[0].split())
-    hues = ";".join(f"--{name}:{hue}" for name, hue in zip(COLORS, HUES, strict=True))
-    size = f'viewBox="0 0 {width} {height + LINE * len(names) + 4}"'
-    head = f'<svg {XMLNS} style="{hues}" {size}'
     key = "".join(_key(name, number, height) for number, name in enumerate(names))
-    opened, _, rest = svg.replace(f'<svg viewBox="0 0 {width} {height}"', head, 1).partition(">")
-    return f"{opened}>{STYLE}{rest.removesuffix('</svg>')}{key}</svg>"
+    size = f'viewBox="0 0 {width} {height + LINE * len(names) + 4}"'
+    opened, _, rest = svg.replace(f'viewBox="0 0 {width} {height}"', f"{XMLNS} {size}", 1).partition(">")
+    whole = f"{opened}>{STYLE}{rest.removesuffix('</svg>')}{key}</svg>"
+    for name, hue in zip(COLORS, HUES, strict=True):
+        whole = whole.replace(f"var(--{name})", hue)
+    return whole
 
 
 def _key(name: str, number: int, below: int) -> str:
