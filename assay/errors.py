@@ -26,6 +26,10 @@ class UnknownName(UsageError):
     """No recipe, task, base, setting, ... has the given name; the message offers the nearest name there is."""
 
 
+class UnknownKeyword(UnknownName, TypeError):
+    """A function of Assay was given an argument that it does not have, which Python calls a TypeError."""
+
+
 class DataError(AssayError):
     """Problems, answers or data files cannot be used."""
 

@@ -39,8 +39,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("assemble", "methods", "view"),
     ("known", "loop"),
     ("run",),
-    ("api",),
     ("lab", "planner"),
+    ("api",),
     ("cli",),
 )
 """From the ground up: a room imports from rooms of lower layers, and from nothing else."""

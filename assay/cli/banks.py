@@ -12,15 +12,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay.cli.arguments import TRUST_ADDRESSES, Argument, one_of
-from assay.cli.problems import TASKS, exam_of
-from assay.cli.verify import REWARD, grader_for
+from assay.cli.problems import TASKS, asked_in
+from assay.cli.verify import REWARD
 from assay.errors import UsageError
 from assay.host import terminal
 
 if TYPE_CHECKING:
     from assay.lab.bank_sampling import Wish
+    from assay.run.setup import Setup
+    from assay.run.trust import Trust
     from assay.scoring.samples import SampleBank
-    from assay.source import Pool
     from assay.tasks.task import Split
 
 ACTIONS = {  # action -> its arguments
@@ -145,6 +146,7 @@ def run_bank(arguments: argparse.Namespace) -> Any:
 
 
 def _sample(arguments: argparse.Namespace) -> tuple[Any, str]:
+    from assay.lab.asking import exam_pool, judge_of
     from assay.lab.bank_sampling import sample_bank
 
     if not arguments.into:
@@ -153,11 +155,12 @@ def _sample(arguments: argparse.Namespace) -> tuple[Any, str]:
         raise UsageError("--split valid is for generated tasks and runs: of --data all rows are asked.")
     (model,) = arguments.names
     wish = _wish(arguments, split=arguments.split or "test")
-    with grader_for(arguments, model) as grader:
-        pool = _pool_of(arguments, model)
+    asked, trust = _asked(arguments, model)
+    with judge_of(asked) as grader:
+        pool = exam_pool(asked, trust)
         bank = sample_bank(model, pool, arguments.into, wish, grader=grader, quiet=arguments.quiet)
-    found, table = _told(bank, [])
-    return found | {"file": str(arguments.into)}, f"{table}\nbank  {arguments.into}"
+    document, table = _told(bank, [])
+    return document | {"file": str(arguments.into)}, f"{table}\nbank  {arguments.into}"
 
 
 def _show(arguments: argparse.Namespace) -> tuple[Any, str]:
@@ -252,6 +255,7 @@ def _vote(arguments: argparse.Namespace) -> tuple[Any, str]:
 
 
 def _parity(arguments: argparse.Namespace) -> tuple[Any, str]:
+    from assay.lab.asking import exam_pool, judge_of
     from assay.lab.bank_sampling import asked_alike, sample_bank
     from assay.scoring.bank_reports import parity
     from assay.view.bank_tables import parity_table
@@ -261,12 +265,13 @@ def _parity(arguments: argparse.Namespace) -> tuple[Any, str]:
     ks = _ks(arguments) or sorted({1, max(1, samples // 2)})
     if max(ks) > samples:
         raise UsageError(f"pass@{max(ks)} needs --n of at least {max(ks)} samples a problem, not {samples}.")
-    pool = _pool_of(arguments, child)
+    asked, trust = _asked(arguments, child)
+    pool = exam_pool(asked, trust)
     wish = asked_alike(child, pool, _wish(arguments))
     if arguments.into:
         arguments.into.mkdir(parents=True, exist_ok=True)
     into = nullcontext(str(arguments.into)) if arguments.into else tempfile.TemporaryDirectory(prefix="assay-parity-")
-    with into as folder, grader_for(arguments, child) as grader:
+    with into as folder, judge_of(asked) as grader:
 
         def sampled(model: str, heat: float, split: Split) -> SampleBank:
             side = "base" if model == base else "child"
@@ -280,11 +285,11 @@ def _parity(arguments: argparse.Namespace) -> tuple[Any, str]:
     return _judged(comparison, parity_table(comparison), grader.judge(share.task for share in pool.shares))
 
 
-def _pool_of(arguments: argparse.Namespace, model: str) -> Pool:
-    """The problems that a model is asked, as `assay eval` would choose them."""
+def _asked(arguments: argparse.Namespace, model: str) -> tuple[Setup, Trust]:
+    """What a model is asked, as `assay eval` would ask it, and what the command allows its run to reach."""
     asking = copy.copy(arguments)
     asking.model = model
-    return exam_of(asking)
+    return asked_in(asking)
 
 
 def _wish(arguments: argparse.Namespace, **more: Any) -> Wish:

@@ -47,18 +47,11 @@ def run_chat(arguments: argparse.Namespace) -> Any:
 
 def _examined(arguments: argparse.Namespace, ask: Callable[..., dict[str, Any]], table: Callable[[Any], Any]) -> Any:
     """The report of `ask` on the held-out problems, with the grader that the arguments name; `table` shows it."""
-    from assay.cli.problems import exam_of
-    from assay.cli.verify import grader_for
+    from assay.cli.problems import asked_in
+    from assay.lab.asking import report_on
 
-    with grader_for(arguments, arguments.model) as grader:
-        report = ask(
-            pool=exam_of(arguments),
-            problems=arguments.problems,
-            temperature=arguments.temperature,
-            max_new=arguments.max_new,
-            seed=arguments.seed,
-            grader=grader,
-        )
+    how = {name: getattr(arguments, name) for name in ("problems", "temperature", "max_new", "seed")}
+    report = report_on(*asked_in(arguments), ask, **how)
     if not arguments.json:
         terminal.show(table(report))
     return report

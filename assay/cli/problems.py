@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -15,7 +14,7 @@ from assay.verifiers.answers import Wording
 
 if TYPE_CHECKING:
     from assay.run.setup import Setup
-    from assay.source import Pool
+    from assay.run.trust import Trust
 
 READ = ("prompt_column", "answer_column", "answer_from_messages", "skip_bad_rows")  # how data files are read
 
@@ -153,60 +152,22 @@ CHECK: list[Argument] = [
 ]
 
 
-def pool_of(arguments: argparse.Namespace) -> Pool:
-    """The pool of problems: `--data` and every `--task`, mixed; the usual task if neither is given."""
-    return _problems(arguments).pool()
-
-
-def _problems(arguments: argparse.Namespace) -> Setup:
+def _problems(arguments: argparse.Namespace, **more: Any) -> Setup:
     """What a command asks of problems, and of which model."""
     from assay.run.setup import composed
 
     named = {name: getattr(arguments, name, None) for name in ("task", "wording", "data", "eval_data", "model")}
-    return composed({name: value for name, value in {**named, **reading(arguments)}.items() if value is not None})
+    given = {**named, **reading(arguments), **more}
+    return composed({name: value for name, value in given.items() if value is not None})
 
 
-def exam_of(arguments: argparse.Namespace) -> Pool:
-    """The problems that `assay eval` asks a model: all rows of `--data`, the tasks of `--task`, or the run's own test.
+def asked_in(arguments: argparse.Namespace) -> tuple[Setup, Trust]:
+    """(what `assay eval` and its like ask of a model, and who judges; what the command allows a run folder to reach)"""
+    from assay.run.trust import Trust
 
-    Rows that the model was trained on are left out.
-    """
-    from assay.run.ancestry import origin, unknown_to
-    from assay.run.data_needs import require_answers
-    from assay.run.external_needs import require_externals
-    from assay.run.grader import require_services
-    from assay.run.open_rows import has_open_rows
-    from assay.run.trust import Trust, require_trust
-    from assay.source import Share
-    from assay.tasks.data.task import data
-
-    run = origin(arguments.model)
-    if run is not None and arguments.wording is None and not arguments.data:
-        arguments.wording = run.experiment.pool.wording
-    if run is not None and not arguments.task and not arguments.data:
-        _problems(arguments).refuse_lone()
-        require_trust(run.folder, run.experiment, Trust.of(addresses=arguments.trust_addresses), of=("pool",))
-        pool = run.experiment.pool
-    else:
-        pool = pool_of(arguments)
-    if arguments.data:
-        whole = Share(data(arguments.data, rows="test", **reading(arguments)).name)
-        pool = dataclasses.replace(pool, shares=(whole, *pool.shares[1:]))
-    if not arguments.reward:
-        graded = run is not None and bool(run.experiment.rewards)  # by functions, which this command was not given
-        recipe = None if run is None or graded else run.experiment.recipe
-        for line in require_answers(pool, recipe):
-            terminal.say(line)
-        if recipe is not None and has_open_rows(pool):
-            require_services(recipe)
-        require_externals(pool)
-        if run is not None and graded:
-            flags = " ".join(f"--reward {reward}" for reward in run.experiment.rewards)
-            terminal.say(
-                f"{run.path.name} was trained with reward functions; here the tasks' verifiers judge alone. To ask its "
-                f"reward functions beside them: {flags}"
-            )
-    return unknown_to(arguments.model, pool)
+    judging = {name: getattr(arguments, name) for name in ("reward", "right_from")}
+    asked = _problems(arguments, **judging, reward_timeout=timeout_of(arguments))
+    return asked, Trust.of(addresses=arguments.trust_addresses)
 
 
 def reading(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +15,9 @@ from assay.errors import UsageError
 from assay.host import terminal
 
 if TYPE_CHECKING:
-    from assay.lab.study.plan import Arm, Study
+    from assay.lab.study.plan import Study
 
-DEFAULT_SEEDS, DEFAULT_BUDGET = 5, "steps=100"
+DEFAULT_SEEDS, DEFAULT_BUDGET = 5, "steps=100"  # as in assay.lab.study.asked, which help does without
 OF_FILES = ("into", "plan", "report", "again", "adopt")  # options that a study in a file takes too
 OF_SETUPS = (
     *("task", "wording", "data", "eval_data", "prompt_column", "answer_column", "answer_from_messages"),
@@ -116,7 +115,9 @@ def _given(arguments: argparse.Namespace, names: Sequence[str]) -> str | None:
 
 def study_of(arguments: argparse.Namespace) -> tuple[Study, Path]:
     """The study that a command line of `assay compare` describes, and its folder."""
-    from assay.lab.study import Arm, read
+    from assay.cli.setups import setup_of
+    from assay.lab.study import read
+    from assay.lab.study.asked import first_experiment, of_recipes
     from assay.run.trust import Trust
 
     if arguments.plot:
@@ -133,17 +134,17 @@ def study_of(arguments: argparse.Namespace) -> tuple[Study, Path]:
         trials = tuple(float(rate) for rate in (arguments.trials or "").split(",") if rate)
     except ValueError:
         raise UsageError(f"--trials {arguments.trials}: write factors, for example 0.5,1,2.") from None
-    if repeated := {name for name in arguments.what if arguments.what.count(name) > 1}:
-        raise UsageError(f"{min(repeated)} is named twice; two forms of a recipe are two arms of a study in a file.")
-    arms = {name: Arm(name) for name in arguments.what}
-    study = _study(arguments, arms, trials=trials, differ=tuple(arguments.differ or ()))
-    more = [f"and-{len(arguments.what) - 3}"] if len(arguments.what) > 3 else []
-    return study, arguments.into or Path("studies") / "-".join([*arguments.what[:3], *more])
+    setup, allowed = setup_of(arguments)
+    rest = {"trials": trials, "differ": tuple(arguments.differ or ()), **_size(arguments)}
+    study, folder = of_recipes(arguments.what, setup, **rest)
+    allowed(first_experiment(study))
+    return study, arguments.into or folder
 
 
 def sweep_of(arguments: argparse.Namespace) -> tuple[Study, Path]:
     """The study of a command line of `assay sweep`: the recipe as it is, and an arm for each point of the grid."""
-    from assay.lab.study import Arm
+    from assay.cli.setups import setup_of
+    from assay.lab.study.asked import first_experiment, of_grid
 
     grid = dict(_values(text) for text in arguments.over or ())
     if len(grid) < len(arguments.over or ()) or not grid:
@@ -151,11 +152,10 @@ def sweep_of(arguments: argparse.Namespace) -> tuple[Study, Path]:
             "a sweep needs --over SETTING=VALUE,VALUE, once for each setting; for example "
             "--over scale.learning-rate=1e-4,2e-4 --over scale.group-size=8,16."
         )
-    points = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
-    arms = {arguments.recipe: Arm(arguments.recipe)} | {_point(point): Arm(arguments.recipe, point) for point in points}
-    study = _study(arguments, arms, differ=tuple(name.replace("-", "_") for name in grid))
-    named = "-".join([arguments.recipe, *(name.rpartition(".")[2] for name in grid)])
-    return study, arguments.into or Path("studies") / named
+    setup, allowed = setup_of(arguments)
+    study, folder = of_grid(arguments.recipe, grid, setup, **_size(arguments))
+    allowed(first_experiment(study))
+    return study, arguments.into or folder
 
 
 def _values(text: str) -> tuple[str, list[str]]:
@@ -166,35 +166,11 @@ def _values(text: str) -> tuple[str, list[str]]:
     return name, found
 
 
-def _point(point: Mapping[str, str]) -> str:
-    """The name of a point of a grid: `learning-rate 1e-4, group-size 8`."""
-    return ", ".join(f"{name.rpartition('.')[2]} {value}" for name, value in point.items())
-
-
-def _study(arguments: argparse.Namespace, arms: Mapping[str, Arm], **rest: Any) -> Study:
-    """The checked study of these arms with the options that `compare` and `sweep` share."""
-    from assay.cli.setups import setup_of
-    from assay.lab.study.declared import check
-    from assay.lab.study.plan import Budget, Study, StudyRun, profile_for, tasks_asked
-
-    setup, allowed = setup_of(arguments)
+def _size(arguments: argparse.Namespace) -> dict[str, Any]:
+    """How many runs a study has, and what each may spend."""
     if arguments.budget and arguments.steps:
         raise UsageError(f"--steps is short for --budget steps={arguments.steps}: leave one of the two out.")
-    steps = DEFAULT_BUDGET if setup.steps is None else f"steps={setup.steps}"
-    study = Study(
-        arms=arms,
-        tasks=tasks_asked(setup),
-        seeds=tuple(range(DEFAULT_SEEDS if arguments.seeds is None else arguments.seeds)),
-        budget=Budget.parse(arguments.budget or steps),
-        model=setup.model,
-        profile=profile_for(setup.model) if setup.profile == "auto" else setup.profile,
-        settings=setup.overrides(),
-        asked=setup,
-        **rest,
-    )
-    check(study)
-    allowed(study.experiment(StudyRun(next(iter(arms)), next(iter(study.tasks)), study.seeds[0]), steps=2))
-    return study
+    return {"seeds": arguments.seeds, "budget": arguments.budget}
 
 
 def run_compare(arguments: argparse.Namespace) -> Any:
@@ -208,27 +184,17 @@ def run_sweep(arguments: argparse.Namespace) -> Any:
 
 def _run(study: Study, folder: Path, arguments: argparse.Namespace) -> Any:
     """Plans, runs and reports a study that was checked."""
-    from assay.lab.study import analysis, guesses, markdown, page, queue, table
+    from assay.lab.study.carried import carry_out, prepared
 
-    if arguments.adopt:
-        terminal.say(f"{queue.adopt(study, folder)} results of {folder} answer the study as it is written now")
-    plan = queue.outlook(study, folder)
+    plan = prepared(study, folder, adopt=arguments.adopt, tell=terminal.say)
     if arguments.plan:
         if not arguments.json:
             terminal.show("\n".join(plan.lines()))
         return plan.document()
     for line in () if arguments.quiet else plan.lines():
         terminal.say(line)
-    if arguments.report:
-        results = queue.stored(study, folder)
-        folder.mkdir(parents=True, exist_ok=True)
-    else:
-        results = queue.fill(study, folder, again=arguments.again, quiet=arguments.quiet)
-    findings = analysis.analyse(study, results, guesses.made(study, folder))
-    report = page.write(findings, folder)
-    markdown.write(findings, folder)
+    carried = carry_out(study, folder, report=arguments.report, again=arguments.again, quiet=arguments.quiet)
     if not arguments.json:
-        terminal.show(table.table(findings))
-        terminal.show("\n".join([findings.conclusion, *(table.expectation(seen) for seen in findings.seen)]))
-    terminal.say(f"report  {report}")
-    return {**analysis.as_json(findings), "folder": str(folder), "report": str(report)}
+        terminal.show(carried.text)
+    terminal.say(f"report  {carried.report}")
+    return carried.document()

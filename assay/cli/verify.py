@@ -8,7 +8,6 @@ from typing import Any
 from assay.cli.arguments import Argument, one_of
 from assay.errors import UsageError
 from assay.host import terminal
-from assay.run.grader import Grader, grader
 from assay.verifiers.explainers import VERIFIERS, verifier
 from assay.verifiers.functions.process import SECONDS, check_timeout
 
@@ -72,21 +71,6 @@ VERIFY: list[Argument] = [
 ]
 
 
-def grader_for(arguments: argparse.Namespace, model: str) -> Grader:
-    """The grader with the reward functions of `--reward`, or with the verifiers of the tasks. Answers that the length
-    limit cut off count as in the run of the model.
-    """
-    from assay.run.ancestry import origin
-
-    run = origin(model)
-    return grader(
-        arguments.reward or (),
-        right_from=arguments.right_from,
-        timeout=timeout_of(arguments),
-        read_cut=run is not None and run.experiment.cut == "scored",
-    )
-
-
 def timeout_of(arguments: argparse.Namespace) -> float:
     """The seconds of `--reward-timeout`, checked."""
     seconds = SECONDS if arguments.reward_timeout is None else arguments.reward_timeout
@@ -99,31 +83,15 @@ def run_verify(arguments: argparse.Namespace) -> Any:
 
 
 def _explain(arguments: argparse.Namespace) -> dict[str, Any]:
-    used = verifier(arguments.by)
+    from assay.lab.verdicts import explained
+
     if len(arguments.inputs) != 2:
         raise UsageError(
             "assay verify explain takes a reference answer and an answer, each in quotes: explain '1/2' '0.5'."
         )
-    gold, response = arguments.inputs
-    (explanation,) = used.explain([(gold, response)])
-    verdict = explanation.verdict
-    document = {
-        "verdict": verdict.status,
-        "kind": verdict.kind or None,
-        "gold": explanation.gold,
-        "answer": explanation.answer,
-        "mark": explanation.mark,
-        "layer": explanation.layer,
-        "why": explanation.why,
-    }
+    document, text = explained(*arguments.inputs, by=arguments.by)
     if not arguments.json:
-        kind = f"({verdict.kind})" if verdict.kind else ""
-        terminal.show(f"{verdict.status}{kind}")
-        terminal.show(f"gold    {explanation.gold}")
-        terminal.show(
-            f"answer  {explanation.answer}" + (f"  (found by: {explanation.mark})" if explanation.mark else "")
-        )
-        terminal.show(f"decided by {explanation.layer}: {explanation.why}")
+        terminal.show(text)
     return document
 
 

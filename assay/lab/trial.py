@@ -5,11 +5,14 @@ tasks and rewards. It shows that something runs; nothing is learnt in three step
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from assay.api import Run, train
-from assay.recipe import Recipe
+from assay.recipe import USUAL_TASK, Recipe
+from assay.run import session
+from assay.run.grader import reward_names_of
+from assay.run.setup import composed
 
 CONTEXT = 128
 SIZES = {
@@ -23,6 +26,19 @@ SIZES = {
     "evaluation.final_samples": 2,
     "machine.threads": 1,
 }
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A small run that is done: `Trial(Path("runs/trial")).metrics()`."""
+
+    path: Path
+
+    def metrics(self) -> list[dict[str, Any]]:
+        """The metrics of each step, name -> value."""
+        from assay.record.folder import RunFolder
+
+        return RunFolder.read_only(self.path).read("metrics")
 
 
 def small_model(folder: Path) -> Path:
@@ -46,20 +62,25 @@ def small_run(
     steps: int = 3,
     reward: str | Callable[..., Any] | None = None,
     settings: Mapping[str, Any] | None = None,
-) -> Run:
+) -> Trial:
     """Trains in `folder` and returns the run; `settings` are those of `assay.train`, beside `SIZES`."""
-    return train(
-        recipe,
-        task=task,
-        levels=levels,
-        model=str(small_model(folder / "model")),
-        profile="laptop",
-        steps=steps,
-        run=folder / "run",
-        settings={**SIZES, **(settings or {})},
-        reward=reward,
-        quiet=True,
-    )
+    from assay.known import others
+
+    others()
+    method = recipe if isinstance(recipe, Recipe) else None
+    rewards, functions = reward_names_of(reward, None)
+    usual = USUAL_TASK if task == "countdown" else task
+    asked = {
+        "recipe": recipe if isinstance(recipe, str) else recipe.name,
+        "task": (usual if levels is None else f"{task}:{','.join(map(str, levels))}",),
+        "model": str(small_model(folder / "model")),
+        "profile": "laptop",
+        "steps": steps,
+        "settings": {**SIZES, **(settings or {})},
+    }
+    setup = composed(asked | ({"reward": rewards} if rewards else {}))
+    experiment, _ = session.planned(setup, method)
+    return Trial(session.start(experiment, folder / "run", quiet=True, functions=functions, setup=setup))
 
 
 def variety(completions: Sequence[Any], **_: Any) -> list[float]:

@@ -35,8 +35,11 @@ Estimator = Literal["k1", "k2", "k3", "k1+", "k3+", "weighted-k2", "weighted-k3"
 def kl(view: View, *, weight: float, estimator: str, anchor: str) -> Tensor:
     """weight times the estimator in the table of `Estimator`; 0 on tokens that the policy did not write.
 
-    In the first update of a step the difference d from `old` is rounding error: then `distance` has no gradient.
+    In the first update of a step the difference d from `old` is rounding error: then `distance` has no gradient. With
+    a weight of 0 no reference is asked, and there is none to compare with.
     """
+    if not weight:
+        return 0 * view.logp
     logp = view.logp.detach()
     d = logp - (view.streams["ref"] if anchor == "reference" else view.old)
     # clamped only so that exp does not overflow: the penalty still acts on a policy far from the reference
@@ -84,6 +87,8 @@ class KL(Term):
 
 def entropy(view: View, *, weight: float) -> Tensor:
     """- weight H."""
+    if not weight:
+        return 0 * view.logp
     assert view.entropy is not None
     return -weight * view.entropy
 

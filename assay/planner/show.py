@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from assay.errors import ConfigError
@@ -34,12 +34,37 @@ MEMORY = {"weights", "gradients", "moments", "whole layers", "activations", "out
 
 
 def run_plan(arguments: argparse.Namespace) -> dict[str, Any]:
-    recipe, machine = _recipe(arguments.recipe, arguments.overrides)
-    if arguments.gpus < 1:
-        raise ConfigError(f"--gpus is {arguments.gpus}: at least 2, for learners and servers.")
-    model, kind = shape(arguments.model), gpu(arguments.gpu)
-    work = work_of(recipe, machine, prompt=arguments.prompt_tokens, answer=arguments.answer_tokens)
-    situation = Situation(model, work, kind, arguments.gpus)
+    document, told = outlook_of(
+        arguments.recipe,
+        arguments.model,
+        gpus=arguments.gpus,
+        gpu_name=arguments.gpu,
+        prompt=arguments.prompt_tokens,
+        answer=arguments.answer_tokens,
+        settings=arguments.overrides,
+    )
+    if not arguments.json:
+        terminal.show(told)
+    return document
+
+
+def outlook_of(
+    recipe_name: str,
+    model_name: str,
+    *,
+    gpus: int,
+    gpu_name: str,
+    prompt: int,
+    answer: int | None,
+    settings: Mapping[str, Any],
+) -> tuple[dict[str, Any], str]:
+    """(the plan as JSON data, the plan as text): what a recipe needs and takes on so many GPUs."""
+    recipe, machine = _recipe(recipe_name, settings)
+    if gpus < 1:
+        raise ConfigError(f"--gpus is {gpus}: at least 2, for learners and servers.")
+    model, kind = shape(model_name), gpu(gpu_name)
+    work = work_of(recipe, machine, prompt=prompt, answer=answer)
+    situation = Situation(model, work, kind, gpus)
     cautions = cautions_of(model, work, kind)
     options = estimates(situation)
     best = options[0]
@@ -49,9 +74,9 @@ def run_plan(arguments: argparse.Namespace) -> dict[str, Any]:
     unsure = [] if following is None else doubts(situation, best, following)
     document = {
         "recipe": recipe.name,
-        "model": arguments.model,
+        "model": model_name,
         "parameters": parameters(model),
-        "gpus": arguments.gpus,
+        "gpus": gpus,
         "gpu": kind.name,
         "answers": work.answers,
         "best": as_data(situation, best),
@@ -69,16 +94,14 @@ def run_plan(arguments: argparse.Namespace) -> dict[str, Any]:
         },
         "cautions": cautions,
     }
-    if not arguments.json:
-        terminal.show(text(document, situation, best, following, unsure, lags))
-    return document
+    return document, text(document, situation, best, following, unsure, lags)
 
 
 def _where(made: Estimate) -> tuple[int, int, int]:
     return made.placement.learners, made.placement.servers, made.placement.tensor
 
 
-def _recipe(name: str, overrides: dict[str, str]) -> tuple[Recipe, Any]:
+def _recipe(name: str, overrides: Mapping[str, Any]) -> tuple[Recipe, Any]:
     """The recipe with the settings of the command line, and its machine."""
     from assay.known import recipe
     from assay.run import settings

@@ -1,5 +1,5 @@
-"""Stopping on a signal: the first SIGTERM, SIGINT, SIGHUP or SIGUSR1 sets a flag that a run checks between phases, the
-second exits.
+"""Stopping on a signal, or because the program asks for it: the first SIGTERM, SIGINT, SIGHUP or SIGUSR1 sets a flag
+that a run checks between phases, the second exits.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ class StopFlag:
 
     def __init__(self) -> None:
         self.signal: int | None = None
+        self.asked = ""  # why the program itself wants to stop; "": it does not
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Self:
@@ -33,10 +34,12 @@ class StopFlag:
         self._before = {}
 
     def __bool__(self) -> bool:
-        return self.signal is not None
+        return self.signal is not None or bool(self.asked)
 
     def check(self) -> None:
-        """Raises Stopped (exit code 75) after a signal."""
+        """Raises Stopped (exit code 75) after a signal, or if the program asked for it."""
+        if self.asked:
+            raise Stopped(f"Stopped: {self.asked}; `assay resume` continues from the last checkpoint.")
         if self.signal is not None:
             name = signal.Signals(self.signal).name
             raise Stopped(f"Stopped by {name}; `assay resume` continues from the last checkpoint.")

@@ -261,7 +261,7 @@ def reward_names_of(
     reward: Reward | Sequence[Reward] | None, weights: Sequence[float] | None
 ) -> tuple[tuple[str, ...], dict[str, Callable[..., Any]]]:
     """(the reward functions as `--reward` would name them, those given as Python functions by name)."""
-    items = [] if reward is None else [reward] if isinstance(reward, str) or callable(reward) else list(reward)
+    items = [] if reward is None else _listed(reward)
     if weights is not None and len(weights) != len(items):
         raise UsageError(f"reward_weights has {len(weights)} numbers for {len(items)} reward functions.")
     functions: list[RewardName] = [parse(item) if isinstance(item, str) else named(item) for item in items]
@@ -269,6 +269,17 @@ def reward_names_of(
         functions = [dataclasses.replace(one, weight=float(w)) for one, w in zip(functions, weights, strict=True)]
     given = {name: item for name, item in zip(names(functions), items, strict=True) if not isinstance(item, str)}
     return tuple(str(function) for function in functions), given
+
+
+def _listed(reward: Any) -> list[Reward]:
+    """The reward functions of an argument that may hold one or several; UsageError for what is none."""
+    items = list(reward) if isinstance(reward, list | tuple) else [reward]
+    if wrong := [item for item in items if not (isinstance(item, str) or callable(item))]:
+        raise UsageError(
+            "reward is a function f(prompts, completions, **columns), the text 'FILE.py:FUNCTION', or a list of these, "
+            f"and not {wrong[0]!r}, of type {type(wrong[0]).__name__}."
+        )
+    return items
 
 
 def sources(grader: Grader) -> dict[str, str]:

@@ -23,6 +23,7 @@ from assay.record.rollouts import left_out, rollout_table, shared_out
 from assay.record.signals import StopFlag
 from assay.rng import Key
 from assay.run import faults, judged_exams
+from assay.run.callbacks import EpisodesEvent, EvaluationEvent, SaveEvent, StepEvent, Watch, answers_of, fixed
 from assay.run.experiment import Experiment
 from assay.run.grader import Grader
 from assay.run.live_report import Page
@@ -111,6 +112,7 @@ class Recorder:
     grader: Grader = field(default_factory=Grader)
     second: SecondLook = field(default_factory=lambda: SecondLook(0.0, print))
     lost: LostVerdicts = field(default_factory=lambda: LostVerdicts(print))
+    watch: Watch = field(default_factory=Watch)  # the callbacks of the calling program
     page: Page | None = None  # the report, which is rewritten while the run goes on
     track: Callable[[int, Mapping[str, float]], None] = lambda step, values: None  # passes metrics to the trackers
     chooses: str | None = None  # the judge that chooses the best checkpoint; None: it was not asked for yet
@@ -118,6 +120,7 @@ class Recorder:
     began: float = field(default_factory=time.monotonic)
     saved_at: float = field(default_factory=time.monotonic)  # when the last checkpoint was written, or training began
     entered: tuple[str, float] = ("", 0.0)  # the present phase, and when it began
+    told: int = -1  # the last step whose checkpoint the callbacks were told of
     settled: tuple[Memory, Models] | None = None  # the state after the last step, which a stop may still save
 
     def started(self, memory: Memory, models: Models) -> None:
@@ -135,6 +138,7 @@ class Recorder:
         self.settled = (memory, models)
         self.grader.at(memory.step)
         self._tick("")
+        self._heed()
 
     def phase(self, name: str) -> None:
         self.panel.phase(name)
@@ -181,6 +185,7 @@ class Recorder:
             stats |= self._evaluate("valid", memory, models)
         if last:
             self._evaluate("test", memory, models)
+        self._tell(memory.step, episodes, stats)
         if saves := scored or last or ending or bool(self.stop) or self._save_is_due(memory.step):
             goes_on = not (last or ending or self.stop)
             self._save(memory, models, score=self._score(stats) if scored else None, beside=goes_on)
@@ -192,6 +197,7 @@ class Recorder:
         self.clock = {}
         if ending:
             raise Stopped(ending)
+        self._heed()
         if self.stop and not last:
             if not saves:  # it was asked for since
                 self._save(memory, models)
@@ -232,6 +238,7 @@ class Recorder:
         self.folder.append("evals", entry)
         scores = bank.scores(entry) | metrics_of(entry)
         self.track(memory.step, finite(scores))
+        self.watch.tell("on_evaluation", EvaluationEvent(self.folder.path, memory.step, name, fixed(finite(scores))))
         return scores
 
     def _score(self, stats: Mapping[str, float]) -> float | None:
@@ -262,6 +269,28 @@ class Recorder:
             beside=beside,
         )
         self.saved_at = time.monotonic()
+        if self.watch.hears("on_save") and memory.step != self.told:
+            self.folder.settle()  # what is told of is whole
+            if (there := self.folder.store.committed(memory.step)) is not None:
+                self.told = memory.step
+                self.watch.tell("on_save", SaveEvent(self.folder.path, memory.step, there))
+
+    def _tell(self, step: int, episodes: Sequence[Episode], stats: Stats) -> None:
+        """Tells the callbacks of a step that is recorded, and asks for a stop if one of them does."""
+        path, total = self.folder.path, self.experiment.recipe.scale.num_steps
+        if self.watch.hears("on_episodes"):
+            told = answers_of(episodes, self.codec.decode)
+            self.watch.tell("on_episodes", EpisodesEvent(path, step, told))
+        if self.watch.hears("on_step"):
+            self.watch.tell("on_step", StepEvent(path, step, total, fixed(finite(stats))))
+        self._heed()
+
+    def _heed(self) -> None:
+        """Stops the run, as a signal would, if a callback asked for it or raised."""
+        if self.watch.error is not None:
+            self.stop.asked = "a callback raised"
+        elif self.watch.stop is not None:
+            self.stop.asked = self.watch.stop.reason.replace(";", ",") or "a callback asked for it"
 
     def saved(self, name: str) -> bool:
         """Whether checkpoints hold this model. A frozen model is loaded again from where it was loaded at first."""

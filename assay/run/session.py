@@ -19,6 +19,7 @@ from assay.run import attention_needs, data_needs, external_needs, open_rows, pi
 from assay.run.base_training import ready
 from assay.run.bases import base_for
 from assay.run.before_weights import require_fit
+from assay.run.callbacks import Watch
 from assay.run.configure import from_data, override, to_data
 from assay.run.cut_answers import counted
 from assay.run.experiment import Experiment, check
@@ -136,17 +137,20 @@ def start(
     extra: Mapping[str, Any] | None = None,
     functions: Functions | None = None,
     setup: Setup | None = None,
+    watch: Watch | None = None,
 ) -> Path:
     """Trains in a new run folder and returns its path.
 
     path = start(experiment, Path("runs/first"), command="assay train grpo --run runs/first")
 
     `extra` holds further fields for run.json. The run is shown on a panel of its own, or on `shown`. The `setup` that
-    the experiment follows from is kept in the folder, as a file that repeats the run.
+    the experiment follows from is kept in the folder, as a file that repeats the run. `watch` are the callbacks of the
+    calling program.
     """
     prepared = ready_to_begin(experiment, place, functions)
     ready(experiment.model)
     how = {"command": command, "quiet": quiet, "shown": shown, "extra": extra, "setup": setup}
+    how |= {"watch": watch}
     return begin(prepared, load_model(experiment), place, **how)
 
 
@@ -162,6 +166,7 @@ def resume(
     overrides: Mapping[str, Any] | None = None,
     trust_code: bool = False,
     trust_addresses: bool = False,
+    watch: Watch | None = None,
 ) -> Path:
     """Continues a run from its last checkpoint and returns its path; `steps` extends a finished run.
 
@@ -208,7 +213,7 @@ def resume(
             say(f"all {memory.step} steps of {path} are done; --steps N extends the run to N.")
         elif scale.over(memory.step, memory.budget.tokens):
             say(f"{path} has spent its {scale.num_tokens:,} tokens (scale.num_tokens), in {memory.step} steps.")
-        how = {"quiet": quiet, "shown": shown, "grader": grader, "checkpoint": checkpoint}
+        how = {"quiet": quiet, "shown": shown, "grader": grader, "checkpoint": checkpoint, "watch": watch}
         carry_on(folder, experiment, policy, memory, **how)
     return Path(path)
 

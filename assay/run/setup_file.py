@@ -27,7 +27,7 @@ from assay.run.experiment import Experiment
 from assay.run.grader import absolute
 from assay.run.settings import SHORT
 from assay.run.setup import FIELDS, Setup
-from assay.run.short_names import SHORT_NAMES
+from assay.run.short_names import SHORT_NAMES, leaves
 from assay.tasks.data.task import all_located
 from assay.verifiers.functions.naming import NAMELESS, names, parse
 
@@ -85,12 +85,9 @@ def _in_file(settings: Mapping[str, str]) -> str:
 
 
 def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """(path, value) of each setting below this path. A table that names its `part` is one value."""
-    if isinstance(value, Mapping) and "part" not in value:
-        for key, inner in value.items():
-            yield from _leaves(f"{path}.{key.replace('-', '_')}", inner)
-    else:
-        yield SHORT_NAMES.get(path, path), value if isinstance(value, str | list | Mapping) else _scalar(value)
+    """(path, value) of each setting below this path, as the command line has them."""
+    for place, inner in leaves(path, value):
+        yield place, inner if isinstance(inner, str | list | Mapping) else _scalar(inner)
 
 
 def _scalar(value: Any) -> str:

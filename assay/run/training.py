@@ -21,6 +21,7 @@ from assay.record.signals import StopFlag
 from assay.record.sinks import series_of, tracking
 from assay.run import data_needs, external_needs, picture_needs, setup_file
 from assay.run.before_weights import Prepared, prepare
+from assay.run.callbacks import Watch
 from assay.run.configure import to_data
 from assay.run.experiment import Experiment
 from assay.run.grader import Functions, Grader, sources
@@ -65,6 +66,7 @@ def begin(
     shown: Panel | None = None,
     extra: Mapping[str, Any] | None = None,
     setup: Setup | None = None,
+    watch: Watch | None = None,
 ) -> Path:
     """Trains this policy in a new run folder, and returns its path. `extra` holds further fields for run.json. The
     setup that the experiment follows from is kept in a file that repeats the run.
@@ -95,7 +97,7 @@ def begin(
     folder = RunFolder.create(path, identity=identity, document=document, keep=experiment.saving.keep, beside=beside)
     with folder:
         remember(folder, experiment)
-        how = {"quiet": quiet, "shown": shown, "grader": prepared.grader, "longest": prepared.longest}
+        how = {"quiet": quiet, "shown": shown, "grader": prepared.grader, "longest": prepared.longest, "watch": watch}
         carry_on(folder, experiment, policy, Memory(experiment.seed), **how)
     return path
 
@@ -130,8 +132,31 @@ def carry_on(
     grader: Grader,
     checkpoint: Any = None,
     longest: int | None = None,
+    watch: Watch | None = None,
 ) -> None:
-    """Builds the models and trains. `longest`: tokens of the longest prompt; None for a run that is resumed."""
+    """Builds the models and trains. `longest`: tokens of the longest prompt; None for a run that is resumed. `watch`
+    are the callbacks of the calling program.
+    """
+    watch = watch or Watch()
+    how = {"quiet": quiet, "shown": shown, "grader": grader, "checkpoint": checkpoint, "longest": longest}
+    with watch.until_the_end(folder.path, lambda: len(folder.read("metrics"))):
+        _with_restarts(folder, experiment, policy, memory, **how, watch=watch)
+
+
+def _with_restarts(
+    folder: RunFolder,
+    experiment: Experiment,
+    policy: Policy,
+    memory: Memory,
+    *,
+    quiet: bool,
+    shown: Panel | None,
+    grader: Grader,
+    checkpoint: Any,
+    longest: int | None,
+    watch: Watch,
+) -> None:
+    """Trains, again from the last checkpoint whenever a process of the run is lost."""
     from assay.engine.choose import processor_of
 
     set_threads(experiment.machine)
@@ -144,6 +169,7 @@ def carry_on(
     with grader:
         while True:
             rest = {"quiet": quiet, "shown": shown, "grader": grader, "checkpoint": checkpoint, "longest": longest}
+            rest |= {"watch": watch}
             try:
                 with open_models(experiment, policy, folder.path) as models, processor_of(models["policy"]):
                     _train(folder, experiment, policy, models, memory, **rest)
@@ -237,6 +263,7 @@ def _train(
     grader: Grader,
     checkpoint: Any,
     longest: int | None,
+    watch: Watch,
 ) -> None:
     from assay.assemble import assemble
     from assay.host.garbage import few_collections
@@ -284,6 +311,7 @@ def _train(
                 grader=grader,
                 second=second,
                 lost=lost,
+                watch=watch,
                 page=page,
                 track=tracker.log,
             )

@@ -6,7 +6,6 @@ import json
 import re
 import shlex
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hub_cache import pretend_hub
@@ -100,17 +99,12 @@ def test_every_name_has_an_answer(name: str) -> None:
         assert name in message and ("In Assay write: " in message or re.search(rf"\n?{name}: .{{10}}", message))
 
 
-@pytest.mark.parametrize(
-    ("settings", "says"),
-    [
-        ({"num_generations": 8}, "settings={'scale.group_size': '8'}"),
-        ({"max_steps": 5, "beta": 0.0}, "steps='5', settings={'mechanism.objective.regularise.0.weight': '0.0'}"),
-    ],
-)
-def test_settings_from_python_are_told_in_python(settings: dict[str, Any], says: str) -> None:
+def test_settings_from_python_that_have_no_counterpart_are_told_in_python() -> None:
+    """Those that have one are taken (tests/run/test_keywords.py)."""
     with pytest.raises(UsageError) as caught:
-        assay.train("grpo", levels=(3,), settings=settings)
-    assert here(str(caught.value)) == says
+        assay.train("grpo", levels=(3,), settings={"num_generations": 8, "use_vllm": True})
+    assert here(str(caught.value)) == "settings={'scale.group_size': '8'}"
+    assert "use_vllm: the sampler is built in" in str(caught.value)
 
 
 # --- names of recipes ---------------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ from assay.credit.gae import gae
 from assay.forwards import TokenKL
 from assay.forwards.critic import token_kl
 from assay.objective import KL, NoRatio, Objective, Open, SequenceSum
-from assay.objective.terms import Estimator, kl
+from assay.objective.terms import Estimator, entropy, kl
 from assay.recipe import Mechanism, Recipe
 from assay.types import Origin, Row
 
@@ -277,3 +277,12 @@ def test_odds_rise_by_the_exponential_of_one_over_beta() -> None:
 @pytest.fixture(autouse=True)
 def task(monkeypatch: pytest.MonkeyPatch) -> None:
     register(monkeypatch)
+
+
+def test_a_term_of_weight_0_asks_for_nothing_and_pushes_nothing() -> None:
+    logp = torch.tensor([-1.0, -2.0], requires_grad=True)
+    view: Any = SimpleNamespace(logp=logp, streams={}, entropy=None)
+    for value in (kl(view, weight=0.0, estimator="k3", anchor="reference"), entropy(view, weight=0.0)):
+        logp.grad = None
+        value.sum().backward()
+        assert value.tolist() == [0, 0] and logp.grad is not None and logp.grad.tolist() == [0, 0]

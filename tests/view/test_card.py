@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from small_runs import STEPS, Shell, make_model, train_line
 
-import assay.api
+import assay
 from assay.errors import UsageError
 from assay.record.folder import RunFolder
 from assay.view.card import is_hub_id, model_card, write_card
@@ -122,7 +122,7 @@ def test_the_card_is_written_beside_the_run_or_where_asked(
     run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert write_card(run, tmp_path).read_text() == model_card(run)
-    assert assay.api.Run(run).card() == run / "README.md"
+    assert assay.Run(run).card() == run / "README.md"
     assert Shell(capsys)("report", run).code == 0
     assert (run / "README.md").read_text() == model_card(run)
 

@@ -32,7 +32,14 @@ ELSEWHERE = {"recipe": "recipes", "task": "tasks", "steps": "budget", "seed": "s
 
 def read(path: Path, trust: Trust | None = None) -> Study:
     """The study that a TOML file describes, checked. Code and addresses that it asks of its runs must be trusted."""
-    table = setup_file.table(path)
+    study, given = described(setup_file.table(path), path)
+    first_run = StudyRun(next(iter(study.arms)), next(iter(study.tasks)), study.seeds[0])
+    file_trust.require({path: given}, {}, study.experiment(first_run, steps=2), trust or Trust())
+    return study
+
+
+def described(table: Mapping[str, Any], path: Path) -> tuple[Study, dict[str, Any]]:
+    """(the study of such a table, checked; what it gives of a setup). `path` is the file, which errors name."""
     data = {name: table[name] for name in FIELDS if name in table}
     rest = {key: value for key, value in table.items() if key not in data or key in SHARED}
     if wrong := next((key for key in rest if key in ELSEWHERE), None):
@@ -74,9 +81,7 @@ def read(path: Path, trust: Trust | None = None) -> Study:
     if everything:
         study = _without_the_unfit(study)
     check(study)
-    first_run = StudyRun(first, next(iter(study.tasks)), study.seeds[0])
-    file_trust.require({path: given}, {}, study.experiment(first_run, steps=2), trust or Trust())
-    return study
+    return study, given
 
 
 def _import(path: Path, names: Sequence[str]) -> None:

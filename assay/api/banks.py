@@ -1,0 +1,156 @@
+"""Banks from Python: all answers of a model in a file, and what one such file or two of them tell."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from assay.api import models
+from assay.api.examining import asked_of
+from assay.api.given import Data, Model, Place
+from assay.api.keywords import suggesting
+from assay.api.records import Records
+from assay.api.results import Result
+from assay.errors import UsageError
+
+if TYPE_CHECKING:
+    from assay.scoring.samples import SampleBank
+    from assay.verifiers.answers import Wording
+
+Reward = str | Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Bank:
+    """The answers of a model to problems, known by their file.
+
+    before = assay.bank(base, into="base.parquet", data=rows, n=64)
+    print(assay.bank(run, into="run.parquet", data=rows, n=64).compare(before))
+    """
+
+    path: Path
+
+    def read(self) -> SampleBank:
+        """The bank as its file holds it."""
+        from assay.scoring.samples import SampleBank
+
+        return SampleBank.read(self.path)
+
+    def answers(self) -> Records:
+        """The answers, one dictionary each: `bank.answers().frame()`."""
+        from assay.host.tables import rows_of
+
+        return Records(rows_of(self.path))
+
+    def show(self, k: Sequence[int] = ()) -> Result:
+        """pass@k and the other estimates of the bank, with intervals."""
+        from assay.scoring.bank_reports import shown
+        from assay.view.bank_tables import shown_table
+
+        found = shown(self.read(), list(k))
+        return Result(found, shown_table(found))
+
+    def compare(self, other: Bank | Place, k: Sequence[int] = (), *, worth: float | None = None) -> Result:
+        """How this model differs from that of another bank on the same problems."""
+        from assay.scoring.bank_reports import compared
+        from assay.scoring.conclusion import WORTH
+        from assay.view.bank_tables import compared_table
+
+        first = other if isinstance(other, Bank) else Bank(Path(os.fspath(other)))
+        worth = WORTH if worth is None else worth
+        if not 0 < worth <= 1:
+            raise UsageError(f"worth is a difference of pass@1, above 0 and at most 1, not {worth:g}.")
+        found = compared(first.read(), self.read(), list(k), worth=worth, differ=False)
+        return Result(found, compared_table(found))
+
+    def score(self, model: Model, *, tokenizer: Any = None, into: Place | None = None) -> Result:
+        """What a model makes of the answers: the log-probability of each, in a file beside the bank."""
+        from assay.lab.bank_scores import reader, score
+        from assay.view.bank_tables import scored_table
+
+        bank = self.read()
+        place = self.path.with_suffix(".scores.parquet") if into is None else Path(os.fspath(into))
+        found = score(bank, reader(models.named(model, tokenizer), bank.asked.system), place, against=None)
+        return Result(found, f"{scored_table(found)}\nscores  {found['file']}")
+
+    def vote(self, model: Model, k: Sequence[int] = (), *, tokenizer: Any = None, alpha: float = 0.1) -> Result:
+        """Which answers the verdicts of a model choose, and how often these are right."""
+        from assay.lab.bank_scores import reader
+        from assay.lab.bank_votes import vote
+        from assay.view.bank_tables import voted_table
+
+        bank = self.read()
+        verifier = reader(models.named(model, tokenizer), bank.asked.system)
+        ks = list(k) or [2**i for i in range(bank.asked.samples.bit_length())]
+        found = vote(bank, verifier, ks, alpha=alpha)
+        return Result(found, voted_table(found))
+
+    def _repr_html_(self) -> str:
+        return self.show()._repr_html_()
+
+
+@suggesting
+def bank(
+    model: Model,
+    *,
+    into: Place | None = None,
+    data: Data | None = None,
+    task: str | Sequence[str] | None = None,
+    wording: Wording | None = None,
+    system: str | None = None,
+    reward: Reward | Sequence[Reward] | None = None,
+    right_from: float | None = None,
+    reward_timeout: float | None = None,
+    prompt_column: str | None = None,
+    answer_column: str | None = None,
+    answer_from_messages: bool | None = None,
+    skip_bad_rows: bool | None = None,
+    problems: int | None = None,
+    n: int = 256,
+    temperature: float = 1.0,
+    top_p: float = 1.0,
+    max_new: int | None = None,
+    split: Literal["test", "valid"] = "test",
+    seed: int = 0,
+    tokenizer: Any = None,
+    quiet: bool = False,
+    trust_addresses: bool = False,
+) -> Bank:
+    """Samples a model into the file `into` and returns its bank, as `assay bank sample`; of a file alone, the bank that
+    it holds.
+
+    bank = assay.bank(run, into="run.parquet", n=64)
+    print(assay.bank("run.parquet").show([1, 8, 64]))
+    """
+    from assay.lab.asking import exam_pool, judge_of
+    from assay.lab.bank_sampling import Wish, sample_bank
+    from assay.run.trust import Trust
+
+    if into is None:
+        return _there(model)
+    if data is not None and split == "valid":
+        raise UsageError("split='valid' is for generated tasks and runs: of data all rows are asked.")
+    columns = {"prompt_column": prompt_column, "answer_column": answer_column, "skip_bad_rows": skip_bad_rows}
+    columns |= {"answer_from_messages": answer_from_messages}
+    judging = {"reward": reward, "right_from": right_from, "reward_timeout": reward_timeout}
+    fields = {"data": data, "task": task, "wording": wording, "system": system, **columns, **judging}
+    asked, functions = asked_of(model, tokenizer, fields)
+    wish = Wish(n, problems, temperature, top_p, max_new, split, seed, system)
+    made = Bank(Path(os.fspath(into)))
+    with judge_of(asked, functions) as judge:
+        pool = exam_pool(asked, Trust.of(addresses=trust_addresses))
+        sample_bank(asked.model, pool, made.path, wish, grader=judge, quiet=quiet)
+    return made
+
+
+def _there(file: Model) -> Bank:
+    """The bank of a file that is there."""
+    place = Path(os.fspath(file)) if isinstance(file, str | os.PathLike) else Path()
+    if place.suffix != ".parquet":
+        raise UsageError("assay.bank samples a model into a new file: name it with into='FILE.parquet'.")
+    made = Bank(place)
+    made.read()
+    return made

@@ -1,0 +1,149 @@
+"""What is asked of a model from Python: its score on problems, answers to a prompt, its files for other programs."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from assay.api import models, rows
+from assay.api.given import Data, Model, Place
+from assay.api.keywords import require_types, suggesting
+from assay.api.results import Result
+
+if TYPE_CHECKING:
+    from assay.run.setup import Setup
+    from assay.verifiers.answers import Wording
+
+Reward = str | Callable[..., Any]
+
+
+@suggesting
+def evaluate(
+    model: Model,
+    *,
+    data: Data | None = None,
+    task: str | Sequence[str] | None = None,
+    wording: Wording | None = None,
+    system: str | None = None,
+    reward: Reward | Sequence[Reward] | None = None,
+    right_from: float | None = None,
+    reward_timeout: float | None = None,
+    prompt_column: str | None = None,
+    answer_column: str | None = None,
+    answer_from_messages: bool | None = None,
+    skip_bad_rows: bool | None = None,
+    problems: int | None = None,
+    n: int = 16,
+    k: Sequence[int] | None = None,
+    max_new: int | None = None,
+    temperature: float | None = None,
+    seed: int = 0,
+    tokenizer: Any = None,
+    trust_addresses: bool = False,
+) -> Result:
+    """Scores a model on held-out problems: unbiased pass@k with intervals, as `assay eval`.
+
+    scores = assay.evaluate(run, data=rows, n=4)
+    print(scores); scores["pass"]["1"]["mean"]
+
+    A run is asked its own held-out problems unless others are named. `n` answers are sampled to each problem. Rows that
+    the model was trained on are left out.
+    """
+    from assay.lab import asking
+    from assay.lab.sample import examine
+    from assay.run.trust import Trust
+    from assay.view.results import eval_table
+
+    columns = {"prompt_column": prompt_column, "answer_column": answer_column, "skip_bad_rows": skip_bad_rows}
+    columns |= {"answer_from_messages": answer_from_messages}
+    judging = {"reward": reward, "right_from": right_from, "reward_timeout": reward_timeout}
+    fields = {"data": data, "task": task, "wording": wording, "system": system, **columns, **judging}
+    asked, functions = asked_of(model, tokenizer, fields)
+    require_types({"n": n, "seed": seed})
+    ask = partial(examine, asked.model, samples=n, ks=None if k is None else list(k), system=system)
+    how = {"problems": problems, "temperature": temperature, "max_new": max_new, "seed": seed}
+    report = asking.report_on(asked, Trust.of(addresses=trust_addresses), ask, functions=functions, **how)
+    return Result(report, eval_table(report))
+
+
+def asked_of(model: Model, tokenizer: Any, fields: Mapping[str, Any]) -> tuple[Setup, Mapping[str, Callable[..., Any]]]:
+    """(what is asked of a model, reward functions by name): objects are written down."""
+    from assay.known import others
+    from assay.run.grader import reward_names_of
+    from assay.run.setup import composed
+
+    others()
+    rewards, functions = reward_names_of(fields.get("reward"), None)
+    given = {name: value for name, value in fields.items() if value is not None and name != "reward"}
+    require_types({name: value for name, value in given.items() if name not in ("data", "eval_data")})
+    given |= {name: rows.places(given[name], name) for name in ("data", "eval_data") if name in given}
+    given |= {"reward": rewards} if rewards else {}
+    return composed({"model": models.named(model, tokenizer), **given}), functions
+
+
+@suggesting
+def sample(
+    model: Model,
+    prompt: str,
+    *,
+    n: int = 1,
+    max_new: int | None = None,
+    temperature: float = 1.0,
+    top_p: float = 1.0,
+    system: str | None = None,
+    seed: int = 0,
+    tokenizer: Any = None,
+) -> Result:
+    """Answers of a model to a prompt, each with its log-probability, as `assay sample`.
+
+    print(assay.sample(run, "3 4 5 = 12", n=4)); assay.sample(run, "3 4 5 = 12")["answers"][0]["text"]
+    """
+    from assay.lab.sample import sample as sampled
+
+    how = {"max_new": max_new, "temperature": temperature, "top_p": top_p, "seed": seed, "system": system}
+    document = sampled(models.named(model, tokenizer), prompt, count=n, **how)
+    return Result(document, "\n".join(answer["text"] for answer in document["answers"]))
+
+
+@suggesting
+def export(model: Model, folder: Place, *, merge: bool = False, tokenizer: Any = None) -> Path:
+    """Writes a model, with its card, as a new folder that transformers, peft and vLLM load; returns the folder.
+
+    assay.export(run, "my-model"); assay.export(run, "whole", merge=True)  # an adapter and its base as one model
+    """
+    from assay.lab.export import export as written
+
+    place = Path(os.fspath(folder))
+    written(models.named(model, tokenizer), place, merge=merge)
+    return place
+
+
+def load(model: str) -> tuple[Any, Any]:
+    """(the model, its tokenizer) as objects of transformers; an adapter is merged into its base."""
+    from assay.errors import ConfigError
+    from assay.lab.export import export as written
+    from assay.run.named_model import is_adapter
+
+    try:
+        from transformers import AutoModelForCausalLM, AutoTokenizer
+    except ImportError:
+        raise ConfigError("loading a model as an object needs transformers: `pip install 'assay-rl[hf]'`.") from None
+    with tempfile.TemporaryDirectory(prefix="assay-load-") as scratch:
+        folder = Path(scratch) / "model"
+        written(model, folder, merge=is_adapter(model))
+        return AutoModelForCausalLM.from_pretrained(str(folder)), AutoTokenizer.from_pretrained(str(folder))
+
+
+@suggesting
+def verify(gold: str, answer: str, *, by: str = "mathematics") -> Result:
+    """The verdict on an answer where `gold` is right, and why, as `assay verify explain`.
+
+    assay.verify("1/2", "The answer is 0.5")["verdict"]  # "ok"
+    """
+    from assay.lab.verdicts import explained
+
+    return Result(*explained(gold, answer, by=by))
