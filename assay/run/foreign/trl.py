@@ -1,0 +1,409 @@
+"""What a file for TRL's GRPOTrainer says of a run: the rules of `trl.toml`. One process is assumed, because the number of
+processes is an argument of the launcher.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from assay.run.foreign.parts import (
+    OUTCOME,
+    Part,
+    Rule,
+    Settings,
+    adapter,
+    advantage,
+    clip,
+    part,
+    steps,
+    terms,
+    trackers,
+)
+from assay.run.foreign.parts import precision as precision_of
+from assay.run.foreign.view import View, word
+
+AGGREGATE = {
+    "grpo": "sequence-mean",
+    "sapo": "sequence-mean",
+    "bnpo": "token-mean",
+    "dapo": "token-mean",
+    "cispo": "token-mean",
+    "dr_grpo": "fixed-length",
+    "luspo": "sequence-sum",
+}
+RECIPE = {"dr_grpo": "dr-grpo", "cispo": "cispo", "sapo": "sapo"}
+SCALE = {"group": "std", "true": "std", "batch": "batch", "none": "none", "false": "none"}
+EPSILON = 1e-4  # which TRL adds to a standard deviation
+REWARDS = {"accuracy_reward": ""}  # TRL's functions that the verifier stands for
+FORMATS = "write such a function into a file: --reward FILE.py:FUNCTION, beside the verifier"
+
+
+class Batch(NamedTuple):
+    """The batch of a step: prompts, and optimiser steps on their answers."""
+
+    prompts: int
+    minibatches: int
+    updates: int  # optimiser steps of a step, over all its passes
+
+
+def batch_of(view: View) -> Batch:
+    """An optimiser step has the answers of a device times accumulation steps; a generation may serve several."""
+    accumulated = view.whole("gradient_accumulation_steps", 1)
+    update = view.whole("per_device_train_batch_size", 8) * accumulated
+    generated = view.count("generation_batch_size")
+    if generated is None:
+        generated = view.whole("per_device_train_batch_size", 8) * view.whole("steps_per_generation", accumulated)
+    group, key = view.whole("num_generations", 8), _batch_key(view)
+    if not group or generated % group:
+        view.refuse(key, f"{generated} answers are no whole number of groups of {group}")
+    if update <= 0 or generated % update:
+        view.refuse(key, f"{generated} answers are generated at once, which is no multiple of {update}, a batch")
+    minibatches = max(1, generated // max(1, update))
+    prompts = max(1, generated // max(1, group))
+    return Batch(prompts, minibatches, minibatches * view.whole("num_iterations", 1))
+
+
+def _batch_key(view: View) -> str:
+    """The key by which the number of generated answers was given."""
+    keys = ("generation_batch_size", "steps_per_generation")
+    return next((key for key in keys if view.given(key)), "per_device_train_batch_size")
+
+
+def batch(view: View) -> Settings:
+    made = batch_of(view)
+    numbers = {"num_prompts": made.prompts, "group_size": view.whole("num_generations", 8)}
+    return {f"scale.{name}": value for name, value in (numbers | {"num_minibatches": made.minibatches}).items()}
+
+
+def length(view: View) -> Settings:
+    """The number of steps: optimiser steps over those of a step, or epochs of the data."""
+    made, asked = batch_of(view), view.whole("max_steps", -1)
+    if asked > 0:
+        return {"steps": math.ceil(asked / made.updates)}
+    return steps(view, "num_train_epochs", view.real("num_train_epochs", 3.0), _places(view), made.prompts)
+
+
+def warmup(view: View) -> Settings:
+    """Optimiser steps of warm-up; a number below 1 is a share of all of them."""
+    key = "warmup_ratio" if view.given("warmup_ratio") else "warmup_steps"
+    asked = view.real(key)
+    if asked >= 1 or not asked:
+        return {"scale.warmup_steps": math.ceil(asked)}
+    if (total := length(_aside(view)).get("steps")) is None:
+        view.need("steps", sentence=f"{key} is a share of all steps: write --steps N and --scale.warmup-steps M.")
+        return {}
+    return {"scale.warmup_steps": math.ceil(asked * total * batch_of(view).updates)}
+
+
+def _aside(view: View) -> View:
+    """The same values, with verdicts of their own."""
+    return View(view.table, view.values)
+
+
+def top_k(view: View) -> Settings:
+    return {"scale.top_k": max(0, view.whole("top_k"))}
+
+
+def generation(view: View) -> Settings:
+    """What further arguments of generation say, as far as it is a setting."""
+    names = {"temperature": "temperature", "top_p": "top_p", "top_k": "top_k", "min_p": "min_p"}
+    names |= {"max_new_tokens": "max_new"}
+    made: Settings = {}
+    for name, value in view.record("generation_kwargs").items():
+        if name in names:
+            made[f"scale.{names[name]}"] = value
+        elif name in ("stop", "stop_strings"):
+            made["chat.stop"] = [value] if isinstance(value, str) else list(value)
+        else:
+            view.refuse("generation_kwargs", f"there is no setting for its '{name}'")
+    return made
+
+
+def template(view: View) -> Settings:
+    """The variables of the chat template."""
+    import json
+
+    variables = view.record("chat_template_kwargs")
+    return {"chat.variables": [f"{name}={json.dumps(value)}" for name, value in variables.items()]} if variables else {}
+
+
+def norm(view: View) -> Settings:
+    """TRL writes 0 for gradients that are not clipped."""
+    return {"scale.clip_norm": view.number("max_grad_norm") or "none"}
+
+
+def loss(view: View) -> Settings:
+    """Ratio, gate and aggregation of a loss, and the recipe that is known for them."""
+    kind = view.text("loss_type")
+    if kind not in AGGREGATE:
+        view.refuse("loss_type", f"the losses with a counterpart are {', '.join(AGGREGATE)}")
+        return {}
+    ratio = view.chosen("importance_sampling_level", {"token": "token", "sequence": "sequence"}, "token")
+    if ratio == "sequence" and AGGREGATE[kind] not in ("sequence-mean", "sequence-sum"):
+        view.refuse("importance_sampling_level", f"ratios of whole answers need a mean over answers, not {kind}")
+    if kind == "luspo":
+        view.refuse("loss_type", "luspo weighs one ratio for an answer by the answer's length: no part does")
+    for key in ("vespo_k_pos", "vespo_lambda_pos", "vespo_k_neg", "vespo_lambda_neg"):
+        view.let_lie(key, f"loss_type is {kind}, which does not read it")
+    _unread(view, kind)
+    return {
+        "recipe": "gspo" if ratio == "sequence" and kind == "grpo" else RECIPE.get(kind, "grpo"),
+        "mechanism.objective.ratio": part("sequence", of="mean") if ratio == "sequence" else "token",
+        "mechanism.objective.gate": _gate(view, kind),
+        "mechanism.objective.aggregate": AGGREGATE[kind],
+    }
+
+
+def _gate(view: View, kind: str) -> Part:
+    low, high = view.real("epsilon", 0.2), view.number("epsilon_high")
+    if kind == "cispo":
+        return part("bounded", least=0.0, most=low if high is None else high)
+    if kind == "sapo":
+        return part("soft", up=view.real("sapo_temperature_pos", 1.0), down=view.real("sapo_temperature_neg", 1.05))
+    return clip(low, low if high is None else high, view.number("delta"))
+
+
+def _unread(view: View, kind: str) -> None:
+    """The keys of a loss that another loss does not read, in TRL neither."""
+    soft = ("sapo_temperature_pos", "sapo_temperature_neg")
+    unread = {"cispo": ("delta", *soft), "sapo": ("delta", "epsilon", "epsilon_high")}.get(kind, soft)
+    for key in unread:
+        view.let_lie(key, f"loss_type is {kind}, which does not read it")
+
+
+def keep(view: View) -> Settings:
+    """The tokens that have a policy gradient."""
+    parts: list[Part] = []
+    if (share := view.real("top_entropy_quantile", 1.0)) < 1:
+        parts.append(part("high-entropy", share=share, by="step", side="high", ties=True))
+    if (most := view.number("off_policy_mask_threshold")) is not None:
+        parts.append(part("followed", most=most))
+    return {"mechanism.objective.keep": parts}
+
+
+def regularise(view: View) -> Settings:
+    """The KL penalty and the entropy bonus; an adaptive bonus multiplies the weight 1."""
+    estimator = "weighted-k3" if view.flag("use_bias_correction_kl") else "k3"
+    bonus = 1.0 if view.flag("use_adaptive_entropy") else view.real("entropy_coef")
+    if not view.real("beta"):
+        view.let_lie("use_bias_correction_kl", "beta is 0: there is no KL penalty")
+    made = terms(kl=view.real("beta"), estimator=estimator, entropy=bonus)
+    return {"mechanism.objective.regularise": made}
+
+
+def entropy(view: View) -> Settings:
+    """A bonus whose weight follows the entropy; TRL's begins at entropy_coef, ours at 0."""
+    keys = ("entropy_coef_max", "entropy_coef_delta", "entropy_target", "entropy_coef_min")
+    if not view.flag("use_adaptive_entropy"):
+        for key in keys:
+            view.let_lie(key, "use_adaptive_entropy is off")
+        return {}
+    if view.real("entropy_coef"):
+        view.refuse("entropy_coef", "the weight of the adaptive bonus begins at 0")
+    if view.real("entropy_coef_min"):
+        view.refuse("entropy_coef_min", "the weight of the adaptive bonus may fall to 0")
+    numbers = {"target": view.real("entropy_target"), "step": view.real("entropy_coef_delta")}
+    adapt = part("adapt-entropy", **numbers, most=view.real("entropy_coef_max"))
+    return {"mechanism.forwards": [part("entropy-weight")], "mechanism.remember": [adapt]}
+
+
+def reference(view: View) -> Settings:
+    """A reference policy that follows the policy every so many optimiser steps."""
+    if not view.flag("sync_ref_model"):
+        for key in ("ref_model_mixup_alpha", "ref_model_sync_steps"):
+            view.let_lie(key, "sync_ref_model is off")
+        return {}
+    if not view.real("beta"):
+        view.let_lie("sync_ref_model", "beta is 0: there is no reference policy")
+        return {}
+    every = max(1, round(view.whole("ref_model_sync_steps", 512) / batch_of(view).updates))
+    follow = part("follow", every=every, rate=view.real("ref_model_mixup_alpha", 0.6))
+    return {
+        "models": {"policy": {}, "reference": {"trained": False, "follows": "policy"}},
+        "mechanism.remember": [follow],
+    }
+
+
+def cut(view: View) -> Settings:
+    return {"cut": "masked" if view.flag("mask_truncated_completions") else "scored"}
+
+
+def mismatch(view: View) -> Settings:
+    """The weights against the mismatch of sampler and learner, which TRL has with vLLM alone."""
+    keys = [key for key in view.values if key.startswith("vllm_importance_sampling_")]
+    if not (view.flag("use_vllm") and view.flag("vllm_importance_sampling_correction")):
+        for key in keys:
+            view.let_lie(key, "without use_vllm and the correction nothing is corrected")
+        return {"mechanism.objective.correct": []}
+    cap = "vllm_importance_sampling_cap"
+    high = view.number(cap if view.given(cap) else "vllm_importance_sampling_clip_max")
+    low = view.real("vllm_importance_sampling_clip_min")
+    level, _, kind = view.text("vllm_importance_sampling_mode").partition("_")
+    if level not in ("token", "sequence") or kind not in ("mask", "truncate"):
+        view.refuse("vllm_importance_sampling_mode", "the modes are token or sequence with _mask or _truncate")
+        return {}
+    if kind == "truncate" and low:
+        view.refuse("vllm_importance_sampling_clip_min", "truncated weights have no lower bound")
+    unbounded = 1e9 if high is None else high
+    bound = {"cap": unbounded} if kind == "truncate" else {"low": low, "high": unbounded}
+    name = "truncate" if kind == "truncate" else "drop"
+    return {"mechanism.objective.correct": [part(name, **bound, level=level)]}
+
+
+def credit(view: View) -> Settings:
+    """The advantage: by the sum of the rewards, or by each reward normalised in its group (GDPO)."""
+    scale = SCALE.get(word(view.value("scale_rewards")))
+    if scale is None:
+        view.refuse("scale_rewards", "the values are group, batch and none")
+    each = {"sum_then_normalize": False, "normalize_then_sum": True}
+    if not view.chosen("multi_objective_aggregation", each, False):
+        return {"mechanism.credit": advantage(scale or "std", EPSILON)}
+    whiten = part("whiten", by="batch", over="rows", ddof=1, epsilon=EPSILON)
+    weights = view.numbers("reward_weights")
+    return {
+        "mechanism.credit": part("per-reward", weights=weights, ddof=1, epsilon=EPSILON),
+        "mechanism.shape": [whiten],
+    }
+
+
+def reward(view: View) -> Settings:
+    """Reward functions by import path, each with its weight; the verifier for TRL's comparison of answers."""
+    named = view.items("reward_funcs")
+    weights = view.numbers("reward_weights") or [1.0] * len(named)
+    if len(weights) != len(named):
+        view.refuse("reward_weights", f"there are {len(weights)} weights for {len(named)} functions in reward_funcs")
+        return {}
+    functions, right = [], 0.0
+    for name, weight in zip(named, weights, strict=True):
+        if name in REWARDS:
+            right += weight
+        elif "." in name:
+            functions.append(":".join(name.rsplit(".", 1)) + ("" if weight == 1 else f"={weight!r}"))
+        else:
+            view.refuse("reward_funcs", f"'{name}' is one of TRL's own functions: {FORMATS}")
+    if functions and right:
+        view.refuse("reward_funcs", "functions take the place of the verifier: write one that compares answers too")
+    verified = {"mechanism.reward": [OUTCOME | {"right": right}]} if right not in (0.0, 1.0) and not functions else {}
+    return {**verified, **({"reward": functions} if functions else {})}
+
+
+def model(view: View) -> Settings:
+    """Arguments with which the model is loaded: its type of numbers counts, and how it is stored does not."""
+    made: Settings = {}
+    for name, value in view.record("model_init_kwargs").items():
+        if name in ("dtype", "torch_dtype"):
+            made |= precision_of(view, "model_init_kwargs", word(value))
+        elif name not in ("attn_implementation", "use_cache", "device_map", "low_cpu_mem_usage", "use_kernels"):
+            view.refuse("model_init_kwargs", f"there is no setting for its '{name}'")
+    return made
+
+
+def lora(view: View) -> Settings:
+    """A low-rank adapter, if use_peft says so."""
+    keys = ("lora_r", "lora_alpha", "lora_target_modules", "lora_dropout")
+    if not view.flag("use_peft"):
+        for key in keys:
+            view.let_lie(key, "use_peft is off")
+        return {}
+    return adapter(view.whole("lora_r", 16), view.real("lora_alpha", 32.0), view.items("lora_target_modules"))
+
+
+def _places(view: View) -> Settings:
+    """The data sets, with configuration and split after the name of one of the Hub."""
+    if not (name := view.text("dataset_name")):
+        return {}
+    made: Settings = {"data": [_place(view, name, "dataset_train_split")]}
+    if view.text("eval_strategy") != "no" and _is_hub(name):
+        made["eval_data"] = [_place(view, name, "dataset_test_split")]
+    return made
+
+
+def _place(view: View, name: str, split: str) -> str:
+    if not _is_hub(name):
+        return name
+    return ":".join([name, *filter(None, [view.text("dataset_config")]), view.text(split)])
+
+
+def _is_hub(name: str) -> bool:
+    from assay.tasks.data.files import is_hub
+
+    return is_hub(name)
+
+
+def data(view: View) -> Settings:
+    name = view.text("dataset_name")
+    if not name:
+        view.need("data", "task", sentence="dataset_name is not in the file: name the problems with --data or --task.")
+    elif not _is_hub(name):
+        for key in ("dataset_config", "dataset_train_split", "dataset_test_split"):
+            view.let_lie(key, f"{name} is a file, of which all rows are read")
+    if view.text("eval_strategy") == "no":
+        view.let_lie("dataset_test_split", "eval_strategy is `no`")
+    return _places(view)
+
+
+def exams(view: View) -> Settings:
+    """Steps between exams; `no` leaves those before and after training."""
+    if view.text("eval_strategy") == "no":
+        view.let_lie("eval_steps", "eval_strategy is `no`")
+        return {"evaluation.every": 0}
+    every = view.real("eval_steps", view.real("logging_steps", 10.0))
+    return _every(view, "eval_steps", "evaluation.every", every, view.text("eval_strategy"), "eval_strategy")
+
+
+def _every(view: View, key: str, setting: str, every: float, strategy: str, kind: str) -> Settings:
+    """A number of optimiser steps as steps."""
+    if strategy != "steps" or every < 1:
+        view.tell(kind if strategy != "steps" else key, f"--{setting.replace('_', '-')} counts steps")
+        return {}
+    return {setting: max(1, round(every / batch_of(view).updates))}
+
+
+def saves(view: View) -> Settings:
+    """Steps between checkpoints, and how many are kept."""
+    kept = {"saving.keep": max(2, view.whole("save_total_limit", 2))} if view.given("save_total_limit") else {}
+    if not view.given("save_steps") or view.text("save_strategy") != "steps":
+        view.let_lie("save_steps", "save_strategy does not count steps")
+        if view.text("save_strategy") != "steps":
+            view.tell("save_strategy", "a run saves at its end, and every --saving.every steps")
+        return kept
+    made = _every(view, "save_steps", "saving.every", view.real("save_steps", 500.0), "steps", "save_strategy")
+    return kept | made
+
+
+def track(view: View) -> Settings:
+    return trackers(view, "report_to")
+
+
+def precision(view: View) -> Settings:
+    if not view.given("bf16"):
+        return {}
+    return {"machine.precision": "bf16" if view.flag("bf16") else "fp32"}
+
+
+RULES: dict[str, Rule] = {
+    "batch": batch,
+    "length": length,
+    "warmup": warmup,
+    "top_k": top_k,
+    "generation": generation,
+    "template": template,
+    "norm": norm,
+    "loss": loss,
+    "keep": keep,
+    "terms": regularise,
+    "entropy": entropy,
+    "reference": reference,
+    "cut": cut,
+    "mismatch": mismatch,
+    "credit": credit,
+    "reward": reward,
+    "model": model,
+    "lora": lora,
+    "data": data,
+    "exams": exams,
+    "saves": saves,
+    "trackers": track,
+    "precision": precision,
+}

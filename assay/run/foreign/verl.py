@@ -1,0 +1,432 @@
+"""What a file for verl's main_ppo says of a run: the rules of `verl.toml`."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import NamedTuple
+
+from assay.run.foreign.parts import (
+    MIXED,
+    OUTCOME,
+    Part,
+    Rule,
+    Settings,
+    adapter,
+    advantage,
+    clip,
+    part,
+    steps,
+    terms,
+    trackers,
+)
+from assay.run.foreign.view import View
+
+ACTOR, MODEL, ROLLOUT = "actor_rollout_ref.actor", "actor_rollout_ref.model", "actor_rollout_ref.rollout"
+LOSS, OPTIM = f"{ACTOR}.policy_loss", f"{ACTOR}.optim"
+IS = "algorithm.rollout_correction"
+EPSILON = 1e-6  # which verl adds to a standard deviation
+AGGREGATE = {
+    "token-mean": "token-mean",
+    "seq-mean-token-mean": "sequence-mean",
+    "seq-mean-token-sum": "sequence-sum",
+    "seq-mean-token-sum-norm": "fixed-length",
+}
+ESTIMATOR = {"kl": "k1", "k1": "k1", "k1+": "k1+", "mse": "k2", "k2": "k2", "abs": "distance"}
+ESTIMATOR |= {"low_var_kl": "k3", "k3": "k3", "low_var_kl+": "k3+", "k3+": "k3+"}
+RECIPE = {"gspo": "gspo", "sapo": "sapo", "cispo": "cispo", "geo_mean": "gmpo", "clip_cov": "clip-cov"}
+RECIPE |= {"dppo_tv": "dppo", "dppo_kl": "dppo-kl"}
+NORMALISED = "seq-mean-token-sum-norm"
+
+
+class Batch(NamedTuple):
+    """The batch of a step: prompts, and optimiser steps on their answers."""
+
+    prompts: int
+    minibatches: int
+    updates: int
+
+
+def batch_of(view: View) -> Batch:
+    prompts, mini = view.whole("data.train_batch_size"), view.whole(f"{ACTOR}.ppo_mini_batch_size")
+    if mini <= 0 or mini > prompts or prompts % mini:
+        view.refuse(f"{ACTOR}.ppo_mini_batch_size", f"{prompts} prompts are no whole number of mini-batches of {mini}")
+    minibatches = max(1, prompts // max(1, mini))
+    return Batch(prompts, minibatches, minibatches * view.whole(f"{ACTOR}.ppo_epochs", 1))
+
+
+def batch(view: View) -> Settings:
+    made, group = batch_of(view), view.whole(f"{ROLLOUT}.n", 1)
+    numbers = {"num_prompts": made.prompts, "group_size": group, "num_minibatches": made.minibatches}
+    return {f"scale.{name}": value for name, value in numbers.items()}
+
+
+def data(view: View) -> Settings:
+    """Files of rows; the column of prompts, if it is not verl's usual one."""
+    if not (files := view.items("data.train_files")):
+        view.need(
+            "data", "task", sentence="data.train_files is not in the file: name the problems with --data or --task."
+        )
+    held, key = view.items("data.val_files"), view.text("data.prompt_key")
+    made: Settings = {"data": files} if files else {}
+    made |= {"eval_data": held} if held and files else {}
+    made |= {"prompt_column": key} if key not in ("", "prompt") else {}
+    return made | ({"skip_bad_rows": True} if files and view.flag("data.filter_overlong_prompts") else {})
+
+
+def template(view: View) -> Settings:
+    """The variables of the chat template, each under a key of its own."""
+    begin = "data.apply_chat_template_kwargs."
+    given = {key.removeprefix(begin): value for key, value in view.values.items() if key.startswith(begin)}
+    return {"chat.variables": [f"{name}={_json(value)}" for name, value in given.items()]} if given else {}
+
+
+def _json(value: object) -> str:
+    """A value as JSON; hydra has numbers and truth values as text."""
+    text = str(value)
+    return text.lower() if text.lower() in ("true", "false") else json.dumps(value)
+
+
+def length(view: View) -> Settings:
+    """The number of steps, or epochs of the data."""
+    if (total := view.count("trainer.total_training_steps")) is not None:
+        return {"steps": total}
+    most, epochs = view.whole("data.train_max_samples", -1), view.real("trainer.total_epochs")
+    return steps(view, "trainer.total_epochs", epochs, data(_aside(view)), batch_of(view).prompts, max(0, most) or None)
+
+
+def _aside(view: View) -> View:
+    """The same values, with verdicts of their own."""
+    return View(view.table, view.values)
+
+
+def top_k(view: View) -> Settings:
+    return {"scale.top_k": max(0, view.whole(f"{ROLLOUT}.top_k", -1))}
+
+
+def optimiser(view: View) -> Settings:
+    """The moments of AdamW, the bound on the norm, and the schedule."""
+    beta1, beta2 = view.numbers(f"{OPTIM}.betas", 2)
+    clipped = view.number(f"{ACTOR}.grad_clip" if view.given(f"{ACTOR}.grad_clip") else f"{OPTIM}.clip_grad")
+    kinds = {"constant": "constant", "cosine": "cosine", "linear": "linear"}
+    keys = [key for key in (f"{OPTIM}.warmup_style", f"{OPTIM}.lr_decay_style") if view.given(key)]
+    schedule = view.chosen(keys[0] if keys else f"{OPTIM}.lr_scheduler_type", kinds, "constant")
+    for name in ("min_lr", "min_lr_ratio", "num_cycles") if schedule == "constant" else ():
+        view.let_lie(f"{OPTIM}.{name}", "the rate is constant")
+    made = {"beta1": beta1, "beta2": beta2, "clip_norm": clipped or "none", "schedule": schedule}
+    return {f"scale.{name}": value for name, value in made.items()}
+
+
+def warmup(view: View) -> Settings:
+    """Steps of warm-up as optimiser steps, or a share of all steps."""
+    number, share = view.whole(f"{OPTIM}.lr_warmup_steps", -1), view.real(f"{OPTIM}.lr_warmup_steps_ratio")
+    updates = batch_of(view).updates
+    if number >= 0 or not share:
+        return {"scale.warmup_steps": max(0, number) * updates}
+    if (total := length(_aside(view)).get("steps")) is None:
+        key = f"{OPTIM}.lr_warmup_steps_ratio"
+        view.need("steps", sentence=f"{key} is a share of all steps: write --steps N and --scale.warmup-steps M.")
+        return {}
+    return {"scale.warmup_steps": math.ceil(share * total) * updates}
+
+
+def loss(view: View) -> Settings:
+    """Ratio, gate and aggregation of a loss."""
+    mode = view.text(f"{LOSS}.loss_mode")
+    made = _objective(view, mode)
+    if made is None:
+        names = ", ".join(["vanilla", *RECIPE, "gpg"])
+        view.refuse(f"{LOSS}.loss_mode", f"the losses with a counterpart are {names}")
+        return {}
+    _unread(view, mode)
+    named = {"recipe": RECIPE[mode]} if mode in RECIPE else {}
+    return {**named, "mechanism.objective.aggregate": _aggregate(view, mode), **made}
+
+
+def _aggregate(view: View, mode: str) -> str:
+    key, factor = f"{ACTOR}.loss_agg_mode", view.number(f"{ACTOR}.loss_scale_factor")
+    chosen = view.chosen(key, AGGREGATE, "token-mean")
+    if mode in ("gspo", "geo_mean") and chosen != "sequence-mean":
+        view.let_lie(key, f"loss_mode is {mode}, which means over answers")
+        return "sequence-mean"
+    if factor is not None and view.text(key) == NORMALISED and factor != view.real("data.max_response_length"):
+        view.refuse(f"{ACTOR}.loss_scale_factor", "the constant of the mean is data.max_response_length")
+    return chosen
+
+
+def _sides(view: View) -> tuple[float, float]:
+    """The clip range. Each side has a default of its own in verl, so that clip_ratio alone changes nothing there."""
+    both = view.real(f"{ACTOR}.clip_ratio", 0.2)
+    keys = [f"{ACTOR}.clip_ratio_{side}" for side in ("low", "high")]
+    low, high = (both if key in view.values and not view.given(key) else view.real(key) for key in keys)
+    return low, high
+
+
+def _objective(view: View, mode: str) -> Settings | None:
+    """Ratio and gate of a loss, and the tokens that it keeps; None if no parts stand for it."""
+    low, high = _sides(view)
+    gates: dict[str, Part] = {
+        "vanilla": clip(low, high, view.number(f"{ACTOR}.clip_ratio_c")),
+        "gspo": clip(low, high),
+        "sapo": part("soft", up=view.real(f"{ACTOR}.tau_pos"), down=view.real(f"{ACTOR}.tau_neg")),
+        "cispo": part("bounded", least=1 - low, most=1 + high),
+        "geo_mean": part("geometric", low=low, high=high),
+        "gpg": part("open"),
+        "clip_cov": clip(low, high),
+        "dppo_tv": part("bounded", least=0.0, most=20.0),
+        "dppo_kl": part("bounded", least=0.0, most=20.0),
+    }
+    if mode not in gates:
+        return None
+    ratios = {"gspo": part("sequence", of="mean"), "gpg": "none"}
+    made: Settings = {"mechanism.objective.ratio": ratios.get(mode, "token"), "mechanism.objective.gate": gates[mode]}
+    if mode.startswith("dppo_"):
+        made["mechanism.objective.keep"] = [part("near", kind=mode.removeprefix("dppo_"), low=low, high=high)]
+    if mode == "clip_cov":
+        made["mechanism.objective.keep"] = [_covariance(view, high)]
+    return made
+
+
+def _covariance(view: View, high: float) -> Part:
+    """The tokens that clip_cov leaves out: a share of those of a large covariance."""
+    names = ("clip_cov_ratio", "clip_cov_lb", "clip_cov_ub")
+    share, least, most = (view.real(f"{LOSS}.{name}") for name in names)
+    return part("covariance", share=share, pick="draw", low=least, high=most, open=high, side="out")
+
+
+def _unread(view: View, mode: str) -> None:
+    """The keys that a loss does not read, in verl neither."""
+    covered = [f"{LOSS}.clip_cov_{name}" for name in ("ratio", "lb", "ub")] if mode != "clip_cov" else []
+    soft = [f"{ACTOR}.tau_pos", f"{ACTOR}.tau_neg"] if mode != "sapo" else []
+    dual = [f"{ACTOR}.clip_ratio_c"] if mode != "vanilla" else []
+    sides_of = [f"{ACTOR}.clip_ratio_low", f"{ACTOR}.clip_ratio_high"]
+    sides = [f"{ACTOR}.clip_ratio", *sides_of] if mode in ("sapo", "gpg") else []
+    null = [key for key in sides_of if key in view.values and not view.given(key)]
+    if view.given(f"{ACTOR}.clip_ratio") and not null and view.real(f"{ACTOR}.clip_ratio") != 0.2:
+        view.tell(f"{ACTOR}.clip_ratio", "verl reads it only for a side that is null: write clip_ratio_low and _high")
+    for key in (*covered, *soft, *dual, *sides):
+        view.let_lie(key, f"loss_mode is {mode}, which does not read it")
+
+
+def regularise(view: View) -> Settings:
+    """The KL penalty of the loss and the entropy bonus."""
+    used = view.flag(f"{ACTOR}.use_kl_loss")
+    estimator = view.chosen(f"{ACTOR}.kl_loss_type", ESTIMATOR, "k3")
+    for name in () if used else ("kl_loss_coef", "kl_loss_type"):
+        view.let_lie(f"{ACTOR}.{name}", "use_kl_loss is off")
+    weight = view.real(f"{ACTOR}.kl_loss_coef") if used else 0.0
+    made = terms(kl=weight, estimator=estimator, entropy=view.real(f"{ACTOR}.entropy_coeff"))
+    return {"mechanism.objective.regularise": made}
+
+
+def kl_reward(view: View) -> Settings:
+    """The KL penalty as a part of the reward of each token."""
+    if not view.flag("algorithm.use_kl_in_reward"):
+        for key in ("algorithm.kl_ctrl.kl_coef", "algorithm.kl_penalty"):
+            view.let_lie(key, "use_kl_in_reward is off")
+        return {}
+    kinds = {name: kind for name, kind in ESTIMATOR.items() if kind in ("k1", "k2", "k3")}
+    estimator = view.chosen("algorithm.kl_penalty", kinds, "k1")
+    penalty = part("token-kl", weight=view.real("algorithm.kl_ctrl.kl_coef"), estimator=estimator)
+    return {"mechanism.forwards": [penalty], "models": {"policy": {}, "reference": {"trained": False}}}
+
+
+def credit(view: View) -> Settings:
+    """The advantage, and the recipe that is known for it."""
+    name, scale = view.text("algorithm.adv_estimator"), _scale(view)
+    whiten = part("whiten", by="batch", over="tokens", ddof=1, epsilon=1e-8)
+    grpo = {"mechanism.credit": advantage(scale, EPSILON)}
+    known: dict[str, Settings] = {
+        "grpo": grpo,
+        "grpo_vectorized": grpo,
+        "rloo": {"mechanism.credit": "leave-one-out"},
+        "rloo_vectorized": {"mechanism.credit": "leave-one-out"},
+        "opo": {"mechanism.credit": "length-weighted"},
+        "reinforce_plus_plus_baseline": {
+            "mechanism.credit": advantage("none", EPSILON),
+            "mechanism.shape": [whiten],
+        },
+        "gdpo": {"mechanism.credit": part("per-reward", ddof=1, epsilon=EPSILON), "mechanism.shape": [whiten]},
+    }
+    if name not in known:
+        view.refuse("algorithm.adv_estimator", _no_estimator(name, list(known)))
+    if name not in ("grpo", "grpo_vectorized"):
+        view.let_lie("algorithm.norm_adv_by_std_in_grpo", f"adv_estimator is {name}, which does not read it")
+    return {**_recipe(view, name, scale), **known.get(name, {})}
+
+
+def _scale(view: View) -> str:
+    return "std" if view.flag("algorithm.norm_adv_by_std_in_grpo") else "none"
+
+
+def _no_estimator(name: str, known: list[str]) -> str:
+    others = {"gae": "ppo", "remax": "remax", "optimal_token_baseline": "otb", "reinforce_plus_plus": "rfpp"}
+    others |= {"grpo_passk": "passk", "gpg": "gpg"}
+    if name in others:
+        return f"write the recipe that has it: `assay train {others[name]}`"
+    return f"the estimators with a counterpart are {', '.join(known)}"
+
+
+def _recipe(view: View, name: str, scale: str) -> Settings:
+    """The recipe of an estimator, unless the loss has one of its own."""
+    if view.text(f"{LOSS}.loss_mode") in RECIPE:
+        return {}
+    of_grpo = "dapo" if view.flag("algorithm.filter_groups.enable") else "dr-grpo" if scale == "none" else "grpo"
+    named = {"opo": "opo", "reinforce_plus_plus_baseline": "rfpp-baseline", "gdpo": "gdpo"}
+    named |= {"rloo": "rloo", "rloo_vectorized": "rloo"}
+    return {"recipe": named.get(name, of_grpo)}
+
+
+def filter_groups(view: View) -> Settings:
+    """Dynamic sampling: further prompts are drawn until enough groups have rewards that differ."""
+    begin = "algorithm.filter_groups"
+    drawn, prompts = view.count("data.gen_batch_size"), view.whole("data.train_batch_size")
+    if not view.flag(f"{begin}.enable"):
+        for key in (f"{begin}.metric", f"{begin}.max_num_gen_batches", "data.gen_batch_size"):
+            view.let_lie(key, "filter_groups is off")
+        return {}
+    metrics = {
+        "acc": "accuracy",
+        "": "accuracy",
+        "score": "reward",
+        "seq_reward": "reward",
+        "seq_final_reward": "reward",
+    }
+    by = view.chosen(f"{begin}.metric", metrics, "accuracy")
+    rounds = view.whole(f"{begin}.max_num_gen_batches") or 1000
+    made: Settings = {"mechanism.expand": [part("refill", max_rounds=rounds)]}
+    made["mechanism.curate"] = [MIXED[0] | {"by": by}, *MIXED[1:]]
+    return made | ({"scale.oversample": max(1, drawn // prompts)} if drawn else {})
+
+
+def mismatch(view: View) -> Settings:
+    """Weights and rejection against the mismatch of sampler and learner."""
+    rejected, within = _rejection(view)
+    weighed = _weights(view, within)
+    if rejected or within:
+        view.tell(f"{IS}.rollout_rs", "what is rejected stays in the denominator of the loss")
+    return {"mechanism.objective.correct": [*rejected, *weighed]}
+
+
+def _weights(view: View, within: tuple[float, float] | None) -> list[Part]:
+    """The importance weights: at most a cap, or 0 outside of a range, which is also `within` of rejected tokens."""
+    key = f"{IS}.rollout_is_threshold"
+    if not view.text(f"{IS}.rollout_is"):
+        for name in ("rollout_is_threshold", "rollout_is_batch_normalize"):
+            view.let_lie(f"{IS}.{name}", "rollout_is is not set")
+        if within:
+            view.refuse(f"{IS}.rollout_rs", "single tokens are rejected only with weights: rollout_is=token")
+        return []
+    level = view.chosen(f"{IS}.rollout_is", {"token": "token", "sequence": "sequence"}, "token")
+    bounds = _bounds(view, key)
+    normal = view.flag(f"{IS}.rollout_is_batch_normalize")
+    if len(bounds) == 1 and within is None:
+        return [part("truncate", cap=bounds[0], level=level, normalise=normal)]
+    low, high = within or (bounds[0], bounds[-1])
+    if normal or (within and (level != "token" or len(bounds) > 1 or bounds[0] < high)):
+        view.refuse(key, "weights with a range are not normalised, and a cap below the range of rejection has no part")
+    return [part("drop", low=low, high=high, level=level)]
+
+
+def _bounds(view: View, key: str) -> list[float]:
+    """One bound, or two as LOWER_UPPER."""
+    texts = [text for text in view.text(key).split("_") if text]
+    return View(view.table, {key: texts}).numbers(key) if texts else []
+
+
+def _rejection(view: View) -> tuple[list[Part], tuple[float, float] | None]:
+    """(parts that leave answers out by a measure of the mismatch; the range of the weights of tokens that stay)."""
+    if not (by := view.text(f"{IS}.rollout_rs")):
+        view.let_lie(f"{IS}.rollout_rs_threshold", "rollout_rs is not set")
+        return [], None
+    kinds = {"seq_mean_k1": "geometric", "seq_mean_k2": "k2", "seq_mean_k3": "k3", "token_k1": "token"}
+    measure = view.chosen(f"{IS}.rollout_rs", kinds)
+    bounds = _bounds(view, f"{IS}.rollout_rs_threshold")
+    if measure is None or len(bounds) != (2 if by.endswith("k1") else 1):
+        view.refuse(f"{IS}.rollout_rs_threshold", "k1 has two bounds, LOWER_UPPER, and other measures one")
+        return [], None
+    if measure in ("k2", "k3"):
+        return [part("reject", by=measure, high=bounds[0])], None
+    low, high = 1 / bounds[1], 1 / bounds[0]  # verl bounds the inverse ratio
+    return ([], (low, high)) if measure == "token" else ([part("reject", by=measure, low=low, high=high)], None)
+
+
+def reward(view: View) -> Settings:
+    """A function of the user's in place of the verifier, and the punishment of overlong answers."""
+    made: Settings = {}
+    for begin in ("reward.custom_reward_function", "custom_reward_function"):
+        if path := view.text(f"{begin}.path"):
+            made["reward"] = [f"{path}:{view.text(f'{begin}.name')}"]
+        else:
+            view.let_lie(f"{begin}.name", "no path is given")
+    for key in ("reward.reward_manager.name", "reward_model.reward_manager"):
+        managers = dict.fromkeys(("", "naive", "dapo", "batch", "prime"), True)
+        view.chosen(key, managers)
+    return made | _overlong(view)
+
+
+def _overlong(view: View) -> Settings:
+    """The soft punishment of overlong answers, if one of the two places for it switches it on."""
+    for begin in ("reward.reward_kwargs.overlong_buffer_cfg", "reward_model.reward_kwargs.overlong_buffer_cfg"):
+        if view.flag(f"{begin}.enable"):
+            buffer, factor = view.whole(f"{begin}.len"), view.real(f"{begin}.penalty_factor")
+            return {"mechanism.reward": [OUTCOME, part("soft-overlong", buffer=max(1, buffer), factor=factor)]}
+        for name in ("len", "penalty_factor"):
+            view.let_lie(f"{begin}.{name}", "the overlong buffer is off")
+    return {}
+
+
+def lora(view: View) -> Settings:
+    """An adapter that begins anew, or one that is there."""
+    for begin in (f"{MODEL}.lora_", f"{MODEL}.lora."):
+        if rank := view.whole(f"{begin}rank"):
+            return adapter(rank, view.real(f"{begin}alpha"), view.items(f"{MODEL}.target_modules"))
+    for key in (f"{MODEL}.lora_alpha", f"{MODEL}.lora.alpha", f"{MODEL}.target_modules"):
+        view.let_lie(key, "the rank is 0")
+    path = view.text(f"{MODEL}.lora_adapter_path")
+    return {"model": path} if path else {}
+
+
+def exams(view: View) -> Settings:
+    """Steps between exams, and how their answers are sampled."""
+    every, begin = view.whole("trainer.test_freq", -1), f"{ROLLOUT}.val_kwargs"
+    heat = view.real(f"{begin}.temperature") if view.flag(f"{begin}.do_sample") else 0.0
+    if not view.flag(f"{begin}.do_sample"):
+        view.let_lie(f"{begin}.temperature", "val_kwargs.do_sample is off: exams are greedy")
+    samples = view.whole(f"{begin}.n", 1)
+    return {"evaluation.every": max(0, every), "evaluation.num_samples": samples, "evaluation.temperature": heat}
+
+
+def saves(view: View) -> Settings:
+    """Steps between checkpoints, and how many are kept."""
+    every, kept = view.whole("trainer.save_freq", -1), view.count("trainer.max_actor_ckpt_to_keep")
+    if every < 1:
+        view.let_lie("trainer.save_freq", "a run saves at its end, and every half hour")
+    made = {"saving.every": every} if every > 0 else {}
+    return made | ({"saving.keep": max(2, kept)} if kept else {})
+
+
+def track(view: View) -> Settings:
+    return trackers(view, "trainer.logger", silent=("console", "file"))
+
+
+RULES: dict[str, Rule] = {
+    "batch": batch,
+    "data": data,
+    "template": template,
+    "length": length,
+    "top_k": top_k,
+    "optimiser": optimiser,
+    "warmup": warmup,
+    "loss": loss,
+    "terms": regularise,
+    "kl_reward": kl_reward,
+    "credit": credit,
+    "filter": filter_groups,
+    "mismatch": mismatch,
+    "reward": reward,
+    "lora": lora,
+    "exams": exams,
+    "saves": saves,
+    "trackers": track,
+}
