@@ -69,8 +69,8 @@ def _require_alike(path: str, one: str, other: str) -> None:
 
 
 def refuse_theirs(words: Sequence[str]) -> None:
-    """Refuses all settings of other trainers on the command line of `train`, options and hydra's `key=value` alike, with
-    one error that names Assay's options.
+    """Refuses all settings of other trainers on the command line of `train`, options and hydra's `key=value` alike,
+    with one error that names Assay's options.
     """
     from assay.run.foreign import typed
 

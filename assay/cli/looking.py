@@ -120,7 +120,10 @@ def run_list(arguments: argparse.Namespace) -> Any:
 
 def run_show(arguments: argparse.Namespace) -> Any:
     from assay.lab.catalogue import card, card_text
+    from assay.lab.settings_card import is_file, run_show_file
 
+    if is_file(arguments.name):
+        return run_show_file(arguments)
     if arguments.toml:
         from assay.known import recipe
         from assay.lab.setup_example import example

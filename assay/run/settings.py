@@ -12,8 +12,8 @@ from typing import Any
 from assay.errors import UsageError, unknown
 from assay.host.reach import reaching as reaching_out
 from assay.recipe import Recipe
-from assay.run.foreign import typed
 from assay.run.experiment import Experiment
+from assay.run.foreign import typed
 
 SHORT = ("scale", "mechanism", "models", "roles", "stages")  # paths that begin so are written without `recipe.`
 

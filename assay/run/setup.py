@@ -16,9 +16,9 @@ from assay.errors import UsageError, unknown
 from assay.host.reach import Code, HubModel
 from assay.recipe import USUAL_RECIPE, USUAL_TASK, ProfileChoice, Recipe
 from assay.run.configure import from_data
+from assay.run.foreign.typed import is_theirs
 from assay.run.foreign.view import Lack
 from assay.run.settings import SHORT, full
-from assay.run.foreign.typed import is_theirs
 from assay.source import Pool, Share, check_pool
 from assay.verifiers.functions.process import SECONDS
 
@@ -164,9 +164,9 @@ def _require_given(lacks: Iterable[Lack], later: Sequence[Given]) -> None:
     """Refuses a source that lacks what no later one gives."""
     given = {name for source in later for name in (*source, *map(full_or_same, source.get("settings", {})))}
     for lack in lacks:
-        if not given & {*lack.fields, *(SAME.get(name, name) for name in lack.fields)}:
-            if not lack.when or given & set(lack.when):
-                raise UsageError(lack.sentence)
+        answered = given & {*lack.fields, *(SAME.get(name, name) for name in lack.fields)}
+        if not answered and (not lack.when or given & set(lack.when)):
+            raise UsageError(lack.sentence)
 
 
 def full_or_same(path: str) -> str:

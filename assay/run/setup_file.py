@@ -1,5 +1,5 @@
-"""Setups in TOML files, or YAML: `assay train --config run.toml`, and the `run.toml` of every run folder. Files that were
-written for other trainers are translated (`assay.run.foreign`).
+"""Setups in TOML files, or YAML: `assay train --config run.toml`, and the `run.toml` of every run folder. Files that
+were written for other trainers are translated (`assay.run.foreign`).
 
 A key is an option of the command line without its dashes, and a table a group of settings:
 
@@ -22,8 +22,8 @@ from typing import Any
 from assay.errors import unknown
 from assay.host.terminal import say
 from assay.known import RECIPES
-from assay.run.foreign import typed
 from assay.run.experiment import Experiment
+from assay.run.foreign import typed
 from assay.run.foreign.forms import mapping
 from assay.run.foreign.translation import source, summary, translated
 from assay.run.grader import absolute

@@ -15,6 +15,7 @@ from assay.run.foreign.table import SYSTEMS, table
 
 LARGEST = 1 << 20  # bytes of a file of settings
 YAML, SCRIPT = (".yaml", ".yml"), (".sh", ".bash", ".args", ".txt")
+FORMS = (*YAML, ".toml", *SCRIPT)  # endings of files of settings
 HYDRA = ("defaults", "hydra")  # keys of hydra's own, which say where settings come from
 
 
@@ -65,7 +66,8 @@ def _yaml(path: Path) -> dict[str, Any]:
         import yaml
     except ImportError:
         raise ConfigError(
-            f"{path} is YAML, which needs the package pyyaml: `pip install 'assay-rl[yaml]'`, or write the file as TOML."
+            f"{path} is YAML, which needs the package pyyaml: `pip install 'assay-rl[yaml]'`, or write the file as "
+            "TOML."
         ) from None
     try:
         data = yaml.safe_load(text(path))

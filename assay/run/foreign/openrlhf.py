@@ -191,7 +191,7 @@ def filtered(view: View) -> Settings:
     if not view.flag("algo.dynamic_filtering_enable"):
         view.let_lie(key, "dynamic filtering is off")
         return {}
-    if [float(text) for text in view.items(key)] != [0.0, 1.0]:
+    if view.numbers(key) != [0.0, 1.0]:
         view.refuse(key, "groups are left out whose rewards are all alike: 0 to 1. The part `band` has other ranges")
     return {"mechanism.expand": [part("refill", max_rounds=1000)], "mechanism.curate": MIXED}
 

@@ -5,13 +5,12 @@ translated(Path("grpo.yaml")).given  # {"recipe": "grpo", "model": ..., "setting
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from assay.errors import AssayError, UsageError, unknown
+from assay.errors import UsageError, unknown
 from assay.run.configure import override
 from assay.run.foreign import forms, openrlhf, prime_rl, trl, verl
 from assay.run.foreign.parts import PLAIN, Rule, Settings
@@ -44,8 +43,8 @@ class Answer:
 
     @property
     def without_effect(self) -> bool:
-        """Whether the run is the same without this key."""
-        return self.outcome != "ours"
+        """Whether nothing of a run comes from this key."""
+        return self.outcome != "ours" and not self.ours
 
 
 @dataclass(frozen=True)
@@ -58,6 +57,7 @@ class Translation:
     answers: Sequence[Answer]
     lacks: Sequence[Lack]
     remarks: Sequence[str] = ()  # on what of the file was not read
+    defaults: Sequence[Answer] = ()  # keys that the file leaves out, whose defaults the run has
 
     def of(self, *outcomes: Outcome) -> list[Answer]:
         """The keys with one of these outcomes."""
@@ -73,9 +73,10 @@ def translated(path: Path) -> Translation | None:
     if strange := [key for key in written.values if of.row(key) is None]:
         raise unknown(f"key of {of.system}", strange[0], of.rows, f"docs/from_{_page(of.name)}.md")
     view = View(of, {key: value for key, value in written.values.items() if not _unknown(value)})
-    given = _given(view)
-    answers = [*_answers(view, given), *(_open(view, key) for key, value in written.values.items() if _unknown(value))]
-    return Translation(path, of.system, given, answers, view.lacks, written.remarks)
+    made = _made(view)
+    answers = [*_answers(view, made), *(_open(view, key) for key, value in written.values.items() if _unknown(value))]
+    given, defaults = _given(made), _defaults(view, made)
+    return Translation(path, of.system, given, answers, view.lacks, written.remarks, defaults)
 
 
 def _unknown(value: Any) -> bool:
@@ -135,13 +136,17 @@ def _page(name: str) -> str:
     return "trl" if name == "trl" else "verl"
 
 
-def _given(view: View) -> Settings:
-    """The fields and settings that the values say, without the settings that the recipe has already."""
-    made = dict(_plain(view))
-    made = _merged(made, dict(_ruled(view, list(RULES[view.table.name]))))
-    fields: Settings = {"profile": "paper"} | {name: value for name, value in made.items() if name in OWN}
+def _made(view: View) -> Settings:
+    """The fields and settings that the values say, beside GRPO without additions."""
+    plain = dict(_plain(view))
+    return {"profile": "paper", **PLAIN, **_merged(plain, dict(_ruled(view, list(RULES[view.table.name]))))}
+
+
+def _given(made: Settings) -> Settings:
+    """The same as a source of a setup, without the settings that the recipe has already."""
     settings = {path: value for path, value in made.items() if path not in OWN}
-    return {**fields, "settings": dict(_differing(str(fields.get("recipe", "grpo")), {**PLAIN, **settings}))}
+    fields = {name: value for name, value in made.items() if name in OWN}
+    return {**fields, "settings": dict(_differing(str(made.get("recipe", "grpo")), settings))}
 
 
 def _plain(view: View) -> Iterator[tuple[str, Any]]:
@@ -194,13 +199,20 @@ def _differing(name: str, settings: Settings) -> Iterator[tuple[str, Any]]:
             yield path, value
 
 
-def _answers(view: View, given: Settings) -> list[Answer]:
+def _answers(view: View, made: Settings) -> list[Answer]:
     """What became of each key of the file, and of defaults that are refused."""
     keys = [*view.values, *(key for key in view.refused if key not in view.values)]
-    return [_answer(view, key, given) for key in keys]
+    return [_answer(view, key, made) for key in keys]
 
 
-def _answer(view: View, key: str, given: Settings) -> Answer:
+def _defaults(view: View, made: Settings) -> list[Answer]:
+    """The keys that the file leaves out and that decide what is computed by their defaults."""
+    rows = [row for key, row in view.table.rows.items() if key not in view.values and row.ours and row.computes]
+    left = [row.key for row in rows if row.default is not None and row.key not in {*view.idle, *view.refused}]
+    return [_answer(view, key, made) for key in left]
+
+
+def _answer(view: View, key: str, made: Settings) -> Answer:
     """The verdict of the rules, or else that of the table."""
     row, value = view.table.row(key), view.value(key)
     assert row is not None
@@ -208,11 +220,11 @@ def _answer(view: View, key: str, given: Settings) -> Answer:
         left = "" if key in view.values else " (the default, since the file leaves it out)"
         return Answer(key, value, "refused", because=view.refused[key] + left)
     if key in view.told:
-        return Answer(key, value, "told", _with_values(row, given), view.told[key])
+        return Answer(key, value, "told", _with_values(row, made), view.told[key])
     if key in view.idle:
         return Answer(key, value, "idle", because=view.idle[key])
     if row.ours:
-        return Answer(key, value, "ours", _with_values(row, given), row.because)
+        return Answer(key, value, "ours", _with_values(row, made), row.because)
     neutral = nothing(value) or any(_alike(value, one) for one in row.neutral)
     return Answer(key, value, "idle" if neutral else row.outcome, because=row.because)
 
@@ -224,15 +236,30 @@ def _alike(value: Any, neutral: Any) -> bool:
     return word(value) == word(neutral) if not isinstance(neutral, dict | list) else value == neutral
 
 
-def _with_values(row: Row, given: Settings) -> str:
-    """Our settings for a key as the command line writes them, with values if they are plain."""
-    values = {**given, **given.get("settings", {})}
-    told = []
-    for setting in row.settings:
-        value = values.get(_path(setting))
-        plain = isinstance(value, str | int | float) and not isinstance(value, bool)
-        told.append(f"--{setting} {value}" if plain else f"--{setting}")
-    return " ".join(told)
+def _with_values(row: Row, made: Settings) -> str:
+    """Our settings for a key as the command line writes them, with the values that they were given."""
+    return ", ".join(_with_value(setting, made) for setting in row.settings)
+
+
+def _with_value(setting: str, made: Settings) -> str:
+    """A setting with its value, which may be a field of a part."""
+    path = _path(setting)
+    holder = next((one for one in made if one == path or path.startswith(f"{one}.")), None)
+    value = None if holder is None else made[holder]
+    if holder is not None and holder != path:
+        value = value.get(path.removeprefix(f"{holder}.")) if isinstance(value, Mapping) else None
+    name = setting if setting == "recipe" else f"--{setting}"
+    return name if value is None else f"{name} {_written(value)}"
+
+
+def _written(value: Any) -> str:
+    """A value in words: a part by its name and its fields."""
+    if isinstance(value, Mapping):
+        fields = " ".join(f"{key}={_written(item)}" for key, item in value.items() if key != "part")
+        return f"{value['part']}({fields})" if "part" in value and fields else str(value.get("part", fields))
+    if isinstance(value, list | tuple):
+        return ",".join(map(_written, value)) or "none"
+    return word(value) if isinstance(value, bool) else str(value)
 
 
 def _path(setting: str) -> str:

@@ -1,5 +1,5 @@
-"""What a file for TRL's GRPOTrainer says of a run: the rules of `trl.toml`. One process is assumed, because the number of
-processes is an argument of the launcher.
+"""What a file for TRL's GRPOTrainer says of a run: the rules of `trl.toml`. One process is assumed, because the number
+of processes is an argument of the launcher.
 """
 
 from __future__ import annotations
@@ -80,6 +80,7 @@ def length(view: View) -> Settings:
     """The number of steps: optimiser steps over those of a step, or epochs of the data."""
     made, asked = batch_of(view), view.whole("max_steps", -1)
     if asked > 0:
+        view.let_lie("num_train_epochs", "max_steps gives the length")
         return {"steps": math.ceil(asked / made.updates)}
     return steps(view, "num_train_epochs", view.real("num_train_epochs", 3.0), _places(view), made.prompts)
 
@@ -87,6 +88,8 @@ def length(view: View) -> Settings:
 def warmup(view: View) -> Settings:
     """Optimiser steps of warm-up; a number below 1 is a share of all of them."""
     key = "warmup_ratio" if view.given("warmup_ratio") else "warmup_steps"
+    if key == "warmup_ratio":
+        view.let_lie("warmup_steps", "warmup_ratio is given")
     asked = view.real(key)
     if asked >= 1 or not asked:
         return {"scale.warmup_steps": math.ceil(asked)}
@@ -231,13 +234,15 @@ def cut(view: View) -> Settings:
 
 def mismatch(view: View) -> Settings:
     """The weights against the mismatch of sampler and learner, which TRL has with vLLM alone."""
-    keys = [key for key in view.values if key.startswith("vllm_importance_sampling_")]
+    keys = [key for key in view.table.rows if key.startswith("vllm_importance_sampling_")]
     if not (view.flag("use_vllm") and view.flag("vllm_importance_sampling_correction")):
         for key in keys:
             view.let_lie(key, "without use_vllm and the correction nothing is corrected")
         return {"mechanism.objective.correct": []}
-    cap = "vllm_importance_sampling_cap"
-    high = view.number(cap if view.given(cap) else "vllm_importance_sampling_clip_max")
+    cap, most = "vllm_importance_sampling_cap", "vllm_importance_sampling_clip_max"
+    if view.given(cap):
+        view.let_lie(most, "vllm_importance_sampling_cap is given, its former name")
+    high = view.number(cap if view.given(cap) else most)
     low = view.real("vllm_importance_sampling_clip_min")
     level, _, kind = view.text("vllm_importance_sampling_mode").partition("_")
     if level not in ("token", "sequence") or kind not in ("mask", "truncate"):

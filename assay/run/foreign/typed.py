@@ -1,5 +1,5 @@
-"""Names of other trainers' settings where ours are expected: on a command line, in a call, in one of our files. They are
-refused with a message that gives our setting, with the value filled in, or says why there is none.
+"""Names of other trainers' settings where ours are expected: on a command line, in a call, in one of our files. They
+are refused with a message that gives our setting, with the value filled in, or says why there is none.
 """
 
 from __future__ import annotations

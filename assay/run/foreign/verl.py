@@ -90,6 +90,8 @@ def _json(value: object) -> str:
 def length(view: View) -> Settings:
     """The number of steps, or epochs of the data."""
     if (total := view.count("trainer.total_training_steps")) is not None:
+        for key in ("trainer.total_epochs", "data.train_max_samples"):
+            view.let_lie(key, "total_training_steps gives the length")
         return {"steps": total}
     most, epochs = view.whole("data.train_max_samples", -1), view.real("trainer.total_epochs")
     return steps(view, "trainer.total_epochs", epochs, data(_aside(view)), batch_of(view).prompts, max(0, most) or None)
@@ -119,6 +121,8 @@ def optimiser(view: View) -> Settings:
 
 def warmup(view: View) -> Settings:
     """Steps of warm-up as optimiser steps, or a share of all steps."""
+    if view.whole(f"{OPTIM}.lr_warmup_steps", -1) >= 0:
+        view.let_lie(f"{OPTIM}.lr_warmup_steps_ratio", "lr_warmup_steps is given")
     number, share = view.whole(f"{OPTIM}.lr_warmup_steps", -1), view.real(f"{OPTIM}.lr_warmup_steps_ratio")
     updates = batch_of(view).updates
     if number >= 0 or not share:
@@ -380,6 +384,9 @@ def lora(view: View) -> Settings:
     """An adapter that begins anew, or one that is there."""
     for begin in (f"{MODEL}.lora_", f"{MODEL}.lora."):
         if rank := view.whole(f"{begin}rank"):
+            other = f"{MODEL}.lora." if begin.endswith("_") else f"{MODEL}.lora_"
+            view.let_lie(f"{other}rank", "the rank is given in another place")
+            view.let_lie(f"{other}alpha", "the rank is given in another place")
             return adapter(rank, view.real(f"{begin}alpha"), view.items(f"{MODEL}.target_modules"))
     for key in (f"{MODEL}.lora_alpha", f"{MODEL}.lora.alpha", f"{MODEL}.target_modules"):
         view.let_lie(key, "the rank is 0")

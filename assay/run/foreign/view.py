@@ -101,7 +101,7 @@ class View:
         return [text for item in listed for text in ([str(item).strip()] if str(item).strip() else [])]
 
     def numbers(self, key: str, most: int = 0) -> list[float]:
-        """The value as a list of numbers, of which there are so many unless `most` is 0; text is split at spaces too."""
+        """The value as a list of numbers, of which there are `most` unless that is 0; text is split at spaces too."""
         texts = [text for item in self.items(key) for text in item.split()]
         try:
             found = [float(text) for text in texts]
