@@ -16,7 +16,6 @@ from assay.run.foreign.table import SYSTEMS, table
 LARGEST = 1 << 20  # bytes of a file of settings
 YAML, SCRIPT = (".yaml", ".yml"), (".sh", ".bash", ".args", ".txt")
 FORMS = (*YAML, ".toml", *SCRIPT)  # endings of files of settings
-HYDRA = ("defaults", "hydra")  # keys of hydra's own, which say where settings come from
 
 
 @dataclass(frozen=True)
@@ -92,13 +91,8 @@ def _flat(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _clean(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values without what hydra reads itself."""
-    return {key: value for key, value in values.items() if not _of_hydra(key)}
-
-
-def _of_hydra(key: str) -> bool:
-    """Whether a key says how settings are composed, or of which class a record is."""
-    return key.split(".")[0] in HYDRA or key.endswith("_target_")
+    """The values without the names of classes that hydra reads."""
+    return {key: value for key, value in values.items() if not key.endswith("_target_")}
 
 
 def _counts(values: Mapping[str, Any]) -> dict[str, int]:

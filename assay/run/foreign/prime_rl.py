@@ -91,6 +91,8 @@ def schedule(view: View) -> Settings:
 
 def credit(view: View) -> Settings:
     """The advantage: the reward less the mean of the group, or that over the mean (MaxRL)."""
+    late = "every answer is written by the newest weights; `--mechanism.collect ahead` writes them some steps before"
+    view.tell("orchestrator.max_off_policy_steps", late)
     known: dict[str, Settings] = {"grpo": {"recipe": "dppo", "mechanism.credit": advantage("none", EPSILON)}}
     known["max_rl"] = {"recipe": "maxrl", "mechanism.credit": "mean-normalised"}
     return view.chosen("orchestrator.algo.type", known, {})

@@ -72,11 +72,15 @@ def translated(path: Path) -> Translation | None:
     of = table(written.system)
     if strange := [key for key in written.values if of.row(key) is None]:
         raise unknown(f"key of {of.system}", strange[0], of.rows, f"docs/from_{_page(of.name)}.md")
-    view = View(of, {key: value for key, value in written.values.items() if not _unknown(value)})
+    return of_values(of, path, written.values, written.remarks)
+
+
+def of_values(of: Table, path: Path, values: Mapping[str, Any], remarks: Sequence[str] = ()) -> Translation:
+    """The same of values by flat key."""
+    view = View(of, {key: value for key, value in values.items() if not _unknown(value)})
     made = _made(view)
-    answers = [*_answers(view, made), *(_open(view, key) for key, value in written.values.items() if _unknown(value))]
-    given, defaults = _given(made), _defaults(view, made)
-    return Translation(path, of.system, given, answers, view.lacks, written.remarks, defaults)
+    answers = [*_answers(view, made), *(_open(view, key) for key, value in values.items() if _unknown(value))]
+    return Translation(path, of.system, _given(made), answers, view.lacks, remarks, _defaults(view, made))
 
 
 def _unknown(value: Any) -> bool:
@@ -115,7 +119,8 @@ def source(path: Path, translation: Translation) -> Settings:
 def summary(translation: Translation) -> list[str]:
     """What is told at the start of a run: differences in full, keys without effect by name."""
     lines = [f"{translation.path}: {translation.system}'s settings; {len(translation.of('ours'))} keys are honoured"]
-    lines += [f"  {answer.key} = {_shown(answer.value)}: {answer.because}" for answer in translation.of("told")]
+    differing = [*translation.of("told"), *(answer for answer in translation.defaults if answer.outcome == "told")]
+    lines += [f"  {answer.key} = {_shown(answer.value)}: {answer.because}" for answer in differing]
     if idle := translation.of("idle"):
         lines.append(f"  without effect: {', '.join(answer.key for answer in idle)}")
     lines += [f"  {remark}" for remark in translation.remarks]
@@ -182,9 +187,9 @@ def _merged(one: Settings, other: Settings) -> Settings:
 
 
 def _number(value: Any) -> Any:
-    """A number that YAML read as text, such as 1e-6, as a number."""
+    """A number that YAML or a shell has as text, such as 1e-6, as a number."""
     try:
-        return float(value) if isinstance(value, str) else value
+        return value if not isinstance(value, str) else int(value) if value.lstrip("-").isdecimal() else float(value)
     except ValueError:
         return value
 
@@ -207,9 +212,10 @@ def _answers(view: View, made: Settings) -> list[Answer]:
 
 def _defaults(view: View, made: Settings) -> list[Answer]:
     """The keys that the file leaves out and that decide what is computed by their defaults."""
-    rows = [row for key, row in view.table.rows.items() if key not in view.values and row.ours and row.computes]
-    left = [row.key for row in rows if row.default is not None and row.key not in {*view.idle, *view.refused}]
-    return [_answer(view, key, made) for key in left]
+    rows = [row for key, row in view.table.rows.items() if key not in {*view.values, *view.idle, *view.refused}]
+    deciding = [row for row in rows if row.ours and row.computes and row.default is not None]
+    left = {row.key: row for row in deciding if any(_holder(_path(name), made) for name in row.settings)}
+    return [_answer(view, key, made) for key in {**left, **{row.key: row for row in rows if row.key in view.told}}]
 
 
 def _answer(view: View, key: str, made: Settings) -> Answer:
@@ -244,12 +250,17 @@ def _with_values(row: Row, made: Settings) -> str:
 def _with_value(setting: str, made: Settings) -> str:
     """A setting with its value, which may be a field of a part."""
     path = _path(setting)
-    holder = next((one for one in made if one == path or path.startswith(f"{one}.")), None)
+    holder = _holder(path, made)
     value = None if holder is None else made[holder]
     if holder is not None and holder != path:
         value = value.get(path.removeprefix(f"{holder}.")) if isinstance(value, Mapping) else None
     name = setting if setting == "recipe" else f"--{setting}"
     return name if value is None else f"{name} {_written(value)}"
+
+
+def _holder(path: str, made: Settings) -> str | None:
+    """The setting that is this one, or a part with this field."""
+    return next((one for one in made if one == path or path.startswith(f"{one}.")), None)
 
 
 def _written(value: Any) -> str:

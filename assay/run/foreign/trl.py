@@ -1,11 +1,12 @@
-"""What a file for TRL's GRPOTrainer says of a run: the rules of `trl.toml`. One process is assumed, because the number
-of processes is an argument of the launcher.
+"""What a file for TRL's GRPOTrainer says of a run: the rules of `trl.toml`. Without num_processes one process is
+assumed, because their number is an argument of the launcher.
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from assay.run.foreign.parts import (
     OUTCOME,
@@ -48,12 +49,16 @@ class Batch(NamedTuple):
 
 
 def batch_of(view: View) -> Batch:
-    """An optimiser step has the answers of a device times accumulation steps; a generation may serve several."""
+    """An optimiser step has the answers of a pass of all devices times accumulation steps; a generation may serve
+    several.
+    """
     accumulated = view.whole("gradient_accumulation_steps", 1)
-    update = view.whole("per_device_train_batch_size", 8) * accumulated
-    generated = view.count("generation_batch_size")
+    passed = view.whole("per_device_train_batch_size", 8) * view.whole("num_processes", 1)
+    update, generated = passed * accumulated, view.count("generation_batch_size")
     if generated is None:
-        generated = view.whole("per_device_train_batch_size", 8) * view.whole("steps_per_generation", accumulated)
+        generated = passed * view.whole("steps_per_generation", accumulated)
+    if 0 < generated < update and update % generated == 0:
+        generated = update  # several generations by the same weights make one batch
     group, key = view.whole("num_generations", 8), _batch_key(view)
     if not group or generated % group:
         view.refuse(key, f"{generated} answers are no whole number of groups of {group}")
@@ -117,7 +122,7 @@ def generation(view: View) -> Settings:
         if name in names:
             made[f"scale.{names[name]}"] = value
         elif name in ("stop", "stop_strings"):
-            made["chat.stop"] = [value] if isinstance(value, str) else list(value)
+            made["chat.stop"] = list(map(str, value)) if isinstance(value, list) else [str(value)]
         else:
             view.refuse("generation_kwargs", f"there is no setting for its '{name}'")
     return made
@@ -203,7 +208,7 @@ def entropy(view: View) -> Settings:
             view.let_lie(key, "use_adaptive_entropy is off")
         return {}
     if view.real("entropy_coef"):
-        view.refuse("entropy_coef", "the weight of the adaptive bonus begins at 0")
+        view.tell("entropy_coef", "the weight of the adaptive bonus begins at 0")
     if view.real("entropy_coef_min"):
         view.refuse("entropy_coef_min", "the weight of the adaptive bonus may fall to 0")
     numbers = {"target": view.real("entropy_target"), "step": view.real("entropy_coef_delta")}
@@ -311,17 +316,33 @@ def lora(view: View) -> Settings:
         for key in keys:
             view.let_lie(key, "use_peft is off")
         return {}
+    if view.real("lora_dropout", 0.05):
+        view.tell("lora_dropout", "adapters have no dropout")
     return adapter(view.whole("lora_r", 16), view.real("lora_alpha", 32.0), view.items("lora_target_modules"))
 
 
 def _places(view: View) -> Settings:
     """The data sets, with configuration and split after the name of one of the Hub."""
+    if mixed := view.value("datasets"):
+        return {"data": [_mixed(view, item) for item in mixed]}
     if not (name := view.text("dataset_name")):
         return {}
     made: Settings = {"data": [_place(view, name, "dataset_train_split")]}
     if view.text("eval_strategy") != "no" and _is_hub(name):
         made["eval_data"] = [_place(view, name, "dataset_test_split")]
     return made
+
+
+def _mixed(view: View, item: Any) -> str:
+    """One of several data sets: its name, configuration and split."""
+    if not isinstance(item, Mapping):
+        view.refuse("datasets", "each data set is a mapping with a path")
+        return str(item)
+    if strange := [key for key in item if key not in ("path", "name", "split")]:
+        view.refuse(
+            "datasets", f"a data set has a path, a name and a split; there is no setting for its '{strange[0]}'"
+        )
+    return ":".join(str(item[key]) for key in ("path", "name", "split") if item.get(key))
 
 
 def _place(view: View, name: str, split: str) -> str:
@@ -338,13 +359,17 @@ def _is_hub(name: str) -> bool:
 
 def data(view: View) -> Settings:
     name = view.text("dataset_name")
-    if not name:
+    if view.given("datasets"):
+        view.let_lie("dataset_name", "`datasets` names the data, as in TRL")
+    elif not name:
         view.need("data", "task", sentence="dataset_name is not in the file: name the problems with --data or --task.")
     elif not _is_hub(name):
         for key in ("dataset_config", "dataset_train_split", "dataset_test_split"):
             view.let_lie(key, f"{name} is a file, of which all rows are read")
     if view.text("eval_strategy") == "no":
         view.let_lie("dataset_test_split", "eval_strategy is `no`")
+    if view.given("test_split_size"):
+        view.tell("test_split_size", "a fifth of the rows is held out")
     return _places(view)
 
 
