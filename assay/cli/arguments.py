@@ -83,7 +83,7 @@ def refuse_theirs(words: Sequence[str]) -> None:
         from assay.known import RECIPES, others, spelt
 
         others()
-        recipe = next((RECIPES[known] for word in words if (known := spelt(word)) is not None), None)
+        recipe = next((RECIPES[name] for word in words if (name := spelt(word)) is not None), None)
         raise typed.refusal(given, recipe, write=in_shell)
 
 

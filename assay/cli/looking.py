@@ -132,10 +132,10 @@ def run_show(arguments: argparse.Namespace) -> Any:
         if not arguments.json:
             terminal.show(written.rstrip())
         return {"toml": written}
-    found = card(arguments.name)
+    shown = card(arguments.name)
     if not arguments.json:
-        terminal.show(card_text(found))
-    return found
+        terminal.show(card_text(shown))
+    return shown
 
 
 def run_explain(arguments: argparse.Namespace) -> Any:

@@ -138,8 +138,8 @@ def composed(*sources: Given) -> Setup:
     source `lacks` a later one must give.
     """
     made: dict[str, Any] = {}
-    for at, one in enumerate(sources):
-        _require_given(one.get(LACKS, ()), sources[at + 1 :])
+    for at, source in enumerate(sources):
+        _require_given(source.get(LACKS, ()), sources[at + 1 :])
     for source in sources:
         if all(source.get(name) for name in EITHER):
             raise UsageError("reward stands beside the recipe's other rewards, and only-reward alone: leave one out.")

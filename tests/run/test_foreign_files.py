@@ -6,6 +6,7 @@ import builtins
 import json
 import math
 import shlex
+import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -65,78 +66,18 @@ def outcome(made: translation.Translation, key: str) -> str:
 # What the values come to
 
 
-PAPERS: list[tuple[dict[str, Any], dict[str, Any]]] = [  # TRL's values for a paper -> our settings for the same
-    (
-        {"importance_sampling_level": "sequence", "loss_type": "grpo", "epsilon": 3e-4, "epsilon_high": 4e-4}
-        | {"gradient_accumulation_steps": 1, "steps_per_generation": 4},
-        {"recipe": "gspo", "scale.num_minibatches": 4, "mechanism.objective.ratio": None},
-    ),
-    (
-        {"mask_truncated_completions": True, "loss_type": "dapo", "epsilon_high": 0.28, "epsilon": 0.2}
-        | {"per_device_train_batch_size": 512, "num_generations": 16, "max_completion_length": 20480},
-        {"recipe": "grpo", "cut": "masked", "mechanism.objective.aggregate": "token-mean", "scale.num_prompts": 32}
-        | {"mechanism.objective.gate": {"part": "clip", "low": 0.2, "high": 0.28}, "scale.max_new": 20480},
-    ),
-    (
-        {"delta": 4, "epsilon": 0.2, "beta": 0.001, "num_generations": 16, "learning_rate": 3e-7}
-        | {"per_device_train_batch_size": 16},
-        {"mechanism.objective.gate": {"part": "clip", "low": 0.2, "high": 0.2, "dual": 4.0}}
-        | {"mechanism.objective.regularise": [{"part": "kl", "weight": 0.001, "estimator": "weighted-k3"}]},
-    ),
-    (
-        {"loss_type": "dr_grpo", "num_generations": 8, "max_completion_length": 3000},
-        {"recipe": "dr-grpo", "mechanism.objective.aggregate": None}
-        | {"mechanism.credit": {"part": "group-relative", "scale": "std", "ddof": 1, "epsilon": 1e-4}},
-    ),
-    (
-        {"scale_rewards": "batch", "loss_type": "dapo", "top_p": 0.99, "top_k": 100, "temperature": 0.99}
-        | {"per_device_train_batch_size": 4, "gradient_accumulation_steps": 32, "steps_per_generation": 8},
-        # 8 passes of 4 answers are generated at once, and 32 passes make an update: 128 answers in groups of 8
-        {"scale.num_prompts": 16, "scale.num_minibatches": 1, "scale.top_k": 100, "scale.top_p": 0.99}
-        | {"mechanism.credit": {"part": "group-relative", "scale": "batch", "ddof": 1, "epsilon": 1e-4}},
-    ),
-    (
-        {"use_vllm": True, "vllm_importance_sampling_mode": "sequence_truncate"}
-        | {"vllm_importance_sampling_clip_max": 2.0},
-        {"mechanism.objective.correct": [{"part": "truncate", "cap": 2.0, "level": "sequence"}]},
-    ),
-    (
-        {"use_vllm": True, "vllm_importance_sampling_clip_max": 2.0, "vllm_importance_sampling_clip_min": 0.5},
-        {"mechanism.objective.correct": [{"part": "drop", "low": 0.5, "high": 2.0, "level": "sequence"}]},
-    ),
-    (
-        {"loss_type": "cispo", "epsilon_high": 5.0, "num_generations": 16, "per_device_train_batch_size": 16},
-        {"recipe": "cispo", "mechanism.expand": [], "mechanism.curate": []}
-        | {"mechanism.reward": [{"part": "outcome", "right": 1.0, "wrong": 0.0}]},
-    ),
-    ({"loss_type": "sapo"}, {"recipe": "sapo", "mechanism.objective.gate": None}),
-    (
-        {"top_entropy_quantile": 0.2, "off_policy_mask_threshold": 0.5},
-        {
-            "mechanism.objective.keep": [
-                {"part": "high-entropy", "share": 0.2, "by": "step", "side": "high", "ties": True},
-                {"part": "followed", "most": 0.5},
-            ]
-        },
-    ),
-    (
-        {"sync_ref_model": True, "beta": 0.1, "ref_model_sync_steps": 64, "num_iterations": 2},
-        # 64 optimiser steps are 32 steps of two passes
-        {"mechanism.remember": [{"part": "follow", "every": 32, "rate": 0.6}]},
-    ),
-    (
-        {"num_processes": 4, "per_device_train_batch_size": 2, "gradient_accumulation_steps": 8},
-        {"scale.num_prompts": 8, "scale.num_minibatches": 1},  # 4 x 2 x 8 answers in groups of 8
-    ),
+CASES = [
+    (system, case["theirs"], case["ours"])
+    for system, cases in tomllib.loads((foreign_keys.FOLDER / "values.toml").read_text()).items()
+    for case in cases
 ]
 
 
-@pytest.mark.parametrize(("theirs", "ours"), PAPERS)
-def test_trl_settings_of_papers(theirs: dict[str, Any], ours: dict[str, Any]) -> None:
-    """None: the recipe has it already."""
-    made = settings("trl", **theirs)
-    assert {name: made.get(name) for name in ours} == ours
-    assert of("trl", **theirs).of("refused") == []
+@pytest.mark.parametrize(("system", "theirs", "ours"), CASES)
+def test_what_values_come_to(system: str, theirs: dict[str, Any], ours: dict[str, Any]) -> None:
+    made = settings(system, **theirs)
+    assert {name: made.get(name, "as the recipe") for name in ours} == ours
+    assert of(system, **theirs).of("refused") == []
 
 
 @pytest.mark.slow
@@ -162,72 +103,6 @@ def test_the_batch_of_verl(mini: int, minibatches: int, epochs: int, warmup: int
     made = settings("verl", **values, **{f"{ACTOR}.ppo_epochs": epochs, f"{ACTOR}.optim.lr_warmup_steps": warmup})
     assert made["scale.num_prompts"] == mini * minibatches and made["scale.num_minibatches"] == minibatches
     assert made["scale.warmup_steps"] == warmup * minibatches * epochs  # verl's schedule moves once a step
-
-
-VERL: list[tuple[dict[str, Any], dict[str, Any]]] = [
-    ({f"{ACTOR}.loss_agg_mode": "seq-mean-token-sum-norm"}, {"mechanism.objective.aggregate": "fixed-length"}),
-    ({f"{ACTOR}.loss_agg_mode": "seq-mean-token-sum"}, {"mechanism.objective.aggregate": "sequence-sum"}),
-    ({"algorithm.norm_adv_by_std_in_grpo": False}, {"recipe": "dr-grpo"}),
-    ({"algorithm.adv_estimator": "rloo"}, {"recipe": "rloo", "mechanism.forwards": []}),
-    (
-        {f"{ACTOR}.policy_loss.loss_mode": "cispo", f"{ACTOR}.clip_ratio_low": 1.0, f"{ACTOR}.clip_ratio_high": 0.2},
-        {"recipe": "cispo", "mechanism.objective.gate": {"part": "bounded", "least": 0.0, "most": 1.2}},
-    ),
-    ({f"{ACTOR}.policy_loss.loss_mode": "gspo"}, {"recipe": "gspo"}),
-    (
-        {"algorithm.use_kl_in_reward": True, "algorithm.kl_ctrl.kl_coef": 0.02},
-        {"mechanism.forwards": [{"part": "token-kl", "weight": 0.02, "estimator": "k1"}]},
-    ),
-    (
-        {"algorithm.filter_groups.enable": True, "algorithm.filter_groups.metric": "acc", "data.gen_batch_size": 3072}
-        | {"algorithm.filter_groups.max_num_gen_batches": 10},
-        {"recipe": "dapo", "scale.oversample": 3, "mechanism.expand": None},
-    ),
-    (
-        {"reward_model.reward_kwargs.overlong_buffer_cfg.enable": True}
-        | {"reward_model.reward_kwargs.overlong_buffer_cfg.len": 4096},
-        {
-            "mechanism.reward": [
-                {"part": "outcome", "right": 1.0, "wrong": 0.0},
-                {"part": "soft-overlong", "buffer": 4096, "factor": 1.0},
-            ]
-        },
-    ),
-    (
-        # the geometric mean of pi_old / mu within [1 / 1.25, 1 / 0.8]: verl bounds the inverse
-        {"algorithm.rollout_correction.rollout_rs": "seq_mean_k1"}
-        | {"algorithm.rollout_correction.rollout_rs_threshold": "0.8_1.25"},
-        {"mechanism.objective.correct": [{"part": "reject", "by": "geometric", "low": 0.8, "high": 1.25}]},
-    ),
-    (
-        {"algorithm.rollout_correction.rollout_is": "token"}
-        | {"algorithm.rollout_correction.rollout_is_threshold": "0.5_5.0"},
-        {"mechanism.objective.correct": [{"part": "drop", "low": 0.5, "high": 5.0, "level": "token"}]},
-    ),
-]
-
-
-@pytest.mark.parametrize(("theirs", "ours"), VERL)
-def test_verl_values(theirs: dict[str, Any], ours: dict[str, Any]) -> None:
-    made = settings("verl", **theirs)
-    assert {name: made.get(name) for name in ours} == ours
-    assert of("verl", **theirs).of("refused") == []
-
-
-def test_openrlhf_and_prime_rl_values() -> None:
-    made = settings("openrlhf", **{"algo.advantage.estimator": "reinforce_baseline", "algo.kl.init_coef": 1e-5})
-    assert made["recipe"] == "rfpp-baseline" and made["scale.beta2"] == 0.95
-    assert made["mechanism.forwards"] == [{"part": "token-kl", "weight": 1e-5, "estimator": "k1"}]
-    masked = {f"algo.advantage.is_correction_{name}": value for name, value in (("enable", True), ("type", "icepop"))}
-    made = settings("openrlhf", **masked)
-    assert made["mechanism.objective.correct"] == [{"part": "drop", "low": 0.5, "high": 5.0, "level": "token"}]
-    made = settings("prime_rl", **{"trainer.loss.kl_tau": 0.01})
-    # kl_tau (log w)^2 = 2 kl_tau times k2, which is (log w)^2 / 2
-    assert made["mechanism.objective.regularise"] == [
-        {"part": "kl", "weight": 0.02, "estimator": "k2", "anchor": "old"}
-    ]
-    assert made["recipe"] == "dppo" and made["scale.num_prompts"] == 128 // 16
-    assert made["mechanism.objective.keep"] == [{"part": "near", "kind": "tv", "low": 0.2, "high": 0.2}]
 
 
 # What is refused, and what is told

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from assay.run.foreign.parts import (
     MIXED,
@@ -23,7 +24,6 @@ from assay.run.foreign.view import View
 EPSILON = 1e-9  # which OpenRLHF adds to the standard deviation of a group
 WHITEN = part("whiten", by="batch", over="tokens", ddof=0, epsilon=1e-8)
 IS = "algo.advantage.is_correction"
-RECIPE = {"group_norm": "grpo", "dr_grpo": "dr-grpo", "rloo": "rloo", "reinforce_baseline": "rfpp-baseline"}
 
 
 class Batch(NamedTuple):
@@ -138,31 +138,28 @@ def penalties(view: View) -> Settings:
 
 def credit(view: View) -> Settings:
     """The advantage, and the recipe that is known for it."""
-    name, centred = view.text("algo.advantage.estimator"), advantage("none", EPSILON)
-    plain = view.flag("algo.advantage.no_std_norm")
-    known: dict[str, Settings] = {
-        "group_norm": {"mechanism.credit": advantage("std", EPSILON)},
-        "dr_grpo": {"mechanism.credit": centred},
-        "rloo": {"mechanism.credit": "leave-one-out"},
-        "reinforce_baseline": {"mechanism.credit": centred, "mechanism.shape": [] if plain else [WHITEN]},
-    }
-    if name not in known:
-        other = {"gae": "ppo", "reinforce": "rfpp"}.get(name, "grpo")
-        view.refuse("algo.advantage.estimator", f"write the recipe that has it: `assay train {other}`")
+    key, plainly = "algo.advantage.estimator", "algo.advantage.no_std_norm"
+    name, plain = view.text(key), view.flag(plainly)
+    if name in (others := view.table.choices["elsewhere"]):
+        view.refuse(key, f"write the recipe that has it: `assay train {others[name]['recipe']}`")
         return {}
-    if plain and name == "reinforce_baseline":
-        view.tell("algo.advantage.no_std_norm", "the mean over tokens is not subtracted from advantages then")
+    if (chosen := view.chosen(key, view.table.choices["estimators"])) is None:
+        return {}
+    if plain and chosen.get("whiten"):
+        view.tell(plainly, "the mean over tokens is not subtracted from advantages then")
     elif plain:
-        view.let_lie("algo.advantage.no_std_norm", f"the estimator is {name}, which does not read it")
-    return {**_recipe(view, name), **known[name]}
+        view.let_lie(plainly, f"the estimator is {name}, which does not read it")
+    made = {"mechanism.credit": chosen["credit"] if "credit" in chosen else advantage(chosen["scale"], EPSILON)}
+    made["mechanism.shape"] = [WHITEN] if chosen.get("whiten") and not plain else []
+    return {**_recipe(view, chosen), **made}
 
 
-def _recipe(view: View, name: str) -> Settings:
+def _recipe(view: View, chosen: Mapping[str, Any]) -> Settings:
     """The recipe of an estimator, unless the loss has one of its own."""
     if view.text("actor.policy_loss_type") == "gspo":
         return {}
-    filtered = view.flag("algo.dynamic_filtering_enable") and name == "group_norm"
-    return {"recipe": "dapo" if filtered else RECIPE[name]}
+    filtering = view.flag("algo.dynamic_filtering_enable") and chosen.get("scale") == "std"
+    return {"recipe": "dapo" if filtering else chosen["recipe"]}
 
 
 def mismatch(view: View) -> Settings:
@@ -172,17 +169,18 @@ def mismatch(view: View) -> Settings:
             view.let_lie(f"{IS}_{name}", "the correction is off")
         return {}
     low, high = view.numbers(f"{IS}_threshold", 2)
-    weighed: dict[str, list[Part]] = {
-        "tis": [part("truncate", cap=high, level="token")],
-        "icepop": [part("drop", low=low, high=high, level="token")],
-        "seq-mask-tis": [part("reject", by="geometric", low=low, high=high), part("truncate", cap=1e9, level="token")],
+    parts: dict[str, Part] = {
+        "truncate": part("truncate", cap=high, level="token"),
+        "weigh": part("truncate", cap=1e9, level="token"),
+        "drop": part("drop", low=low, high=high, level="token"),
+        "reject": part("reject", by="geometric", low=low, high=high),
     }
-    if view.text(f"{IS}_type") == "tis" and low:
+    names = view.chosen(f"{IS}_type", view.table.choices["corrections"], {"parts": []})["parts"]
+    if "truncate" in names and low:
         view.tell(f"{IS}_threshold", f"weights have the upper bound {high:g} alone, and no lower bound")
     if view.text("actor.policy_loss_type") == "gspo":
         view.tell(f"{IS}_enable", "gspo has weights of the mismatch beside its ratio, and not within it")
-    chosen = view.chosen(f"{IS}_type", weighed, [])
-    return {"mechanism.objective.correct": chosen}
+    return {"mechanism.objective.correct": [parts[name] for name in names]}
 
 
 def filtered(view: View) -> Settings:
@@ -218,7 +216,8 @@ def _long(view: View) -> Settings:
             view.refuse("reward.stop_properly_penalty_coef", "a function's reward of a cut answer is 0: --cut wrong")
         return {"cut": "wrong"} | _soft(buffer, factor)
     if cut is not None:
-        return {"mechanism.reward": [part("stop-properly", right=1.0, wrong=0.0, cut=cut)]}
+        name = view.table.choices["parts"]["cut-answers"]["reward"]
+        return {"mechanism.reward": [part(name, right=1.0, wrong=0.0, cut=cut)]}
     return _soft(buffer, factor)
 
 

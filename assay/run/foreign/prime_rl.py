@@ -6,14 +6,13 @@ import json
 import re
 from typing import Any
 
-from assay.run.foreign.parts import MIXED, Rule, Settings, adapter, advantage, part
+from assay.run.foreign.parts import MIXED, Rule, Settings, adapter, part
 from assay.run.foreign.view import View
 
 SOURCE = "orchestrator.train.source"
 SAMPLING = "orchestrator.train.sampling"
 GATE = re.compile(r"orchestrator\.train\.source\.\d+\.curriculum\.gates\.")
 ROWS = "math-env"  # the environment of theirs that reads rows with golds, as `--data` does
-EPSILON = 1e-6
 
 
 def batch(view: View) -> Settings:
@@ -93,9 +92,8 @@ def credit(view: View) -> Settings:
     """The advantage: the reward less the mean of the group, or that over the mean (MaxRL)."""
     late = "every answer is written by the newest weights; `--mechanism.collect ahead` writes them some steps before"
     view.tell("orchestrator.max_off_policy_steps", late)
-    known: dict[str, Settings] = {"grpo": {"recipe": "dppo", "mechanism.credit": advantage("none", EPSILON)}}
-    known["max_rl"] = {"recipe": "maxrl", "mechanism.credit": "mean-normalised"}
-    return view.chosen("orchestrator.algo.type", known, {})
+    chosen = view.chosen("orchestrator.algo.type", view.table.choices["estimators"])
+    return {} if chosen is None else {"recipe": chosen["recipe"], "mechanism.credit": chosen["credit"]}
 
 
 def loss(view: View) -> Settings:

@@ -7,9 +7,12 @@
     because = "a run uses one device"
     keys = ["deepspeed", "fsdp.*"]
 
+    [choices.losses]
+    dr_grpo = {recipe = "dr-grpo", aggregate = "fixed-length", gate = "clip"}
+
 A key has our setting, or a reason why there is none. Of keys without a counterpart, `outcome` says what becomes of a
 file that has them: `idle`, it trains as it is; `told`, it trains and the difference is told; `refused`. A value in
-`neutral` changes nothing, and is never refused.
+`neutral` changes nothing, and is never refused. What a rule chooses by a value, a recipe or a part, is data too.
 """
 
 from __future__ import annotations
@@ -54,6 +57,7 @@ class Table:
 
     name: str  # of SYSTEMS
     rows: Mapping[str, Row]
+    choices: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # kind -> their value -> our names for it
 
     @property
     def system(self) -> str:
@@ -83,7 +87,7 @@ def table(name: str) -> Table:
     """The table of a system, by a name of SYSTEMS."""
     data = tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text())
     rows = [*_with(data["keys"]), *(row for group in data["none"] for row in _without(group))]
-    return Table(name, {row.key: row for row in rows})
+    return Table(name, {row.key: row for row in rows}, data.get("choices", {}))
 
 
 def _with(keys: Mapping[str, Mapping[str, Any]]) -> Iterator[Row]:

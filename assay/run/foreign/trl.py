@@ -24,16 +24,6 @@ from assay.run.foreign.parts import (
 from assay.run.foreign.parts import precision as precision_of
 from assay.run.foreign.view import View, word
 
-AGGREGATE = {
-    "grpo": "sequence-mean",
-    "sapo": "sequence-mean",
-    "bnpo": "token-mean",
-    "dapo": "token-mean",
-    "cispo": "token-mean",
-    "dr_grpo": "fixed-length",
-    "luspo": "sequence-sum",
-}
-RECIPE = {"dr_grpo": "dr-grpo", "cispo": "cispo", "sapo": "sapo"}
 SCALE = {"group": "std", "true": "std", "batch": "batch", "none": "none", "false": "none"}
 EPSILON = 1e-4  # which TRL adds to a standard deviation
 REWARDS = {"accuracy_reward": ""}  # TRL's functions that the verifier stands for
@@ -143,41 +133,30 @@ def norm(view: View) -> Settings:
 
 def loss(view: View) -> Settings:
     """Ratio, gate and aggregation of a loss, and the recipe that is known for them."""
-    kind = view.text("loss_type")
-    if kind not in AGGREGATE:
-        view.refuse("loss_type", f"the losses with a counterpart are {', '.join(AGGREGATE)}")
+    losses = view.table.choices["losses"]
+    if (chosen := view.chosen("loss_type", losses)) is None:
         return {}
     ratio = view.chosen("importance_sampling_level", {"token": "token", "sequence": "sequence"}, "token")
-    if ratio == "sequence" and AGGREGATE[kind] not in ("sequence-mean", "sequence-sum"):
+    if ratio == "sequence" and chosen["aggregate"] != "sequence-mean":
+        kind = view.text("loss_type")
         view.refuse("importance_sampling_level", f"ratios of whole answers need a mean over answers, not {kind}")
-    if kind == "luspo":
-        view.refuse("loss_type", "luspo weighs one ratio for an answer by the answer's length: no part does")
-    for key in ("vespo_k_pos", "vespo_lambda_pos", "vespo_k_neg", "vespo_lambda_neg"):
-        view.let_lie(key, f"loss_type is {kind}, which does not read it")
-    _unread(view, kind)
+    for key in (*chosen["unread"], "vespo_k_pos", "vespo_lambda_pos", "vespo_k_neg", "vespo_lambda_neg"):
+        view.let_lie(key, f"loss_type is {view.text('loss_type')}, which does not read it")
     return {
-        "recipe": "gspo" if ratio == "sequence" and kind == "grpo" else RECIPE.get(kind, "grpo"),
+        "recipe": "gspo" if ratio == "sequence" and chosen["gate"] == "clip" else chosen.get("recipe", "grpo"),
         "mechanism.objective.ratio": part("sequence", of="mean") if ratio == "sequence" else "token",
-        "mechanism.objective.gate": _gate(view, kind),
-        "mechanism.objective.aggregate": AGGREGATE[kind],
+        "mechanism.objective.gate": _gate(view, chosen["gate"]),
+        "mechanism.objective.aggregate": chosen["aggregate"],
     }
 
 
 def _gate(view: View, kind: str) -> Part:
     low, high = view.real("epsilon", 0.2), view.number("epsilon_high")
-    if kind == "cispo":
-        return part("bounded", least=0.0, most=low if high is None else high)
-    if kind == "sapo":
-        return part("soft", up=view.real("sapo_temperature_pos", 1.0), down=view.real("sapo_temperature_neg", 1.05))
+    if kind == "bounded":
+        return part(kind, least=0.0, most=low if high is None else high)
+    if kind == "soft":
+        return part(kind, up=view.real("sapo_temperature_pos", 1.0), down=view.real("sapo_temperature_neg", 1.05))
     return clip(low, low if high is None else high, view.number("delta"))
-
-
-def _unread(view: View, kind: str) -> None:
-    """The keys of a loss that another loss does not read, in TRL neither."""
-    soft = ("sapo_temperature_pos", "sapo_temperature_neg")
-    unread = {"cispo": ("delta", *soft), "sapo": ("delta", "epsilon", "epsilon_high")}.get(kind, soft)
-    for key in unread:
-        view.let_lie(key, f"loss_type is {kind}, which does not read it")
 
 
 def keep(view: View) -> Settings:
@@ -212,8 +191,9 @@ def entropy(view: View) -> Settings:
     if view.real("entropy_coef_min"):
         view.refuse("entropy_coef_min", "the weight of the adaptive bonus may fall to 0")
     numbers = {"target": view.real("entropy_target"), "step": view.real("entropy_coef_delta")}
-    adapt = part("adapt-entropy", **numbers, most=view.real("entropy_coef_max"))
-    return {"mechanism.forwards": [part("entropy-weight")], "mechanism.remember": [adapt]}
+    names = view.table.choices["parts"]["entropy-bonus"]
+    adapt = part(names["remember"], **numbers, most=view.real("entropy_coef_max"))
+    return {"mechanism.forwards": [part(names["forwards"])], "mechanism.remember": [adapt]}
 
 
 def reference(view: View) -> Settings:
@@ -270,9 +250,9 @@ def credit(view: View) -> Settings:
     if not view.chosen("multi_objective_aggregation", each, False):
         return {"mechanism.credit": advantage(scale or "std", EPSILON)}
     whiten = part("whiten", by="batch", over="rows", ddof=1, epsilon=EPSILON)
-    weights = view.numbers("reward_weights")
+    weights, name = view.numbers("reward_weights"), view.table.choices["parts"]["many-rewards"]["credit"]
     return {
-        "mechanism.credit": part("per-reward", weights=weights, ddof=1, epsilon=EPSILON),
+        "mechanism.credit": part(name, weights=weights, ddof=1, epsilon=EPSILON),
         "mechanism.shape": [whiten],
     }
 
@@ -324,7 +304,7 @@ def lora(view: View) -> Settings:
 def _places(view: View) -> Settings:
     """The data sets, with configuration and split after the name of one of the Hub."""
     if mixed := view.value("datasets"):
-        return {"data": [_mixed(view, item) for item in mixed]}
+        return {"data": [_mixed(view, item) for item in (mixed if isinstance(mixed, list) else [mixed])]}
     if not (name := view.text("dataset_name")):
         return {}
     made: Settings = {"data": [_place(view, name, "dataset_train_split")]}

@@ -134,13 +134,13 @@ def _of_row(
     assert row is not None
     for setting in row.settings:
         path = setting.replace("-", "_")
-        holder = next((one for one in made if one == path or path.startswith(f"{one}.")), None)
+        holder = next((held for held in made if held == path or path.startswith(f"{held}.")), None)
         if holder is None or path == "recipe":
             continue
         value = made[holder]
         inner = value.get(path.removeprefix(f"{holder}.")) if path != holder and isinstance(value, Mapping) else value
-        said = len(row.settings) > 1 and _is_parts(inner) and _has(recipe, path, inner)
-        if inner is not None and not said:
+        idle = len(row.settings) > 1 and _is_parts(inner) and _has(recipe, path, inner)
+        if inner is not None and not idle:
             yield from _leaves(setting, inner, plain, alone=not plain[name])
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from assay.run.foreign.parts import (
     MIXED,
@@ -34,8 +35,7 @@ AGGREGATE = {
 }
 ESTIMATOR = {"kl": "k1", "k1": "k1", "k1+": "k1+", "mse": "k2", "k2": "k2", "abs": "distance"}
 ESTIMATOR |= {"low_var_kl": "k3", "k3": "k3", "low_var_kl+": "k3+", "k3+": "k3+"}
-RECIPE = {"gspo": "gspo", "sapo": "sapo", "cispo": "cispo", "geo_mean": "gmpo", "clip_cov": "clip-cov"}
-RECIPE |= {"dppo_tv": "dppo", "dppo_kl": "dppo-kl"}
+WHITEN = part("whiten", by="batch", over="tokens", ddof=1, epsilon=1e-8)
 NORMALISED = "seq-mean-token-sum-norm"
 
 
@@ -136,26 +136,27 @@ def warmup(view: View) -> Settings:
 
 def loss(view: View) -> Settings:
     """Ratio, gate and aggregation of a loss."""
-    mode = view.text(f"{LOSS}.loss_mode")
-    made = _objective(view, mode)
-    if made is None:
-        names = ", ".join(["vanilla", *RECIPE, "gpg"])
-        view.refuse(f"{LOSS}.loss_mode", f"the losses with a counterpart are {names}")
+    if (chosen := view.chosen(f"{LOSS}.loss_mode", view.table.choices["losses"])) is None:
         return {}
-    _unread(view, mode)
-    named = {"recipe": RECIPE[mode]} if mode in RECIPE else {}
-    return {**named, "mechanism.objective.aggregate": _aggregate(view, mode), **made}
+    _unread(view, chosen)
+    ratio = chosen.get("ratio", "token")
+    named = {"recipe": chosen["recipe"]} if "recipe" in chosen else {}
+    return named | {
+        "mechanism.objective.aggregate": _aggregate(view, chosen),
+        "mechanism.objective.ratio": part("sequence", of="mean") if ratio == "sequence" else ratio,
+        "mechanism.objective.gate": _gate(view, chosen),
+        "mechanism.objective.keep": _kept(view, chosen),
+    }
 
 
-def _aggregate(view: View, mode: str) -> str:
+def _aggregate(view: View, chosen: Mapping[str, Any]) -> str:
     key, factor = f"{ACTOR}.loss_agg_mode", view.number(f"{ACTOR}.loss_scale_factor")
-    chosen = view.chosen(key, AGGREGATE, "token-mean")
-    if mode in ("gspo", "geo_mean") and chosen != "sequence-mean":
-        view.let_lie(key, f"loss_mode is {mode}, which means over answers")
-        return "sequence-mean"
+    mean = view.chosen(key, AGGREGATE, "token-mean")
+    if (forced := chosen.get("aggregate", mean)) != mean:
+        view.let_lie(key, f"loss_mode is {view.text(f'{LOSS}.loss_mode')}, which means over answers")
     if factor is not None and view.text(key) == NORMALISED and factor != view.real("data.max_response_length"):
         view.refuse(f"{ACTOR}.loss_scale_factor", "the constant of the mean is data.max_response_length")
-    return chosen
+    return forced
 
 
 def _sides(view: View) -> tuple[float, float]:
@@ -166,29 +167,26 @@ def _sides(view: View) -> tuple[float, float]:
     return low, high
 
 
-def _objective(view: View, mode: str) -> Settings | None:
-    """Ratio and gate of a loss, and the tokens that it keeps; None if no parts stand for it."""
+def _gate(view: View, chosen: Mapping[str, Any]) -> Part:
+    """The gate of a loss, with the numbers of the file."""
     low, high = _sides(view)
     gates: dict[str, Part] = {
-        "vanilla": clip(low, high, view.number(f"{ACTOR}.clip_ratio_c")),
-        "gspo": clip(low, high),
-        "sapo": part("soft", up=view.real(f"{ACTOR}.tau_pos"), down=view.real(f"{ACTOR}.tau_neg")),
-        "cispo": part("bounded", least=1 - low, most=1 + high),
-        "geo_mean": part("geometric", low=low, high=high),
-        "gpg": part("open"),
-        "clip_cov": clip(low, high),
-        "dppo_tv": part("bounded", least=0.0, most=20.0),
-        "dppo_kl": part("bounded", least=0.0, most=20.0),
+        "clip": clip(low, high, view.number(f"{ACTOR}.clip_ratio_c") if chosen.get("dual") else None),
+        "soft": part("soft", up=view.real(f"{ACTOR}.tau_pos"), down=view.real(f"{ACTOR}.tau_neg")),
+        "bounded": part("bounded", least=1 - low, most=1 + high),
+        "capped": part("bounded", least=0.0, most=20.0),
+        "geometric": part("geometric", low=low, high=high),
+        "open": part("open"),
     }
-    if mode not in gates:
-        return None
-    ratios = {"gspo": part("sequence", of="mean"), "gpg": "none"}
-    made: Settings = {"mechanism.objective.ratio": ratios.get(mode, "token"), "mechanism.objective.gate": gates[mode]}
-    if mode.startswith("dppo_"):
-        made["mechanism.objective.keep"] = [part("near", kind=mode.removeprefix("dppo_"), low=low, high=high)]
-    if mode == "clip_cov":
-        made["mechanism.objective.keep"] = [_covariance(view, high)]
-    return made
+    return gates[chosen["gate"]]
+
+
+def _kept(view: View, chosen: Mapping[str, Any]) -> list[Part]:
+    """The tokens that have a gradient under this loss."""
+    low, high = _sides(view)
+    if chosen.get("keep") == "near":
+        return [part("near", kind=chosen["distance"], low=low, high=high)]
+    return [_covariance(view, high)] if chosen.get("keep") == "covariance" else []
 
 
 def _covariance(view: View, high: float) -> Part:
@@ -198,18 +196,18 @@ def _covariance(view: View, high: float) -> Part:
     return part("covariance", share=share, pick="draw", low=least, high=most, open=high, side="out")
 
 
-def _unread(view: View, mode: str) -> None:
+def _unread(view: View, chosen: Mapping[str, Any]) -> None:
     """The keys that a loss does not read, in verl neither."""
-    covered = [f"{LOSS}.clip_cov_{name}" for name in ("ratio", "lb", "ub")] if mode != "clip_cov" else []
-    soft = [f"{ACTOR}.tau_pos", f"{ACTOR}.tau_neg"] if mode != "sapo" else []
-    dual = [f"{ACTOR}.clip_ratio_c"] if mode != "vanilla" else []
-    sides_of = [f"{ACTOR}.clip_ratio_low", f"{ACTOR}.clip_ratio_high"]
-    sides = [f"{ACTOR}.clip_ratio", *sides_of] if mode in ("sapo", "gpg") else []
-    null = [key for key in sides_of if key in view.values and not view.given(key)]
+    covered = [f"{LOSS}.clip_cov_{name}" for name in ("ratio", "lb", "ub")] if "keep" not in chosen else []
+    soft = [f"{ACTOR}.tau_pos", f"{ACTOR}.tau_neg"] if chosen["gate"] != "soft" else []
+    dual = [] if chosen.get("dual") else [f"{ACTOR}.clip_ratio_c"]
+    sides = [f"{ACTOR}.clip_ratio_low", f"{ACTOR}.clip_ratio_high"]
+    null = [key for key in sides if key in view.values and not view.given(key)]
     if view.given(f"{ACTOR}.clip_ratio") and not null and view.real(f"{ACTOR}.clip_ratio") != 0.2:
         view.tell(f"{ACTOR}.clip_ratio", "verl reads it only for a side that is null: write clip_ratio_low and _high")
-    for key in (*covered, *soft, *dual, *sides):
-        view.let_lie(key, f"loss_mode is {mode}, which does not read it")
+    clipped = [f"{ACTOR}.clip_ratio", *sides] if chosen["gate"] in ("soft", "open") else []
+    for key in (*covered, *soft, *dual, *clipped):
+        view.let_lie(key, f"loss_mode is {view.text(f'{LOSS}.loss_mode')}, which does not read it")
 
 
 def regularise(view: View) -> Settings:
@@ -237,48 +235,26 @@ def kl_reward(view: View) -> Settings:
 
 def credit(view: View) -> Settings:
     """The advantage, and the recipe that is known for it."""
-    name, scale = view.text("algorithm.adv_estimator"), _scale(view)
-    whiten = part("whiten", by="batch", over="tokens", ddof=1, epsilon=1e-8)
-    grpo = {"mechanism.credit": advantage(scale, EPSILON)}
-    known: dict[str, Settings] = {
-        "grpo": grpo,
-        "grpo_vectorized": grpo,
-        "rloo": {"mechanism.credit": "leave-one-out"},
-        "rloo_vectorized": {"mechanism.credit": "leave-one-out"},
-        "opo": {"mechanism.credit": "length-weighted"},
-        "reinforce_plus_plus_baseline": {
-            "mechanism.credit": advantage("none", EPSILON),
-            "mechanism.shape": [whiten],
-        },
-        "gdpo": {"mechanism.credit": part("per-reward", ddof=1, epsilon=EPSILON), "mechanism.shape": [whiten]},
-    }
-    if name not in known:
-        view.refuse("algorithm.adv_estimator", _no_estimator(name, list(known)))
-    if name not in ("grpo", "grpo_vectorized"):
-        view.let_lie("algorithm.norm_adv_by_std_in_grpo", f"adv_estimator is {name}, which does not read it")
-    return {**_recipe(view, name, scale), **known.get(name, {})}
+    key, norm = "algorithm.adv_estimator", "algorithm.norm_adv_by_std_in_grpo"
+    name, scale = view.text(key), "std" if view.flag(norm) else "none"
+    if name in (others := view.table.choices["elsewhere"]):
+        view.refuse(key, f"write the recipe that has it: `assay train {others[name]['recipe']}`")
+        return {}
+    if (chosen := view.chosen(key, view.table.choices["estimators"])) is None:
+        return {}
+    if not chosen.get("group"):
+        view.let_lie(norm, f"adv_estimator is {name}, which does not read it")
+    made = {"mechanism.credit": advantage(scale, EPSILON) if chosen.get("group") else chosen["credit"]}
+    made["mechanism.shape"] = [WHITEN] if chosen.get("whiten") else []
+    return {**_recipe(view, chosen, scale), **made}
 
 
-def _scale(view: View) -> str:
-    return "std" if view.flag("algorithm.norm_adv_by_std_in_grpo") else "none"
-
-
-def _no_estimator(name: str, known: list[str]) -> str:
-    others = {"gae": "ppo", "remax": "remax", "optimal_token_baseline": "otb", "reinforce_plus_plus": "rfpp"}
-    others |= {"grpo_passk": "passk", "gpg": "gpg"}
-    if name in others:
-        return f"write the recipe that has it: `assay train {others[name]}`"
-    return f"the estimators with a counterpart are {', '.join(known)}"
-
-
-def _recipe(view: View, name: str, scale: str) -> Settings:
+def _recipe(view: View, chosen: Mapping[str, Any], scale: str) -> Settings:
     """The recipe of an estimator, unless the loss has one of its own."""
-    if view.text(f"{LOSS}.loss_mode") in RECIPE:
+    if "recipe" in view.table.choices["losses"].get(view.text(f"{LOSS}.loss_mode"), {}):
         return {}
     of_grpo = "dapo" if view.flag("algorithm.filter_groups.enable") else "dr-grpo" if scale == "none" else "grpo"
-    named = {"opo": "opo", "reinforce_plus_plus_baseline": "rfpp-baseline", "gdpo": "gdpo"}
-    named |= {"rloo": "rloo", "rloo_vectorized": "rloo"}
-    return {"recipe": named.get(name, of_grpo)}
+    return {"recipe": chosen.get("recipe", of_grpo)}
 
 
 def filter_groups(view: View) -> Settings:
@@ -364,8 +340,8 @@ def reward(view: View) -> Settings:
         else:
             view.let_lie(f"{begin}.name", "no path is given")
     for key in ("reward.reward_manager.name", "reward_model.reward_manager"):
-        managers = dict.fromkeys(("", "naive", "dapo", "batch", "prime"), True)
-        view.chosen(key, managers)
+        if view.given(key):
+            view.chosen(key, view.table.choices["managers"])
     return made | _overlong(view)
 
 
