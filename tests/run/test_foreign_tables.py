@@ -192,7 +192,7 @@ def test_another_key_is_refused_with_the_nearest(system: str, tmp_path: Path) ->
     words = [
         f"--{key}=x" if system in ("trl", "openrlhf") else f"{key}=x" for key in keys if "." in key or system == "trl"
     ]
-    strange = keys[0].replace("model", "modle") if system == "trl" else f"{keys[0]}s"
+    strange = keys[0].replace("model", "modle") if system == "trl" else f"{keys[0]}s"  # codespell:ignore modle
     path.write_text(
         " ".join(["python3 train.py", *words, f"--{strange}=1" if system in ("trl", "openrlhf") else f"{strange}=1"])
     )
