@@ -111,9 +111,4 @@ def _rows(given: Mapping[str, Any]) -> int | None:
         return None  # the run will refuse the file, and say why
 
 
-def reward(view: View, key: str, texts: Sequence[str]) -> Settings:
-    """Reward functions FILE.py:FUNCTION, in place of the verifier; none: the verifier."""
-    return {"reward": list(texts)} if texts else {}
-
-
 Rule = Callable[[View], Settings]

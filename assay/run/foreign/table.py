@@ -64,6 +64,11 @@ class Table:
         """The name of the system, as its users write it."""
         return SYSTEMS[self.name]
 
+    @property
+    def page(self) -> str:
+        """The page of the docs with all keys."""
+        return "docs/from_trl.md" if self.name == "trl" else "docs/from_verl.md"
+
     def row(self, key: str) -> Row | None:
         """The row that answers a flat key; a longer beginning goes before a shorter one."""
         plain = NUMBERED.sub("[]", key)

@@ -71,7 +71,7 @@ def translated(path: Path) -> Translation | None:
         return None
     of = table(written.system)
     if strange := [key for key in written.values if of.row(key) is None]:
-        raise unknown(f"key of {of.system}", strange[0], of.rows, f"docs/from_{_page(of.name)}.md")
+        raise unknown(f"key of {of.system}", strange[0], of.rows, of.page)
     return of_values(of, path, written.values, written.remarks)
 
 
@@ -134,11 +134,6 @@ def single(of: Table, values: Mapping[str, Any]) -> tuple[Settings, dict[str, st
     plain = {setting: value for key in values for setting, value in _plainly(view, key)}
     made = _merged(plain, dict(_ruled(view, rules)))
     return made, {answer.key: answer.because for answer in _answers(view, made) if answer.outcome != "ours"}
-
-
-def _page(name: str) -> str:
-    """The page of the docs on a system."""
-    return "trl" if name == "trl" else "verl"
 
 
 def _made(view: View) -> Settings:

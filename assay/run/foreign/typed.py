@@ -6,16 +6,16 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from assay.errors import AssayError, UsageError, unknown
-from assay.part import Part
-from assay.recipe import Recipe
-from assay.run.configure import override
-from assay.run.foreign import translation
 from assay.run.foreign.table import Table, table
 from assay.run.foreign.view import word
 from assay.run.short_names import SHORT_NAMES
+
+if TYPE_CHECKING:
+    from assay.part import Part
+    from assay.recipe import Recipe
 
 DOTTED = ("verl", "openrlhf", "prime_rl")  # systems whose keys have groups
 ROOTS = {
@@ -85,7 +85,7 @@ def refusal(given: Given, recipe: Recipe | None, *, write: Write) -> UsageError:
     mine = {name: value for name, value in given.items() if _table(_plain(name)) is of}
     plain = {_plain(name): value for name, value in mine.items()}
     if strange := [name for name in plain if of.row(name) is None]:
-        return unknown(f"key of {of.system}", strange[0], of.rows, "docs/from_trl.md and docs/from_verl.md")
+        return unknown(f"key of {of.system}", strange[0], of.rows, of.page)
     settings, sentences = _answer(of, plain, recipe)
     what = f"is the name of a setting in {of.system}" if len(mine) == 1 else f"are names of settings in {of.system}"
     here = [f"In Assay write: {write(settings)}"] if settings else []
@@ -99,6 +99,8 @@ def refusal(given: Given, recipe: Recipe | None, *, write: Write) -> UsageError:
 
 def _answer(of: Table, plain: Given, recipe: Recipe | None) -> tuple[dict[str, str], dict[str, str]]:
     """(our settings with their values; name -> a sentence for a name that has none)."""
+    from assay.run.foreign import translation
+
     values = {name: value or _standing_in(of, name) for name, value in plain.items()}
     presumed = [more for begin, more in PRESUMED.items() if any(name.startswith(begin) for name in plain)]
     context = {key: value for more in presumed if of.name == "trl" for key, value in more.items()}
@@ -151,6 +153,8 @@ def _is_parts(value: Any) -> bool:
 
 def _has(recipe: Recipe | None, path: str, value: Any) -> bool:
     """Whether the recipe has these parts already."""
+    from assay.run.configure import override
+
     try:
         return recipe is not None and path.startswith("mechanism.") and override(recipe, path, value) == recipe
     except AssayError:
@@ -202,6 +206,8 @@ def _same(text: str, value: Any) -> bool:
 
 def _lacking(ours: Mapping[str, str], recipe: Recipe | None) -> str:
     """What the recipe lacks of these settings, so that none is offered that would fail."""
+    from assay.run.configure import override
+
     changed = recipe
     for path, value in ours.items():
         if changed is None or not path.startswith("mechanism.") or value == VALUE:
@@ -221,4 +227,6 @@ def _sentence(of: Table, name: str, made: Mapping[str, Any]) -> str:
     if "recipe" in row.settings and "recipe" in made:
         return f"the recipe `{made['recipe']}` has it"
     settings = ", ".join(f"--{setting}" for setting in row.settings)
-    return row.because or (f"{settings} in Assay" if settings else "it changes nothing here")
+    if not settings or name in SPOKEN:
+        return row.because or "it changes nothing here"
+    return f"{settings} in Assay" + (f"; {row.because}" if row.because else "")

@@ -98,7 +98,8 @@ class View:
         """The value as a list of texts; text is split at commas."""
         value = self.value(key)
         listed = value if isinstance(value, Sequence) and not isinstance(value, str) else self.text(key).split(",")
-        return [text for item in listed for text in ([str(item).strip()] if str(item).strip() else [])]
+        texts = (str(item).strip(" ,") for item in listed)
+        return [text for text in texts if text]
 
     def numbers(self, key: str, most: int = 0) -> list[float]:
         """The value as a list of numbers, of which there are `most` unless that is 0; text is split at spaces too."""
