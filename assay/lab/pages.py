@@ -22,8 +22,7 @@ from assay.lab import blueprint
 from assay.lab.composing import for_own_recipes
 from assay.lab.papers import Paper, papers
 from assay.part import Part, name_of
-from assay.run.foreign.table import SYSTEMS, Table
-from assay.run.foreign.table import table as foreign_table
+from assay.run.foreign.keys import SYSTEMS, ForeignKeys, keys_of
 from assay.tasks import TASKS
 
 PLAIN = ("grpo", "dapo", "reinforce")  # recipes whose parts the tables leave out, because most recipes share them
@@ -169,11 +168,11 @@ def _absent(of: str) -> Iterator[Sequence[str]]:
         yield because.replace("|", "/"), ", ".join(keys), said[outcome]
 
 
-def _foreign(of: str) -> Table:
+def _foreign(of: str) -> ForeignKeys:
     """The table of keys of another trainer."""
     if of not in SYSTEMS:
         raise unknown("trainer", of, SYSTEMS, "assay/run/foreign")
-    return foreign_table(of)
+    return keys_of(of)
 
 
 TABLES = {

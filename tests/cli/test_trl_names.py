@@ -14,7 +14,7 @@ import assay
 from assay.errors import UsageError
 from assay.known import RECIPES, recipe, spelt
 from assay.run.foreign import typed
-from assay.run.foreign.table import SYSTEMS, table
+from assay.run.foreign.keys import SYSTEMS, keys_of
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ def test_what_a_recipe_lacks_is_added_or_said(shell: Shell) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [row for system in SYSTEMS for row in table(system).rows if typed.is_theirs(row) and "*" not in row]
+    "name", [row for system in SYSTEMS for row in keys_of(system).rows if typed.is_theirs(row) and "*" not in row]
 )
 def test_every_name_has_an_answer(name: str) -> None:
     """With a value that it may have, and with one that it never has."""

@@ -22,7 +22,7 @@ from assay.errors import ConfigError, DataError, UsageError
 from assay.run import setup_file
 from assay.run.foreign import shell as script
 from assay.run.foreign import translation
-from assay.run.foreign.table import SYSTEMS, table
+from assay.run.foreign.keys import SYSTEMS, keys_of
 from assay.run.setup import Setup, composed
 from assay.run.setup_file import text
 
@@ -50,7 +50,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path | str]:
 
 def of(system: str, **values: Any) -> translation.Translation:
     """The translation of the least file of a system, with these values under their keys."""
-    return translation.of_values(table(system), Path("file"), {**BASES[system], **values})
+    return translation.of_values(keys_of(system), Path("file"), {**BASES[system], **values})
 
 
 def settings(system: str, **values: Any) -> dict[str, Any]:

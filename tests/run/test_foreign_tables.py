@@ -20,11 +20,11 @@ from assay.run import session
 from assay.run.configure import override, to_data
 from assay.run.experiment import Experiment
 from assay.run.foreign import translation
-from assay.run.foreign.table import SYSTEMS, Row, Table, table
+from assay.run.foreign.keys import SYSTEMS, ForeignKey, ForeignKeys, keys_of
 from assay.run.setup import FIELDS, Setup, composed
 from assay.source import Pool, Share
 
-ROWS = [(system, key) for system in SYSTEMS for key, row in table(system).rows.items() if row.ours]
+ROWS = [(system, key) for system in SYSTEMS for key, row in keys_of(system).rows.items() if row.ours]
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("name", LISTS)
 def test_every_published_key_is_answered_by_a_setting_or_a_reason(name: str) -> None:
-    of = table(LISTS[name])
+    of = keys_of(LISTS[name])
     answers = {key: of.row(key) for key in published(name)}
     assert len(answers) > 70
     assert [key for key, row in answers.items() if row is None] == []
@@ -52,7 +52,7 @@ def test_two_thirds_of_what_changes_a_result_in_grpoconfig_have_a_counterpart() 
     own, inherited = published("trl_own"), published("trl_inherited")
     assert len(own) == 79 and len(inherited) == 112
     for fields in (own, [*own, *inherited]):
-        computing = [row for name in fields if (row := table("trl").row(name)) and row.computes]
+        computing = [row for name in fields if (row := keys_of("trl").row(name)) and row.computes]
         assert len(computing) > 50
         assert 3 * sum(bool(row.ours) for row in computing) >= 2 * len(computing)
 
@@ -63,7 +63,7 @@ NO_RESULT = ("tracking.", "track", "saving.", "evaluation.", "run", "machine.") 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_a_key_changes_the_result_if_one_of_its_settings_does(system: str) -> None:
     wrong = []
-    for key, row in table(system).rows.items():
+    for key, row in keys_of(system).rows.items():
         of_training = any(not name.startswith(NO_RESULT) for name in row.settings)
         if row.ours and row.computes != of_training and not row.ours.startswith("machine.optimiser"):
             wrong.append(key)
@@ -73,7 +73,7 @@ def test_a_key_changes_the_result_if_one_of_its_settings_does(system: str) -> No
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_every_setting_of_a_table_exists(system: str) -> None:
     """A field of a setup, a setting of an experiment, or a field of a part of some recipe."""
-    names = {name for row in table(system).rows.values() for name in row.settings}
+    names = {name for row in keys_of(system).rows.values() for name in row.settings}
     known = {field.replace("_", "-") for field in FIELDS} | {field.name for field in dataclasses.fields(Experiment)}
     assert [name for name in names if name not in known and not _exists(name)] == []
 
@@ -102,13 +102,13 @@ def _exists(setting: str) -> bool:
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_every_rule_has_rows_and_every_row_its_rule(system: str) -> None:
-    assert set(table(system).by()) == set(translation.RULES[system])
+    assert set(keys_of(system).by()) == set(translation.RULES[system])
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_a_key_without_counterpart_that_changes_a_result_is_never_passed_over(system: str) -> None:
     """It is refused or told, unless only a loss reads it that is refused itself."""
-    rows = table(system).rows.values()
+    rows = keys_of(system).rows.values()
     unread = [row.key for row in rows if not row.ours and row.computes and row.outcome == "idle"]
     assert all(key.startswith(("vespo_", "actor_rollout_ref.actor.policy_loss.")) for key in unread)
 
@@ -116,7 +116,7 @@ def test_a_key_without_counterpart_that_changes_a_result_is_never_passed_over(sy
 # What a key does
 
 
-def translate(of: Table, values: dict[str, Any], rows: Path) -> translation.Translation:
+def translate(of: ForeignKeys, values: dict[str, Any], rows: Path) -> translation.Translation:
     """The translation of a file with these values."""
     named = {key: str(rows) if value == "ROWS" else value for key, value in values.items()}
     return translation.of_values(of, Path("file"), named)
@@ -143,7 +143,7 @@ def leaves(data: Mapping[str, Any], path: str) -> Iterator[tuple[str, Any]]:
 
 @pytest.mark.parametrize(("system", "key"), ROWS)
 def test_a_key_with_a_counterpart_changes_just_that_or_is_refused_or_told(system: str, key: str, rows: Path) -> None:
-    of = table(system)
+    of = keys_of(system)
     row = of.row(key)
     assert row is not None
     name, value = written(key), VALUES[key] if key in VALUES else another(row)
@@ -162,7 +162,7 @@ def test_a_key_with_a_counterpart_changes_just_that_or_is_refused_or_told(system
     assert related or not changed, f"{name} changes {changed}, and its row says {asked}"
 
 
-def another(row: Row) -> Any:
+def another(row: ForeignKey) -> Any:
     """A value that is not the default."""
     if row.values:
         return [value for value in row.values if value != str(row.default)][-1]
@@ -177,7 +177,7 @@ def another(row: Row) -> Any:
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_the_least_file_of_each_system_is_a_run(system: str, rows: Path) -> None:
     """With the defaults of the system, on a generated task."""
-    made = translate(table(system), dict(BASES[system]), rows).given
+    made = translate(keys_of(system), dict(BASES[system]), rows).given
     own = {name: value for name, value in made.items() if name not in ("data", "prompt_column", "task")}
     setup = composed(own, {"task": ("countdown:3",), "model": "", "steps": 2})
     assert isinstance(setup, Setup)
@@ -213,7 +213,7 @@ ANYTHING = st.recursive(
 @given(data=st.data())
 def test_whatever_a_file_says_is_translated_or_refused(system: str, data: st.DataObject) -> None:
     """No value of any key brings down the translation but by an error that names the key."""
-    of = table(system)
+    of = keys_of(system)
     keys = data.draw(st.lists(st.sampled_from(sorted(of.rows)), min_size=1, max_size=3))
     values = {written(key): data.draw(ANYTHING) for key in keys}
     try:

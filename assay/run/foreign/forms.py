@@ -11,7 +11,7 @@ from typing import Any
 from assay.errors import AssayError, ConfigError, DataError
 from assay.host.files import read_bytes
 from assay.run.foreign import shell
-from assay.run.foreign.table import SYSTEMS, table
+from assay.run.foreign.keys import SYSTEMS, keys_of
 
 LARGEST = 1 << 20  # bytes of a file of settings
 YAML, SCRIPT = (".yaml", ".yml"), (".sh", ".bash", ".args", ".txt")
@@ -79,7 +79,7 @@ def _yaml(path: Path) -> dict[str, Any]:
 
 def _flat(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     """(flat key, value) of each setting; an item of a list of tables has its place in its key."""
-    whole = path and table("trl").row(path) is not None  # of TRL, whose keys are flat
+    whole = path and keys_of("trl").row(path) is not None  # of TRL, whose keys are flat
     if isinstance(value, Mapping) and value and not whole:
         for key, inner in value.items():
             yield from _flat(inner, f"{path}.{key}".removeprefix("."))
@@ -97,7 +97,7 @@ def _clean(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def _counts(values: Mapping[str, Any]) -> dict[str, int]:
     """System -> how many of the keys it has."""
-    return {name: sum(table(name).row(key) is not None for key in values) for name in SYSTEMS}
+    return {name: sum(keys_of(name).row(key) is not None for key in values) for name in SYSTEMS}
 
 
 def _system(values: Mapping[str, Any], path: Path) -> str:

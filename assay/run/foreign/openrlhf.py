@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from assay.run.foreign.parts import (
     MIXED,
@@ -12,6 +12,7 @@ from assay.run.foreign.parts import (
     Part,
     Rule,
     Settings,
+    Sizes,
     adapter,
     advantage,
     clip,
@@ -19,37 +20,29 @@ from assay.run.foreign.parts import (
     steps,
     terms,
 )
-from assay.run.foreign.view import View
+from assay.run.foreign.view import FileView
 
 EPSILON = 1e-9  # which OpenRLHF adds to the standard deviation of a group
 WHITEN = part("whiten", by="batch", over="tokens", ddof=0, epsilon=1e-8)
 IS = "algo.advantage.is_correction"
 
 
-class Batch(NamedTuple):
-    """The batch of a step: prompts, and optimiser steps on their answers."""
-
-    prompts: int
-    minibatches: int
-    updates: int
-
-
-def batch_of(view: View) -> Batch:
+def batch_of(view: FileView) -> Sizes:
     prompts, group = view.whole("rollout.batch_size"), view.whole("rollout.n_samples_per_prompt")
     size = view.whole("train.batch_size")
     if size <= 0 or prompts * group % size:
         view.refuse("train.batch_size", f"{prompts * group} answers are no whole number of batches of {size}")
     minibatches = max(1, prompts * group // max(1, size))
-    return Batch(prompts, minibatches, minibatches * view.whole("train.max_epochs", 1))
+    return Sizes(prompts, minibatches, minibatches * view.whole("train.max_epochs", 1))
 
 
-def batch(view: View) -> Settings:
+def batch(view: FileView) -> Settings:
     made, group = batch_of(view), view.whole("rollout.n_samples_per_prompt")
     numbers = {"num_prompts": made.prompts, "group_size": group, "num_minibatches": made.minibatches}
     return {f"scale.{name}": value for name, value in numbers.items()}
 
 
-def data(view: View) -> Settings:
+def data(view: FileView) -> Settings:
     """Data sets with their splits, and the columns of prompts and answers."""
     names, held = view.items("data.prompt_dataset"), view.items("eval.dataset")
     if not names:
@@ -68,18 +61,18 @@ def _place(name: str, split: str) -> str:
     return f"{name}:{split}" if is_hub(name) and ":" not in name else name
 
 
-def length(view: View) -> Settings:
+def length(view: FileView) -> Settings:
     """As many steps as the episodes take."""
     most, episodes = view.whole("data.max_samples"), view.real("train.num_episodes")
     return steps(view, "train.num_episodes", episodes, data(_aside(view)), batch_of(view).prompts, most)
 
 
-def _aside(view: View) -> View:
+def _aside(view: FileView) -> FileView:
     """The same values, with verdicts of their own."""
-    return View(view.table, view.values)
+    return FileView(view.keys, view.values)
 
 
-def limit(view: View) -> Settings:
+def limit(view: FileView) -> Settings:
     """The limit of answers, or of prompt and answer together."""
     if view.given("rollout.max_new_tokens"):
         view.let_lie("data.max_len", "max_new_tokens gives the limit, and prompts are never cut")
@@ -87,7 +80,7 @@ def limit(view: View) -> Settings:
     return {"scale.max_new": view.count("data.max_len")}
 
 
-def optimiser(view: View) -> Settings:
+def optimiser(view: FileView) -> Settings:
     """The moments of AdamW, the bound on the norm, and the schedule, which ends at 0."""
     beta1, beta2 = view.numbers("actor.adam.betas", 2)
     kinds = {"constant": "constant", "constant_with_warmup": "constant", "linear": "linear", "cosine": "cosine"}
@@ -98,7 +91,7 @@ def optimiser(view: View) -> Settings:
     return {f"scale.{name}": value for name, value in made.items()}
 
 
-def warmup(view: View) -> Settings:
+def warmup(view: FileView) -> Settings:
     """A share of all optimiser steps."""
     if not (share := view.real("actor.lr_warmup_ratio")):
         return {"scale.warmup_steps": 0}
@@ -107,7 +100,7 @@ def warmup(view: View) -> Settings:
     return {"scale.warmup_steps": math.ceil(share * total * batch_of(view).updates)}
 
 
-def loss(view: View) -> Settings:
+def loss(view: FileView) -> Settings:
     """Ratio, clip range and aggregation of a loss."""
     kind = view.chosen("actor.policy_loss_type", {"ppo": "ppo", "gspo": "gspo"}, "ppo")
     low = high = view.real("actor.eps_clip", 0.2)
@@ -122,7 +115,7 @@ def loss(view: View) -> Settings:
     }
 
 
-def penalties(view: View) -> Settings:
+def penalties(view: FileView) -> Settings:
     """The KL penalty, in the loss or in the reward of each token, and the entropy bonus."""
     weight, entropy = view.real("algo.kl.init_coef"), view.real("actor.entropy_coef")
     estimator = view.chosen("algo.kl.estimator", {name: name for name in ("k1", "k2", "k3")}, "k1")
@@ -136,14 +129,14 @@ def penalties(view: View) -> Settings:
     return made | {"mechanism.objective.regularise": terms(entropy=entropy)}
 
 
-def credit(view: View) -> Settings:
+def credit(view: FileView) -> Settings:
     """The advantage, and the recipe that is known for it."""
     key, plainly = "algo.advantage.estimator", "algo.advantage.no_std_norm"
     name, plain = view.text(key), view.flag(plainly)
-    if name in (others := view.table.choices["elsewhere"]):
+    if name in (others := view.keys.choices["elsewhere"]):
         view.refuse(key, f"write the recipe that has it: `assay train {others[name]['recipe']}`")
         return {}
-    if (chosen := view.chosen(key, view.table.choices["estimators"])) is None:
+    if (chosen := view.chosen(key, view.keys.choices["estimators"])) is None:
         return {}
     if plain and chosen.get("whiten"):
         view.tell(plainly, "the mean over tokens is not subtracted from advantages then")
@@ -154,7 +147,7 @@ def credit(view: View) -> Settings:
     return {**_recipe(view, chosen), **made}
 
 
-def _recipe(view: View, chosen: Mapping[str, Any]) -> Settings:
+def _recipe(view: FileView, chosen: Mapping[str, Any]) -> Settings:
     """The recipe of an estimator, unless the loss has one of its own."""
     if view.text("actor.policy_loss_type") == "gspo":
         return {}
@@ -162,7 +155,7 @@ def _recipe(view: View, chosen: Mapping[str, Any]) -> Settings:
     return {"recipe": "dapo" if filtering else chosen["recipe"]}
 
 
-def mismatch(view: View) -> Settings:
+def mismatch(view: FileView) -> Settings:
     """The weights against the mismatch of sampler and learner."""
     if not view.flag(f"{IS}_enable"):
         for name in ("type", "threshold"):
@@ -175,7 +168,7 @@ def mismatch(view: View) -> Settings:
         "drop": part("drop", low=low, high=high, level="token"),
         "reject": part("reject", by="geometric", low=low, high=high),
     }
-    names = view.chosen(f"{IS}_type", view.table.choices["corrections"], {"parts": []})["parts"]
+    names = view.chosen(f"{IS}_type", view.keys.choices["corrections"], {"parts": []})["parts"]
     if "truncate" in names and low:
         view.tell(f"{IS}_threshold", f"weights have the upper bound {high:g} alone, and no lower bound")
     if view.text("actor.policy_loss_type") == "gspo":
@@ -183,7 +176,7 @@ def mismatch(view: View) -> Settings:
     return {"mechanism.objective.correct": [parts[name] for name in names]}
 
 
-def filtered(view: View) -> Settings:
+def filtered(view: FileView) -> Settings:
     """Dynamic filtering: further prompts are drawn until enough groups have rewards that differ."""
     key = "algo.dynamic_filtering_range"
     if not view.flag("algo.dynamic_filtering_enable"):
@@ -194,7 +187,7 @@ def filtered(view: View) -> Settings:
     return {"mechanism.expand": [part("refill", max_rounds=1000)], "mechanism.curate": MIXED}
 
 
-def reward(view: View) -> Settings:
+def reward(view: FileView) -> Settings:
     """A file with a function `reward_func`, and penalties of long answers."""
     made: Settings = {}
     if url := view.text("reward.remote_url"):
@@ -205,7 +198,7 @@ def reward(view: View) -> Settings:
     return made | _long(view)
 
 
-def _long(view: View) -> Settings:
+def _long(view: FileView) -> Settings:
     """The soft punishment of overlong answers, or the factor on answers that the limit cut."""
     buffer, factor = view.count("reward.overlong_buffer_len"), view.real("reward.overlong_penalty_factor", 1.0)
     cut = view.number("reward.stop_properly_penalty_coef")
@@ -216,7 +209,7 @@ def _long(view: View) -> Settings:
             view.refuse("reward.stop_properly_penalty_coef", "a function's reward of a cut answer is 0: --cut wrong")
         return {"cut": "wrong"} | _soft(buffer, factor)
     if cut is not None:
-        name = view.table.choices["parts"]["cut-answers"]["reward"]
+        name = view.keys.choices["parts"]["cut-answers"]["reward"]
         return {"mechanism.reward": [part(name, right=1.0, wrong=0.0, cut=cut)]}
     return _soft(buffer, factor)
 
@@ -227,7 +220,7 @@ def _soft(buffer: int | None, factor: float) -> Settings:
     return {"mechanism.reward": [OUTCOME, part("soft-overlong", buffer=max(1, buffer), factor=factor)]}
 
 
-def ahead(view: View) -> Settings:
+def ahead(view: FileView) -> Settings:
     """Answers by the weights of some steps before, as with a queue between sampler and learner."""
     if not view.flag("train.async_enable"):
         view.let_lie("train.async_queue_size", "train.async_enable is off")
@@ -237,7 +230,7 @@ def ahead(view: View) -> Settings:
     return {"mechanism.collect": [part("ahead", lag=view.whole("train.async_queue_size", 1))]}
 
 
-def lora(view: View) -> Settings:
+def lora(view: FileView) -> Settings:
     """A low-rank adapter."""
     if not (rank := view.whole("ds.lora.rank")):
         for name in ("alpha", "target_modules", "dropout"):
@@ -246,18 +239,18 @@ def lora(view: View) -> Settings:
     return adapter(rank, view.real("ds.lora.alpha", 16.0), view.items("ds.lora.target_modules"))
 
 
-def exams(view: View) -> Settings:
+def exams(view: FileView) -> Settings:
     return {"evaluation.every": max(0, view.whole("eval.steps", -1))}
 
 
-def saves(view: View) -> Settings:
+def saves(view: FileView) -> Settings:
     """Steps between checkpoints, and how many are kept."""
     every, kept = view.whole("ckpt.save_steps", -1), view.count("ckpt.max_num")
     made = {"saving.every": every} if every > 0 else {}
     return made | ({"saving.keep": max(2, kept)} if kept else {})
 
 
-def track(view: View) -> Settings:
+def track(view: FileView) -> Settings:
     """The trackers of which something is said."""
     names = {"tensorboard": "logger.tensorboard_dir", "wandb": "logger.wandb.key"}
     ours = [name for name, key in names.items() if view.given(key)]

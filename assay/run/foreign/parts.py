@@ -5,14 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from assay.errors import AssayError
-from assay.run.foreign.view import View
+from assay.run.foreign.view import FileView
 
 Part = dict[str, Any]
 Settings = dict[str, Any]
 """What a rule gives of a setup: a field, or the path of a setting -> value."""
+
+
+class Sizes(NamedTuple):
+    """The sizes of a step: prompts, mini-batches of their answers, and optimiser steps over all passes."""
+
+    prompts: int
+    minibatches: int
+    updates: int
 
 
 def part(name: str, **fields: Any) -> Part:
@@ -56,7 +64,7 @@ PLAIN: Settings = {
 """GRPO without additions: what a file has not switched on is off, whatever the recipe has."""
 
 
-def precision(view: View, key: str, text: str) -> Settings:
+def precision(view: FileView, key: str, text: str) -> Settings:
     """The precision of weights, by the name of a type."""
     names = {"bfloat16": "bf16", "bf16": "bf16", "float32": "fp32", "fp32": "fp32", "auto": "auto"}
     if text in names:
@@ -71,7 +79,7 @@ def adapter(rank: int, alpha: float, targets: Sequence[str]) -> Settings:
     return {"lora.rank": rank, "lora.alpha": alpha, **({"lora.targets": names} if names else {})}
 
 
-def trackers(view: View, key: str, *, silent: Sequence[str] = ()) -> Settings:
+def trackers(view: FileView, key: str, *, silent: Sequence[str] = ()) -> Settings:
     """The trackers that are ours too; `silent` are names of outputs that every run has."""
     names = [name for name in view.items(key) if name not in ("none", *silent)]
     ours = [name for name in names if name in ("tensorboard", "wandb", "trackio")]
@@ -82,17 +90,17 @@ def trackers(view: View, key: str, *, silent: Sequence[str] = ()) -> Settings:
     return {"track": ours} if ours else {}
 
 
-def steps(view: View, key: str, epochs: float, data: Settings, num_prompts: int, most: int | None = None) -> Settings:
+def steps(view: FileView, key: str, epochs: float, data: Settings, prompts: int, most: int | None = None) -> Settings:
     """As many steps as this number of epochs takes, if the rows can be counted here; `most` are read at most."""
     given = {name: data[name] for name in ("data", "eval_data", "prompt_column", "skip_bad_rows") if name in data}
     if (rows := _rows(given)) is None:
         places = ", ".join(given.get("data", ())) or "data that the file does not name"
         sentence = f"{key} is {epochs:g}, and the rows of {places} cannot be counted before they are loaded"
-        view.need("steps", sentence=f"{sentence}: write --steps N, with N = epochs x rows / {num_prompts} prompts.")
+        view.need("steps", sentence=f"{sentence}: write --steps N, with N = epochs x rows / {prompts} prompts.")
         return {}
     sentence = f"{key} is {epochs:g}, of data that the command line has replaced: write --steps N."
     view.need("steps", sentence=sentence, when=("data", "task"))
-    return {"steps": max(1, math.floor(epochs * max(1, min(rows, most or rows) // num_prompts)))}
+    return {"steps": max(1, math.floor(epochs * max(1, min(rows, most or rows) // prompts)))}
 
 
 def _rows(given: Mapping[str, Any]) -> int | None:
@@ -111,4 +119,4 @@ def _rows(given: Mapping[str, Any]) -> int | None:
         return None  # the run will refuse the file, and say why
 
 
-Rule = Callable[[View], Settings]
+Rule = Callable[[FileView], Settings]

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from assay.run.foreign.parts import MIXED, Rule, Settings, adapter, part
-from assay.run.foreign.view import View
+from assay.run.foreign.view import FileView
 
 SOURCE = "orchestrator.train.source"
 SAMPLING = "orchestrator.train.sampling"
@@ -15,7 +15,7 @@ GATE = re.compile(r"orchestrator\.train\.source\.\d+\.curriculum\.gates\.")
 ROWS = "math-env"  # the environment of theirs that reads rows with golds, as `--data` does
 
 
-def batch(view: View) -> Settings:
+def batch(view: FileView) -> Settings:
     """A step has so many answers, in groups."""
     answers, group = view.whole("orchestrator.batch_size", 128), view.whole("orchestrator.group_size", 1)
     if group < 1 or answers % group:
@@ -27,14 +27,14 @@ def batch(view: View) -> Settings:
     }
 
 
-def length(view: View) -> Settings:
+def length(view: FileView) -> Settings:
     if (most := view.count("max_steps")) is None:
         view.need("steps", sentence="max_steps is not in the file, and such a run has no end: write --steps N.")
         return {}
     return {"steps": most}
 
 
-def model(view: View) -> Settings:
+def model(view: FileView) -> Settings:
     """The name of the model in another place, if `model.name` does not say it."""
     if view.given("model.name"):
         view.let_lie("trainer.model.name", "model.name names the model")
@@ -43,7 +43,7 @@ def model(view: View) -> Settings:
     return {"model": name} if name else {}
 
 
-def lora(view: View) -> Settings:
+def lora(view: FileView) -> Settings:
     rank = view.whole("trainer.model.lora.rank")
     if not rank:
         return {}
@@ -51,7 +51,7 @@ def lora(view: View) -> Settings:
     return adapter(rank, alpha, targets)
 
 
-def limit(view: View) -> Settings:
+def limit(view: FileView) -> Settings:
     """The limit of answers, or of prompt and answer together."""
     wider = "orchestrator.seq_len" if view.given("orchestrator.seq_len") else "seq_len"
     if view.given(f"{SAMPLING}.max_completion_tokens"):
@@ -62,18 +62,18 @@ def limit(view: View) -> Settings:
     return {"scale.max_new": view.count(wider)}
 
 
-def template(view: View) -> Settings:
+def template(view: FileView) -> Settings:
     """The variables of the chat template, each under a key of its own."""
     begin = f"{SAMPLING}.extra_body.chat_template_kwargs."
     given = {key.removeprefix(begin): value for key, value in view.values.items() if key.startswith(begin)}
     return {"chat.variables": [f"{name}={json.dumps(value)}" for name, value in given.items()]} if given else {}
 
 
-def norm(view: View) -> Settings:
+def norm(view: FileView) -> Settings:
     return {"scale.clip_norm": view.number("trainer.optim.max_norm") or "none"}
 
 
-def schedule(view: View) -> Settings:
+def schedule(view: FileView) -> Settings:
     """A constant rate, or one that falls to 0; their linear schedule falls in its last steps alone."""
     kind = view.chosen("trainer.scheduler.type", {name: name for name in ("constant", "linear", "cosine")}, "constant")
     if kind == "constant":
@@ -88,15 +88,15 @@ def schedule(view: View) -> Settings:
     return {"scale.schedule": kind, "scale.warmup_steps": warm}
 
 
-def credit(view: View) -> Settings:
+def credit(view: FileView) -> Settings:
     """The advantage: the reward less the mean of the group, or that over the mean (MaxRL)."""
     late = "every answer is written by the newest weights; `--mechanism.collect ahead` writes them some steps before"
     view.tell("orchestrator.max_off_policy_steps", late)
-    chosen = view.chosen("orchestrator.algo.type", view.table.choices["estimators"])
+    chosen = view.chosen("orchestrator.algo.type", view.keys.choices["estimators"])
     return {} if chosen is None else {"recipe": chosen["recipe"], "mechanism.credit": chosen["credit"]}
 
 
-def loss(view: View) -> Settings:
+def loss(view: FileView) -> Settings:
     """DPPO: the ratio to the sampler as a weight, without tokens that moved too far; and a squared log-ratio."""
     names = ("low", "high")
     if view.text("trainer.loss.type") != "default":
@@ -114,7 +114,7 @@ def loss(view: View) -> Settings:
     }
 
 
-def filtered(view: View) -> Settings:
+def filtered(view: FileView) -> Settings:
     """Groups of equal rewards do not train; a gate also draws other prompts in their place."""
     kinds = [str(value) for key, value in view.values.items() if GATE.match(key) and key.endswith(".type")]
     for key, value in view.values.items():
@@ -132,7 +132,7 @@ def _is_plain(key: str, value: Any) -> bool:
     return key.rpartition(".")[2] in ("reject_min", "reject_max") and value == 0
 
 
-def data(view: View) -> Settings:
+def data(view: FileView) -> Settings:
     """Tasks of Assay's that the sources name, or the rows of an environment that reads rows."""
     tasks, files, missing = [], [], []
     for at in range(_count(view)):
@@ -153,13 +153,13 @@ def data(view: View) -> Settings:
     return {name: value for name, value in (("task", tasks), ("data", files)) if value and not missing}
 
 
-def _count(view: View) -> int:
+def _count(view: FileView) -> int:
     """How many sources of training problems there are."""
     found = [re.match(rf"{re.escape(SOURCE)}\.(\d+)\.", key) for key in view.values]
     return 1 + max((int(match[1]) for match in found if match), default=-1)
 
 
-def _rows(view: View, begin: str) -> str:
+def _rows(view: FileView, begin: str) -> str:
     parts = (view.text(f"{begin}dataset_{name}") for name in ("subset", "split"))
     return ":".join([view.text(f"{begin}dataset_name"), *filter(None, parts)])
 
@@ -170,7 +170,7 @@ def _is_task(name: str) -> bool:
     return name.partition(":")[0].partition("=")[0] in TASKS
 
 
-def exams(view: View) -> Settings:
+def exams(view: FileView) -> Settings:
     """Steps between exams, and their size; without a table for them there are those before and after training."""
     begin = "orchestrator.eval"
     if not any(key.startswith(f"{begin}.") for key in view.values):
@@ -181,11 +181,11 @@ def exams(view: View) -> Settings:
     return made | ({"evaluation.num_problems": asked} if asked > 0 else {})
 
 
-def saves(view: View) -> Settings:
+def saves(view: FileView) -> Settings:
     return {"saving.keep": max(2, view.whole("ckpt.keep_last", 2))} if view.given("ckpt.keep_last") else {}
 
 
-def track(view: View) -> Settings:
+def track(view: FileView) -> Settings:
     """Weights & Biases, if there is a table for it."""
     if not any(key.startswith("monitors.wandb") for key in view.values):
         return {}

@@ -13,10 +13,10 @@ from typing import Any
 from assay.errors import UsageError, unknown
 from assay.run.configure import override
 from assay.run.foreign import forms, openrlhf, prime_rl, trl, verl
+from assay.run.foreign.keys import ForeignKey, ForeignKeys, Outcome, keys_of
 from assay.run.foreign.parts import PLAIN, Rule, Settings
 from assay.run.foreign.shell import UNKNOWN
-from assay.run.foreign.table import Outcome, Row, Table, table
-from assay.run.foreign.view import Lack, View, nothing, word
+from assay.run.foreign.view import FileView, Lack, nothing, word
 
 RULES: Mapping[str, Mapping[str, Rule]] = {
     "trl": trl.RULES,
@@ -69,15 +69,15 @@ def translated(path: Path) -> Translation | None:
     written = forms.read(path)
     if written is None:
         return None
-    of = table(written.system)
+    of = keys_of(written.system)
     if strange := [key for key in written.values if of.row(key) is None]:
         raise unknown(f"key of {of.system}", strange[0], of.rows, of.page)
     return of_values(of, path, written.values, written.remarks)
 
 
-def of_values(of: Table, path: Path, values: Mapping[str, Any], remarks: Sequence[str] = ()) -> Translation:
+def of_values(of: ForeignKeys, path: Path, values: Mapping[str, Any], remarks: Sequence[str] = ()) -> Translation:
     """The same of values by flat key."""
-    view = View(of, {key: value for key, value in values.items() if not _unknown(value)})
+    view = FileView(of, {key: value for key, value in values.items() if not _unknown(value)})
     made = _made(view)
     answers = [*_answers(view, made), *(_open(view, key) for key, value in values.items() if _unknown(value))]
     return Translation(path, of.system, _given(made), answers, view.lacks, remarks, _defaults(view, made))
@@ -88,9 +88,9 @@ def _unknown(value: Any) -> bool:
     return UNKNOWN in str(value)
 
 
-def _open(view: View, key: str) -> Answer:
+def _open(view: FileView, key: str) -> Answer:
     """The answer to a key whose value only a shell could tell: it must be known if the result depends on it."""
-    row, shown = view.table.row(key), "set by a command or a condition"
+    row, shown = view.keys.row(key), "set by a command or a condition"
     assert row is not None
     if not (row.ours and row.computes):
         return Answer(key, shown, "idle", because=row.because or "only a shell could tell, and no result depends on it")
@@ -127,19 +127,19 @@ def summary(translation: Translation) -> list[str]:
     return [*lines, f"  `assay show {translation.path}` tells why, and what stands for each key here"]
 
 
-def single(of: Table, values: Mapping[str, Any]) -> tuple[Settings, dict[str, str]]:
+def single(of: ForeignKeys, values: Mapping[str, Any]) -> tuple[Settings, dict[str, str]]:
     """(our settings for these keys alone, key -> a sentence where there are none), for keys that a person typed."""
-    view = View(of, values)
+    view = FileView(of, values)
     rules = [name for name in RULES[of.name] if any((row := of.row(key)) and row.by == name for key in values)]
     plain = {setting: value for key in values for setting, value in _plainly(view, key)}
     made = _merged(plain, dict(_ruled(view, rules)))
     return made, {answer.key: answer.because for answer in _answers(view, made) if answer.outcome != "ours"}
 
 
-def _made(view: View) -> Settings:
+def _made(view: FileView) -> Settings:
     """The fields and settings that the values say, beside GRPO without additions."""
     plain = dict(_plain(view))
-    return {"profile": "paper", **PLAIN, **_merged(plain, dict(_ruled(view, list(RULES[view.table.name]))))}
+    return {"profile": "paper", **PLAIN, **_merged(plain, dict(_ruled(view, list(RULES[view.keys.name]))))}
 
 
 def _given(made: Settings) -> Settings:
@@ -149,15 +149,15 @@ def _given(made: Settings) -> Settings:
     return {**fields, "settings": dict(_differing(str(made.get("recipe", "grpo")), settings))}
 
 
-def _plain(view: View) -> Iterator[tuple[str, Any]]:
+def _plain(view: FileView) -> Iterator[tuple[str, Any]]:
     """(our setting, value) for each key whose value is ours as it stands, or by a list of values."""
-    for key in view.table.rows:
+    for key in view.keys.rows:
         yield from _plainly(view, key)
 
 
-def _plainly(view: View, key: str) -> Iterator[tuple[str, Any]]:
+def _plainly(view: FileView, key: str) -> Iterator[tuple[str, Any]]:
     """(our setting, value) of one key, if no rule reads it."""
-    row, value = view.table.row(key), view.value(key)
+    row, value = view.keys.row(key), view.value(key)
     if row is None or not row.ours or row.by or value is None:
         return
     if row.values and word(value) not in row.values:
@@ -168,11 +168,11 @@ def _plainly(view: View, key: str) -> Iterator[tuple[str, Any]]:
         yield path, _number(value) if path.startswith("scale.") else [value] if path in LISTS else value
 
 
-def _ruled(view: View, rules: Sequence[str]) -> Iterator[tuple[str, Any]]:
+def _ruled(view: FileView, rules: Sequence[str]) -> Iterator[tuple[str, Any]]:
     """What the rules say. Lists of parts to which two rules add are one list."""
     made: Settings = {}
     for name in rules:
-        made = _merged(made, RULES[view.table.name][name](view))
+        made = _merged(made, RULES[view.keys.name][name](view))
     yield from made.items()
 
 
@@ -199,23 +199,23 @@ def _differing(name: str, settings: Settings) -> Iterator[tuple[str, Any]]:
             yield path, value
 
 
-def _answers(view: View, made: Settings) -> list[Answer]:
+def _answers(view: FileView, made: Settings) -> list[Answer]:
     """What became of each key of the file, and of defaults that are refused."""
     keys = [*view.values, *(key for key in view.refused if key not in view.values)]
     return [_answer(view, key, made) for key in keys]
 
 
-def _defaults(view: View, made: Settings) -> list[Answer]:
+def _defaults(view: FileView, made: Settings) -> list[Answer]:
     """The keys that the file leaves out and that decide what is computed by their defaults."""
-    rows = [row for key, row in view.table.rows.items() if key not in {*view.values, *view.idle, *view.refused}]
+    rows = [row for key, row in view.keys.rows.items() if key not in {*view.values, *view.idle, *view.refused}]
     deciding = [row for row in rows if row.ours and row.computes and row.default is not None]
     left = {row.key: row for row in deciding if any(_holder(_path(name), made) for name in row.settings)}
     return [_answer(view, key, made) for key in {**left, **{row.key: row for row in rows if row.key in view.told}}]
 
 
-def _answer(view: View, key: str, made: Settings) -> Answer:
+def _answer(view: FileView, key: str, made: Settings) -> Answer:
     """The verdict of the rules, or else that of the table."""
-    row, value = view.table.row(key), view.value(key)
+    row, value = view.keys.row(key), view.value(key)
     assert row is not None
     if key in view.refused:
         left = "" if key in view.values else " (the default, since the file leaves it out)"
@@ -237,7 +237,7 @@ def _alike(value: Any, neutral: Any) -> bool:
     return word(value) == word(neutral) if not isinstance(neutral, dict | list) else value == neutral
 
 
-def _with_values(row: Row, made: Settings) -> str:
+def _with_values(row: ForeignKey, made: Settings) -> str:
     """Our settings for a key as the command line writes them, with the values that they were given."""
     return ", ".join(_with_value(setting, made) for setting in row.settings)
 

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from assay.run.foreign.parts import (
     OUTCOME,
     Part,
     Rule,
     Settings,
+    Sizes,
     adapter,
     advantage,
     clip,
@@ -22,7 +23,7 @@ from assay.run.foreign.parts import (
     trackers,
 )
 from assay.run.foreign.parts import precision as precision_of
-from assay.run.foreign.view import View, word
+from assay.run.foreign.view import FileView, word
 
 SCALE = {"group": "std", "true": "std", "batch": "batch", "none": "none", "false": "none"}
 EPSILON = 1e-4  # which TRL adds to a standard deviation
@@ -30,15 +31,7 @@ REWARDS = {"accuracy_reward": ""}  # TRL's functions that the verifier stands fo
 FORMATS = "write such a function into a file: --reward FILE.py:FUNCTION, beside the verifier"
 
 
-class Batch(NamedTuple):
-    """The batch of a step: prompts, and optimiser steps on their answers."""
-
-    prompts: int
-    minibatches: int
-    updates: int  # optimiser steps of a step, over all its passes
-
-
-def batch_of(view: View) -> Batch:
+def batch_of(view: FileView) -> Sizes:
     """An optimiser step has the answers of a pass of all devices times accumulation steps; a generation may serve
     several.
     """
@@ -56,22 +49,22 @@ def batch_of(view: View) -> Batch:
         view.refuse(key, f"{generated} answers are generated at once, which is no multiple of {update}, a batch")
     minibatches = max(1, generated // max(1, update))
     prompts = max(1, generated // max(1, group))
-    return Batch(prompts, minibatches, minibatches * view.whole("num_iterations", 1))
+    return Sizes(prompts, minibatches, minibatches * view.whole("num_iterations", 1))
 
 
-def _batch_key(view: View) -> str:
+def _batch_key(view: FileView) -> str:
     """The key by which the number of generated answers was given."""
     keys = ("generation_batch_size", "steps_per_generation")
     return next((key for key in keys if view.given(key)), "per_device_train_batch_size")
 
 
-def batch(view: View) -> Settings:
+def batch(view: FileView) -> Settings:
     made = batch_of(view)
     numbers = {"num_prompts": made.prompts, "group_size": view.whole("num_generations", 8)}
     return {f"scale.{name}": value for name, value in (numbers | {"num_minibatches": made.minibatches}).items()}
 
 
-def length(view: View) -> Settings:
+def length(view: FileView) -> Settings:
     """The number of steps: optimiser steps over those of a step, or epochs of the data."""
     made, asked = batch_of(view), view.whole("max_steps", -1)
     if asked > 0:
@@ -80,7 +73,7 @@ def length(view: View) -> Settings:
     return steps(view, "num_train_epochs", view.real("num_train_epochs", 3.0), _places(view), made.prompts)
 
 
-def warmup(view: View) -> Settings:
+def warmup(view: FileView) -> Settings:
     """Optimiser steps of warm-up; a number below 1 is a share of all of them."""
     key = "warmup_ratio" if view.given("warmup_ratio") else "warmup_steps"
     if key == "warmup_ratio":
@@ -94,16 +87,16 @@ def warmup(view: View) -> Settings:
     return {"scale.warmup_steps": math.ceil(asked * total * batch_of(view).updates)}
 
 
-def _aside(view: View) -> View:
+def _aside(view: FileView) -> FileView:
     """The same values, with verdicts of their own."""
-    return View(view.table, view.values)
+    return FileView(view.keys, view.values)
 
 
-def top_k(view: View) -> Settings:
+def top_k(view: FileView) -> Settings:
     return {"scale.top_k": max(0, view.whole("top_k"))}
 
 
-def generation(view: View) -> Settings:
+def generation(view: FileView) -> Settings:
     """What further arguments of generation say, as far as it is a setting."""
     names = {"temperature": "temperature", "top_p": "top_p", "top_k": "top_k", "min_p": "min_p"}
     names |= {"max_new_tokens": "max_new"}
@@ -118,7 +111,7 @@ def generation(view: View) -> Settings:
     return made
 
 
-def template(view: View) -> Settings:
+def template(view: FileView) -> Settings:
     """The variables of the chat template."""
     import json
 
@@ -126,14 +119,14 @@ def template(view: View) -> Settings:
     return {"chat.variables": [f"{name}={json.dumps(value)}" for name, value in variables.items()]} if variables else {}
 
 
-def norm(view: View) -> Settings:
+def norm(view: FileView) -> Settings:
     """TRL writes 0 for gradients that are not clipped."""
     return {"scale.clip_norm": view.number("max_grad_norm") or "none"}
 
 
-def loss(view: View) -> Settings:
+def loss(view: FileView) -> Settings:
     """Ratio, gate and aggregation of a loss, and the recipe that is known for them."""
-    losses = view.table.choices["losses"]
+    losses = view.keys.choices["losses"]
     if (chosen := view.chosen("loss_type", losses)) is None:
         return {}
     ratio = view.chosen("importance_sampling_level", {"token": "token", "sequence": "sequence"}, "token")
@@ -150,7 +143,7 @@ def loss(view: View) -> Settings:
     }
 
 
-def _gate(view: View, kind: str) -> Part:
+def _gate(view: FileView, kind: str) -> Part:
     low, high = view.real("epsilon", 0.2), view.number("epsilon_high")
     if kind == "bounded":
         return part(kind, least=0.0, most=low if high is None else high)
@@ -159,7 +152,7 @@ def _gate(view: View, kind: str) -> Part:
     return clip(low, low if high is None else high, view.number("delta"))
 
 
-def keep(view: View) -> Settings:
+def keep(view: FileView) -> Settings:
     """The tokens that have a policy gradient."""
     parts: list[Part] = []
     if (share := view.real("top_entropy_quantile", 1.0)) < 1:
@@ -169,7 +162,7 @@ def keep(view: View) -> Settings:
     return {"mechanism.objective.keep": parts}
 
 
-def regularise(view: View) -> Settings:
+def regularise(view: FileView) -> Settings:
     """The KL penalty and the entropy bonus; an adaptive bonus multiplies the weight 1."""
     estimator = "weighted-k3" if view.flag("use_bias_correction_kl") else "k3"
     bonus = 1.0 if view.flag("use_adaptive_entropy") else view.real("entropy_coef")
@@ -179,7 +172,7 @@ def regularise(view: View) -> Settings:
     return {"mechanism.objective.regularise": made}
 
 
-def entropy(view: View) -> Settings:
+def entropy(view: FileView) -> Settings:
     """A bonus whose weight follows the entropy; TRL's begins at entropy_coef, ours at 0."""
     keys = ("entropy_coef_max", "entropy_coef_delta", "entropy_target", "entropy_coef_min")
     if not view.flag("use_adaptive_entropy"):
@@ -191,12 +184,12 @@ def entropy(view: View) -> Settings:
     if view.real("entropy_coef_min"):
         view.refuse("entropy_coef_min", "the weight of the adaptive bonus may fall to 0")
     numbers = {"target": view.real("entropy_target"), "step": view.real("entropy_coef_delta")}
-    names = view.table.choices["parts"]["entropy-bonus"]
+    names = view.keys.choices["parts"]["entropy-bonus"]
     adapt = part(names["remember"], **numbers, most=view.real("entropy_coef_max"))
     return {"mechanism.forwards": [part(names["forwards"])], "mechanism.remember": [adapt]}
 
 
-def reference(view: View) -> Settings:
+def reference(view: FileView) -> Settings:
     """A reference policy that follows the policy every so many optimiser steps."""
     if not view.flag("sync_ref_model"):
         for key in ("ref_model_mixup_alpha", "ref_model_sync_steps"):
@@ -213,13 +206,13 @@ def reference(view: View) -> Settings:
     }
 
 
-def cut(view: View) -> Settings:
+def cut(view: FileView) -> Settings:
     return {"cut": "masked" if view.flag("mask_truncated_completions") else "scored"}
 
 
-def mismatch(view: View) -> Settings:
+def mismatch(view: FileView) -> Settings:
     """The weights against the mismatch of sampler and learner, which TRL has with vLLM alone."""
-    keys = [key for key in view.table.rows if key.startswith("vllm_importance_sampling_")]
+    keys = [key for key in view.keys.rows if key.startswith("vllm_importance_sampling_")]
     if not (view.flag("use_vllm") and view.flag("vllm_importance_sampling_correction")):
         for key in keys:
             view.let_lie(key, "without use_vllm and the correction nothing is corrected")
@@ -241,7 +234,7 @@ def mismatch(view: View) -> Settings:
     return {"mechanism.objective.correct": [part(name, **bound, level=level)]}
 
 
-def credit(view: View) -> Settings:
+def credit(view: FileView) -> Settings:
     """The advantage: by the sum of the rewards, or by each reward normalised in its group (GDPO)."""
     scale = SCALE.get(word(view.value("scale_rewards")))
     if scale is None:
@@ -250,14 +243,14 @@ def credit(view: View) -> Settings:
     if not view.chosen("multi_objective_aggregation", each, False):
         return {"mechanism.credit": advantage(scale or "std", EPSILON)}
     whiten = part("whiten", by="batch", over="rows", ddof=1, epsilon=EPSILON)
-    weights, name = view.numbers("reward_weights"), view.table.choices["parts"]["many-rewards"]["credit"]
+    weights, name = view.numbers("reward_weights"), view.keys.choices["parts"]["many-rewards"]["credit"]
     return {
         "mechanism.credit": part(name, weights=weights, ddof=1, epsilon=EPSILON),
         "mechanism.shape": [whiten],
     }
 
 
-def reward(view: View) -> Settings:
+def reward(view: FileView) -> Settings:
     """Reward functions by import path, each with its weight; the verifier for TRL's comparison of answers."""
     named = view.items("reward_funcs")
     weights = view.numbers("reward_weights") or [1.0] * len(named)
@@ -278,7 +271,7 @@ def reward(view: View) -> Settings:
     return {**verified, **({"reward": functions} if functions else {})}
 
 
-def model(view: View) -> Settings:
+def model(view: FileView) -> Settings:
     """Arguments with which the model is loaded: its type of numbers counts, and how it is stored does not."""
     made: Settings = {}
     for name, value in view.record("model_init_kwargs").items():
@@ -289,7 +282,7 @@ def model(view: View) -> Settings:
     return made
 
 
-def lora(view: View) -> Settings:
+def lora(view: FileView) -> Settings:
     """A low-rank adapter, if use_peft says so."""
     keys = ("lora_r", "lora_alpha", "lora_target_modules", "lora_dropout")
     if not view.flag("use_peft"):
@@ -301,7 +294,7 @@ def lora(view: View) -> Settings:
     return adapter(view.whole("lora_r", 16), view.real("lora_alpha", 32.0), view.items("lora_target_modules"))
 
 
-def _places(view: View) -> Settings:
+def _places(view: FileView) -> Settings:
     """The data sets, with configuration and split after the name of one of the Hub."""
     if mixed := view.value("datasets"):
         return {"data": [_mixed(view, item) for item in (mixed if isinstance(mixed, list) else [mixed])]}
@@ -313,7 +306,7 @@ def _places(view: View) -> Settings:
     return made
 
 
-def _mixed(view: View, item: Any) -> str:
+def _mixed(view: FileView, item: Any) -> str:
     """One of several data sets: its name, configuration and split."""
     if not isinstance(item, Mapping):
         view.refuse("datasets", "each data set is a mapping with a path")
@@ -325,7 +318,7 @@ def _mixed(view: View, item: Any) -> str:
     return ":".join(str(item[key]) for key in ("path", "name", "split") if item.get(key))
 
 
-def _place(view: View, name: str, split: str) -> str:
+def _place(view: FileView, name: str, split: str) -> str:
     if not _is_hub(name):
         return name
     return ":".join([name, *filter(None, [view.text("dataset_config")]), view.text(split)])
@@ -337,7 +330,7 @@ def _is_hub(name: str) -> bool:
     return is_hub(name)
 
 
-def data(view: View) -> Settings:
+def data(view: FileView) -> Settings:
     name = view.text("dataset_name")
     if view.given("datasets"):
         view.let_lie("dataset_name", "`datasets` names the data, as in TRL")
@@ -353,7 +346,7 @@ def data(view: View) -> Settings:
     return _places(view)
 
 
-def exams(view: View) -> Settings:
+def exams(view: FileView) -> Settings:
     """Steps between exams; `no` leaves those before and after training."""
     if view.text("eval_strategy") == "no":
         view.let_lie("eval_steps", "eval_strategy is `no`")
@@ -362,7 +355,7 @@ def exams(view: View) -> Settings:
     return _every(view, "eval_steps", "evaluation.every", every, view.text("eval_strategy"), "eval_strategy")
 
 
-def _every(view: View, key: str, setting: str, every: float, strategy: str, kind: str) -> Settings:
+def _every(view: FileView, key: str, setting: str, every: float, strategy: str, kind: str) -> Settings:
     """A number of optimiser steps as steps."""
     if strategy != "steps" or every < 1:
         view.tell(kind if strategy != "steps" else key, f"--{setting.replace('_', '-')} counts steps")
@@ -370,7 +363,7 @@ def _every(view: View, key: str, setting: str, every: float, strategy: str, kind
     return {setting: max(1, round(every / batch_of(view).updates))}
 
 
-def saves(view: View) -> Settings:
+def saves(view: FileView) -> Settings:
     """Steps between checkpoints, and how many are kept."""
     kept = {"saving.keep": max(2, view.whole("save_total_limit", 2))} if view.given("save_total_limit") else {}
     if not view.given("save_steps") or view.text("save_strategy") != "steps":
@@ -382,11 +375,11 @@ def saves(view: View) -> Settings:
     return kept | made
 
 
-def track(view: View) -> Settings:
+def track(view: FileView) -> Settings:
     return trackers(view, "report_to")
 
 
-def precision(view: View) -> Settings:
+def precision(view: FileView) -> Settings:
     if not view.given("bf16"):
         return {}
     return {"machine.precision": "bf16" if view.flag("bf16") else "fp32"}

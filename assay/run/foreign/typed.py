@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from assay.errors import AssayError, UsageError, unknown
-from assay.run.foreign.table import Table, table
+from assay.run.foreign.keys import ForeignKeys, keys_of
 from assay.run.foreign.view import word
 from assay.run.short_names import SHORT_NAMES
 
@@ -50,7 +50,7 @@ Write = Callable[[Mapping[str, str]], str]
 
 def is_theirs(name: str) -> bool:
     """Whether this is the name of another trainer's setting, such as `num_generations` or `actor.adam.lr`."""
-    return _table(_plain(name)) is not None
+    return _keys(_plain(name)) is not None
 
 
 def _plain(name: str) -> str:
@@ -58,16 +58,16 @@ def _plain(name: str) -> str:
     return name.lstrip("-+").replace("-", "_")
 
 
-def _table(name: str) -> Table | None:
+def _keys(name: str) -> ForeignKeys | None:
     """The table of the system that has this name, or that is meant by its group."""
     head, dot, _ = name.partition(".")
     if not dot:
-        row = table("trl").row(name)
-        return None if row is None or row.ours == name else table("trl")
+        row = keys_of("trl").row(name)
+        return None if row is None or row.ours == name else keys_of("trl")
     if head in _ours():
         return None
-    known = next((found for found in map(table, DOTTED) if found.row(name) is not None), None)
-    return known or (table(ROOTS[head]) if head in ROOTS else None)
+    known = next((found for found in map(keys_of, DOTTED) if found.row(name) is not None), None)
+    return known or (keys_of(ROOTS[head]) if head in ROOTS else None)
 
 
 def _ours() -> set[str]:
@@ -80,9 +80,9 @@ def _ours() -> set[str]:
 
 def refusal(given: Given, recipe: Recipe | None, *, write: Write) -> UsageError:
     """One error for all names of the system to which the first belongs."""
-    of = _table(_plain(next(iter(given))))
+    of = _keys(_plain(next(iter(given))))
     assert of is not None
-    mine = {name: value for name, value in given.items() if _table(_plain(name)) is of}
+    mine = {name: value for name, value in given.items() if _keys(_plain(name)) is of}
     plain = {_plain(name): value for name, value in mine.items()}
     if strange := [name for name in plain if of.row(name) is None]:
         return unknown(f"key of {of.system}", strange[0], of.rows, of.page)
@@ -97,7 +97,7 @@ def refusal(given: Given, recipe: Recipe | None, *, write: Write) -> UsageError:
     return UsageError(f"{', '.join(mine)} {what}. " + "\n".join([*here, *told]))
 
 
-def _answer(of: Table, plain: Given, recipe: Recipe | None) -> tuple[dict[str, str], dict[str, str]]:
+def _answer(of: ForeignKeys, plain: Given, recipe: Recipe | None) -> tuple[dict[str, str], dict[str, str]]:
     """(our settings with their values; name -> a sentence for a name that has none)."""
     from assay.run.foreign import translation
 
@@ -119,7 +119,7 @@ def _answer(of: Table, plain: Given, recipe: Recipe | None) -> tuple[dict[str, s
     return settings, sentences
 
 
-def _standing_in(of: Table, name: str) -> Any:
+def _standing_in(of: ForeignKeys, name: str) -> Any:
     """A value for a name that was typed without one: true for a switch, else what the system has by default."""
     row = of.row(name)
     assert row is not None
@@ -129,7 +129,7 @@ def _standing_in(of: Table, name: str) -> Any:
 
 
 def _of_row(
-    of: Table, name: str, made: Mapping[str, Any], plain: Given, recipe: Recipe | None
+    of: ForeignKeys, name: str, made: Mapping[str, Any], plain: Given, recipe: Recipe | None
 ) -> Iterator[tuple[str, str]]:
     """(our setting as it is typed, its value) for each setting of a name."""
     row = of.row(name)
@@ -220,7 +220,7 @@ def _lacking(ours: Mapping[str, str], recipe: Recipe | None) -> str:
     return ""
 
 
-def _sentence(of: Table, name: str, made: Mapping[str, Any]) -> str:
+def _sentence(of: ForeignKeys, name: str, made: Mapping[str, Any]) -> str:
     """A sentence for a name whose value gives no setting."""
     row = of.row(name)
     assert row is not None

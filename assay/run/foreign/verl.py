@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from assay.run.foreign.parts import (
     MIXED,
@@ -13,6 +13,7 @@ from assay.run.foreign.parts import (
     Part,
     Rule,
     Settings,
+    Sizes,
     adapter,
     advantage,
     clip,
@@ -21,7 +22,7 @@ from assay.run.foreign.parts import (
     terms,
     trackers,
 )
-from assay.run.foreign.view import View
+from assay.run.foreign.view import FileView
 
 ACTOR, MODEL, ROLLOUT = "actor_rollout_ref.actor", "actor_rollout_ref.model", "actor_rollout_ref.rollout"
 LOSS, OPTIM = f"{ACTOR}.policy_loss", f"{ACTOR}.optim"
@@ -39,29 +40,21 @@ WHITEN = part("whiten", by="batch", over="tokens", ddof=1, epsilon=1e-8)
 NORMALISED = "seq-mean-token-sum-norm"
 
 
-class Batch(NamedTuple):
-    """The batch of a step: prompts, and optimiser steps on their answers."""
-
-    prompts: int
-    minibatches: int
-    updates: int
-
-
-def batch_of(view: View) -> Batch:
+def batch_of(view: FileView) -> Sizes:
     prompts, mini = view.whole("data.train_batch_size"), view.whole(f"{ACTOR}.ppo_mini_batch_size")
     if mini <= 0 or mini > prompts or prompts % mini:
         view.refuse(f"{ACTOR}.ppo_mini_batch_size", f"{prompts} prompts are no whole number of mini-batches of {mini}")
     minibatches = max(1, prompts // max(1, mini))
-    return Batch(prompts, minibatches, minibatches * view.whole(f"{ACTOR}.ppo_epochs", 1))
+    return Sizes(prompts, minibatches, minibatches * view.whole(f"{ACTOR}.ppo_epochs", 1))
 
 
-def batch(view: View) -> Settings:
+def batch(view: FileView) -> Settings:
     made, group = batch_of(view), view.whole(f"{ROLLOUT}.n", 1)
     numbers = {"num_prompts": made.prompts, "group_size": group, "num_minibatches": made.minibatches}
     return {f"scale.{name}": value for name, value in numbers.items()}
 
 
-def data(view: View) -> Settings:
+def data(view: FileView) -> Settings:
     """Files of rows; the column of prompts, if it is not verl's usual one."""
     if not (files := view.items("data.train_files")):
         view.need(
@@ -74,7 +67,7 @@ def data(view: View) -> Settings:
     return made | ({"skip_bad_rows": True} if files and view.flag("data.filter_overlong_prompts") else {})
 
 
-def template(view: View) -> Settings:
+def template(view: FileView) -> Settings:
     """The variables of the chat template, each under a key of its own."""
     begin = "data.apply_chat_template_kwargs."
     given = {key.removeprefix(begin): value for key, value in view.values.items() if key.startswith(begin)}
@@ -87,7 +80,7 @@ def _json(value: object) -> str:
     return text.lower() if text.lower() in ("true", "false") else json.dumps(value)
 
 
-def length(view: View) -> Settings:
+def length(view: FileView) -> Settings:
     """The number of steps, or epochs of the data."""
     if (total := view.count("trainer.total_training_steps")) is not None:
         for key in ("trainer.total_epochs", "data.train_max_samples"):
@@ -97,16 +90,16 @@ def length(view: View) -> Settings:
     return steps(view, "trainer.total_epochs", epochs, data(_aside(view)), batch_of(view).prompts, max(0, most) or None)
 
 
-def _aside(view: View) -> View:
+def _aside(view: FileView) -> FileView:
     """The same values, with verdicts of their own."""
-    return View(view.table, view.values)
+    return FileView(view.keys, view.values)
 
 
-def top_k(view: View) -> Settings:
+def top_k(view: FileView) -> Settings:
     return {"scale.top_k": max(0, view.whole(f"{ROLLOUT}.top_k", -1))}
 
 
-def optimiser(view: View) -> Settings:
+def optimiser(view: FileView) -> Settings:
     """The moments of AdamW, the bound on the norm, and the schedule."""
     beta1, beta2 = view.numbers(f"{OPTIM}.betas", 2)
     clipped = view.number(f"{ACTOR}.grad_clip" if view.given(f"{ACTOR}.grad_clip") else f"{OPTIM}.clip_grad")
@@ -119,7 +112,7 @@ def optimiser(view: View) -> Settings:
     return {f"scale.{name}": value for name, value in made.items()}
 
 
-def warmup(view: View) -> Settings:
+def warmup(view: FileView) -> Settings:
     """Steps of warm-up as optimiser steps, or a share of all steps."""
     if view.whole(f"{OPTIM}.lr_warmup_steps", -1) >= 0:
         view.let_lie(f"{OPTIM}.lr_warmup_steps_ratio", "lr_warmup_steps is given")
@@ -134,9 +127,9 @@ def warmup(view: View) -> Settings:
     return {"scale.warmup_steps": math.ceil(share * total) * updates}
 
 
-def loss(view: View) -> Settings:
+def loss(view: FileView) -> Settings:
     """Ratio, gate and aggregation of a loss."""
-    if (chosen := view.chosen(f"{LOSS}.loss_mode", view.table.choices["losses"])) is None:
+    if (chosen := view.chosen(f"{LOSS}.loss_mode", view.keys.choices["losses"])) is None:
         return {}
     _unread(view, chosen)
     ratio = chosen.get("ratio", "token")
@@ -149,7 +142,7 @@ def loss(view: View) -> Settings:
     }
 
 
-def _aggregate(view: View, chosen: Mapping[str, Any]) -> str:
+def _aggregate(view: FileView, chosen: Mapping[str, Any]) -> str:
     key, factor = f"{ACTOR}.loss_agg_mode", view.number(f"{ACTOR}.loss_scale_factor")
     mean = view.chosen(key, AGGREGATE, "token-mean")
     if (forced := chosen.get("aggregate", mean)) != mean:
@@ -159,7 +152,7 @@ def _aggregate(view: View, chosen: Mapping[str, Any]) -> str:
     return forced
 
 
-def _sides(view: View) -> tuple[float, float]:
+def _sides(view: FileView) -> tuple[float, float]:
     """The clip range. Each side has a default of its own in verl, so that clip_ratio alone changes nothing there."""
     both = view.real(f"{ACTOR}.clip_ratio", 0.2)
     keys = [f"{ACTOR}.clip_ratio_{side}" for side in ("low", "high")]
@@ -167,7 +160,7 @@ def _sides(view: View) -> tuple[float, float]:
     return low, high
 
 
-def _gate(view: View, chosen: Mapping[str, Any]) -> Part:
+def _gate(view: FileView, chosen: Mapping[str, Any]) -> Part:
     """The gate of a loss, with the numbers of the file."""
     low, high = _sides(view)
     gates: dict[str, Part] = {
@@ -181,7 +174,7 @@ def _gate(view: View, chosen: Mapping[str, Any]) -> Part:
     return gates[chosen["gate"]]
 
 
-def _kept(view: View, chosen: Mapping[str, Any]) -> list[Part]:
+def _kept(view: FileView, chosen: Mapping[str, Any]) -> list[Part]:
     """The tokens that have a gradient under this loss."""
     low, high = _sides(view)
     if chosen.get("keep") == "near":
@@ -189,14 +182,14 @@ def _kept(view: View, chosen: Mapping[str, Any]) -> list[Part]:
     return [_covariance(view, high)] if chosen.get("keep") == "covariance" else []
 
 
-def _covariance(view: View, high: float) -> Part:
+def _covariance(view: FileView, high: float) -> Part:
     """The tokens that clip_cov leaves out: a share of those of a large covariance."""
     names = ("clip_cov_ratio", "clip_cov_lb", "clip_cov_ub")
     share, least, most = (view.real(f"{LOSS}.{name}") for name in names)
     return part("covariance", share=share, pick="draw", low=least, high=most, open=high, side="out")
 
 
-def _unread(view: View, chosen: Mapping[str, Any]) -> None:
+def _unread(view: FileView, chosen: Mapping[str, Any]) -> None:
     """The keys that a loss does not read, in verl neither."""
     covered = [f"{LOSS}.clip_cov_{name}" for name in ("ratio", "lb", "ub")] if "keep" not in chosen else []
     soft = [f"{ACTOR}.tau_pos", f"{ACTOR}.tau_neg"] if chosen["gate"] != "soft" else []
@@ -210,7 +203,7 @@ def _unread(view: View, chosen: Mapping[str, Any]) -> None:
         view.let_lie(key, f"loss_mode is {view.text(f'{LOSS}.loss_mode')}, which does not read it")
 
 
-def regularise(view: View) -> Settings:
+def regularise(view: FileView) -> Settings:
     """The KL penalty of the loss and the entropy bonus."""
     used = view.flag(f"{ACTOR}.use_kl_loss")
     estimator = view.chosen(f"{ACTOR}.kl_loss_type", ESTIMATOR, "k3")
@@ -221,7 +214,7 @@ def regularise(view: View) -> Settings:
     return {"mechanism.objective.regularise": made}
 
 
-def kl_reward(view: View) -> Settings:
+def kl_reward(view: FileView) -> Settings:
     """The KL penalty as a part of the reward of each token."""
     if not view.flag("algorithm.use_kl_in_reward"):
         for key in ("algorithm.kl_ctrl.kl_coef", "algorithm.kl_penalty"):
@@ -233,14 +226,14 @@ def kl_reward(view: View) -> Settings:
     return {"mechanism.forwards": [penalty], "models": {"policy": {}, "reference": {"trained": False}}}
 
 
-def credit(view: View) -> Settings:
+def credit(view: FileView) -> Settings:
     """The advantage, and the recipe that is known for it."""
     key, norm = "algorithm.adv_estimator", "algorithm.norm_adv_by_std_in_grpo"
     name, scale = view.text(key), "std" if view.flag(norm) else "none"
-    if name in (others := view.table.choices["elsewhere"]):
+    if name in (others := view.keys.choices["elsewhere"]):
         view.refuse(key, f"write the recipe that has it: `assay train {others[name]['recipe']}`")
         return {}
-    if (chosen := view.chosen(key, view.table.choices["estimators"])) is None:
+    if (chosen := view.chosen(key, view.keys.choices["estimators"])) is None:
         return {}
     if not chosen.get("group"):
         view.let_lie(norm, f"adv_estimator is {name}, which does not read it")
@@ -249,15 +242,15 @@ def credit(view: View) -> Settings:
     return {**_recipe(view, chosen, scale), **made}
 
 
-def _recipe(view: View, chosen: Mapping[str, Any], scale: str) -> Settings:
+def _recipe(view: FileView, chosen: Mapping[str, Any], scale: str) -> Settings:
     """The recipe of an estimator, unless the loss has one of its own."""
-    if "recipe" in view.table.choices["losses"].get(view.text(f"{LOSS}.loss_mode"), {}):
+    if "recipe" in view.keys.choices["losses"].get(view.text(f"{LOSS}.loss_mode"), {}):
         return {}
     of_grpo = "dapo" if view.flag("algorithm.filter_groups.enable") else "dr-grpo" if scale == "none" else "grpo"
     return {"recipe": chosen.get("recipe", of_grpo)}
 
 
-def filter_groups(view: View) -> Settings:
+def filter_groups(view: FileView) -> Settings:
     """Dynamic sampling: further prompts are drawn until enough groups have rewards that differ."""
     begin = "algorithm.filter_groups"
     drawn, prompts = view.count("data.gen_batch_size"), view.whole("data.train_batch_size")
@@ -279,7 +272,7 @@ def filter_groups(view: View) -> Settings:
     return made | ({"scale.oversample": max(1, drawn // prompts)} if drawn else {})
 
 
-def mismatch(view: View) -> Settings:
+def mismatch(view: FileView) -> Settings:
     """Weights and rejection against the mismatch of sampler and learner."""
     rejected, within = _rejection(view)
     weighed = _weights(view, within)
@@ -288,7 +281,7 @@ def mismatch(view: View) -> Settings:
     return {"mechanism.objective.correct": [*rejected, *weighed]}
 
 
-def _weights(view: View, within: tuple[float, float] | None) -> list[Part]:
+def _weights(view: FileView, within: tuple[float, float] | None) -> list[Part]:
     """The importance weights: at most a cap, or 0 outside of a range, which is also `within` of rejected tokens."""
     key = f"{IS}.rollout_is_threshold"
     if not view.text(f"{IS}.rollout_is"):
@@ -308,13 +301,13 @@ def _weights(view: View, within: tuple[float, float] | None) -> list[Part]:
     return [part("drop", low=low, high=high, level=level)]
 
 
-def _bounds(view: View, key: str) -> list[float]:
+def _bounds(view: FileView, key: str) -> list[float]:
     """One bound, or two as LOWER_UPPER."""
     texts = [text for text in view.text(key).split("_") if text]
-    return View(view.table, {key: texts}).numbers(key) if texts else []
+    return FileView(view.keys, {key: texts}).numbers(key) if texts else []
 
 
-def _rejection(view: View) -> tuple[list[Part], tuple[float, float] | None]:
+def _rejection(view: FileView) -> tuple[list[Part], tuple[float, float] | None]:
     """(parts that leave answers out by a measure of the mismatch; the range of the weights of tokens that stay)."""
     if not (by := view.text(f"{IS}.rollout_rs")):
         view.let_lie(f"{IS}.rollout_rs_threshold", "rollout_rs is not set")
@@ -331,7 +324,7 @@ def _rejection(view: View) -> tuple[list[Part], tuple[float, float] | None]:
     return ([], (low, high)) if measure == "token" else ([part("reject", by=measure, low=low, high=high)], None)
 
 
-def reward(view: View) -> Settings:
+def reward(view: FileView) -> Settings:
     """A function of the user's in place of the verifier, and the punishment of overlong answers."""
     made: Settings = {}
     for begin in ("reward.custom_reward_function", "custom_reward_function"):
@@ -341,11 +334,11 @@ def reward(view: View) -> Settings:
             view.let_lie(f"{begin}.name", "no path is given")
     for key in ("reward.reward_manager.name", "reward_model.reward_manager"):
         if view.given(key):
-            view.chosen(key, view.table.choices["managers"])
+            view.chosen(key, view.keys.choices["managers"])
     return made | _overlong(view)
 
 
-def _overlong(view: View) -> Settings:
+def _overlong(view: FileView) -> Settings:
     """The soft punishment of overlong answers, if one of the two places for it switches it on."""
     for begin in ("reward.reward_kwargs.overlong_buffer_cfg", "reward_model.reward_kwargs.overlong_buffer_cfg"):
         if view.flag(f"{begin}.enable"):
@@ -356,7 +349,7 @@ def _overlong(view: View) -> Settings:
     return {}
 
 
-def lora(view: View) -> Settings:
+def lora(view: FileView) -> Settings:
     """An adapter that begins anew, or one that is there."""
     for begin in (f"{MODEL}.lora_", f"{MODEL}.lora."):
         if rank := view.whole(f"{begin}rank"):
@@ -370,7 +363,7 @@ def lora(view: View) -> Settings:
     return {"model": path} if path else {}
 
 
-def exams(view: View) -> Settings:
+def exams(view: FileView) -> Settings:
     """Steps between exams, and how their answers are sampled."""
     every, begin = view.whole("trainer.test_freq", -1), f"{ROLLOUT}.val_kwargs"
     heat = view.real(f"{begin}.temperature") if view.flag(f"{begin}.do_sample") else 0.0
@@ -380,7 +373,7 @@ def exams(view: View) -> Settings:
     return {"evaluation.every": max(0, every), "evaluation.num_samples": samples, "evaluation.temperature": heat}
 
 
-def saves(view: View) -> Settings:
+def saves(view: FileView) -> Settings:
     """Steps between checkpoints, and how many are kept."""
     every, kept = view.whole("trainer.save_freq", -1), view.count("trainer.max_actor_ckpt_to_keep")
     if every < 1:
@@ -389,7 +382,7 @@ def saves(view: View) -> Settings:
     return made | ({"saving.keep": max(2, kept)} if kept else {})
 
 
-def track(view: View) -> Settings:
+def track(view: FileView) -> Settings:
     return trackers(view, "trainer.logger", silent=("console", "file"))
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from assay.errors import DataError, UsageError
-from assay.run.foreign.table import Table
+from assay.run.foreign.keys import ForeignKeys
 
 NOTHING = ("", "none", "null", "~")  # text that stands for no value
 
@@ -26,14 +26,14 @@ class Lack:
 
 
 @dataclass
-class View:
+class FileView:
     """The values of a file by flat key, with the defaults of its system, and the verdicts of rules on keys.
 
-    view = View(table("trl"), {"epsilon": 0.2})
+    view = FileView(keys_of("trl"), {"epsilon": 0.2})
     view.number("epsilon"), view.number("beta")  # 0.2, 0.0: the default of TRL
     """
 
-    table: Table
+    keys: ForeignKeys
     values: Mapping[str, Any]
     refused: dict[str, str] = field(default_factory=dict)  # key -> why
     told: dict[str, str] = field(default_factory=dict)  # key -> what differs
@@ -48,7 +48,7 @@ class View:
         """The value in the file, or the default of the system; None if neither is there."""
         if self.given(key):
             return self.values[key]
-        row = self.table.row(key)
+        row = self.keys.row(key)
         return None if row is None else row.default
 
     def number(self, key: str) -> float | None:

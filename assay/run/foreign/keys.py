@@ -32,7 +32,7 @@ SYSTEMS = {"trl": "TRL", "verl": "verl", "openrlhf": "OpenRLHF", "prime_rl": "pr
 
 
 @dataclass(frozen=True)
-class Row:
+class ForeignKey:
     """One key of a system and our answer to it."""
 
     key: str  # with `.*` at its end: every key that begins so
@@ -52,11 +52,11 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Table:
+class ForeignKeys:
     """All keys of a system."""
 
     name: str  # of SYSTEMS
-    rows: Mapping[str, Row]
+    rows: Mapping[str, ForeignKey]
     choices: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # kind -> their value -> our names for it
 
     @property
@@ -69,7 +69,7 @@ class Table:
         """The page of the docs with all keys."""
         return "docs/from_trl.md" if self.name == "trl" else "docs/from_verl.md"
 
-    def row(self, key: str) -> Row | None:
+    def row(self, key: str) -> ForeignKey | None:
         """The row that answers a flat key; a longer beginning goes before a shorter one."""
         plain = NUMBERED.sub("[]", key)
         if plain in self.rows:
@@ -78,9 +78,9 @@ class Table:
         begun = (f"{'.'.join(parts[:length])}.*" for length in range(len(parts), 0, -1))
         return next((self.rows[name] for name in begun if name in self.rows), None)
 
-    def by(self) -> dict[str, list[Row]]:
+    def by(self) -> dict[str, list[ForeignKey]]:
         """Rule -> the rows that it reads."""
-        found: dict[str, list[Row]] = {}
+        found: dict[str, list[ForeignKey]] = {}
         for row in self.rows.values():
             if row.by:
                 found.setdefault(row.by, []).append(row)
@@ -88,22 +88,22 @@ class Table:
 
 
 @functools.cache
-def table(name: str) -> Table:
+def keys_of(name: str) -> ForeignKeys:
     """The table of a system, by a name of SYSTEMS."""
     data = tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text())
     rows = [*_with(data["keys"]), *(row for group in data["none"] for row in _without(group))]
-    return Table(name, {row.key: row for row in rows}, data.get("choices", {}))
+    return ForeignKeys(name, {row.key: row for row in rows}, data.get("choices", {}))
 
 
-def _with(keys: Mapping[str, Mapping[str, Any]]) -> Iterator[Row]:
+def _with(keys: Mapping[str, Mapping[str, Any]]) -> Iterator[ForeignKey]:
     """The rows of keys that have a counterpart."""
-    yield from (Row(key=key, **fields) for key, fields in keys.items())
+    yield from (ForeignKey(key=key, **fields) for key, fields in keys.items())
 
 
-def _without(group: Mapping[str, Any]) -> Iterator[Row]:
+def _without(group: Mapping[str, Any]) -> Iterator[ForeignKey]:
     """The rows of a group of keys that lack a counterpart for one reason."""
     keys, outcome = group["keys"], group.get("outcome", "idle")
     common = {"because": group["because"], "outcome": outcome, "computes": group.get("computes", outcome != "idle")}
     for key in keys:
         neutral = keys[key] if isinstance(keys, Mapping) else ()
-        yield Row(key=key, neutral=neutral, **common)
+        yield ForeignKey(key=key, neutral=neutral, **common)
