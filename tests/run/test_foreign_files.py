@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from small_runs import Shell, make_model
 
 from assay.errors import ConfigError, DataError, UsageError
+from assay.known import RECIPES
 from assay.run import setup_file
 from assay.run.foreign import shell as script
 from assay.run.foreign import translation
@@ -70,6 +71,7 @@ CASES = [
     (system, case["theirs"], case["ours"])
     for system, cases in tomllib.loads((foreign_keys.FOLDER / "values.toml").read_text()).items()
     for case in cases
+    if case["ours"].get("recipe", "grpo") in RECIPES  # a method that was deleted takes its cases along
 ]
 
 
