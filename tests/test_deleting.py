@@ -85,6 +85,10 @@ def delete(tree: Path, method: str) -> None:
         lines = (tree / data).read_text().splitlines(keepends=True)
         left = "".join(line for line in lines if not line.startswith(begins))
         (tree / data).write_text(LISTED.sub(lambda found: _without(found[1], recipes), left))
+    for data in (tree / "assay" / "run" / "foreign").glob("*.toml"):  # losses and estimators of other trainers
+        lines = data.read_text().splitlines(keepends=True)
+        named = [f'recipe = "{recipe}"' for recipe in recipes]
+        data.write_text("".join(line for line in lines if not any(name in line for name in named)))
     lines = (tree / NAMES).read_text().splitlines(keepends=True)
     plain = {name.casefold() for name in known}
     (tree / NAMES).write_text("".join(line for line in lines if line.strip().casefold() not in plain))

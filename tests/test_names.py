@@ -22,6 +22,7 @@ OWN = ("assay/methods/", "tests/methods/")
 METHODS = "assay.methods."
 WORDS = {  # strings that are no names where they stand: other systems' words, names of things, variables
     "tests/cli/test_trl_names.py": {"gspo-token", "kimi-k1.5", "rfpp"},
+    "tests/foreign_keys.py": {"cispo", "icepop", "ipo", "sapo"},
     "assay/cli/looking.py": {"guide"},
     "assay/lab/searched.py": {"guide"},
     "assay/verifiers/mathematics/arithmetic.py": {"prime"},

@@ -72,9 +72,9 @@ def settings_of(
     `beside` are the other arguments of the call, for the error that offers the nearest. `tell` is given a line for each
     name of TRL's, which says what it is here.
     """
+    from assay.run.foreign.typed import is_theirs
     from assay.run.setup import FIELDS
     from assay.run.short_names import leaves
-    from assay.run.trl_names import is_theirs
 
     for name in keywords:
         if not is_theirs(name) and name.partition(".")[0] not in groups() and name != "settings":
@@ -130,8 +130,8 @@ def _ours(recipe: Recipe | None, theirs: Mapping[str, Any], tell: Callable[[str]
 
 def _answered(recipe: Recipe | None, theirs: Mapping[str, str]) -> tuple[dict[str, str], UsageError]:
     """(our settings in place of these, the error that a command line gets, which tells them and what has none)."""
+    from assay.run.foreign.typed import refusal
     from assay.run.settings import in_python
-    from assay.run.trl_names import refusal
 
     ours: dict[str, str] = {}
 

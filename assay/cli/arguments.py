@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
@@ -68,20 +69,28 @@ def _require_alike(path: str, one: str, other: str) -> None:
 
 
 def refuse_theirs(words: Sequence[str]) -> None:
-    """Refuses all options of TRL on the command line of `train`, with one error that names Assay's options."""
-    from assay.run import trl_names
+    """Refuses all settings of other trainers on the command line of `train`, options and hydra's `key=value` alike,
+    with one error that names Assay's options.
+    """
+    from assay.run.foreign import typed
 
     given: dict[str, str] = {}
-    for word, then in zip(words, [*words[1:], "--"], strict=True):
+    for at, word in enumerate(words):
         name, equals, value = word.partition("=")
-        if word.startswith("--") and trl_names.is_theirs(name[2:]):
-            given[name] = value if equals or then.startswith("--") else then
+        if (word.startswith("--") or (equals and "." in name)) and typed.is_theirs(name.removeprefix("--")):
+            given[name] = value if equals else _following(words[at + 1 :])
     if given:
         from assay.known import RECIPES, others, spelt
 
         others()
-        recipe = next((RECIPES[known] for word in words if (known := spelt(word)) is not None), None)
-        raise trl_names.refusal(given, recipe, write=in_shell)
+        recipe = next((RECIPES[name] for word in words if (name := spelt(word)) is not None), None)
+        raise typed.refusal(given, recipe, write=in_shell)
+
+
+def _following(words: Sequence[str]) -> str:
+    """The value behind an option: the next word, or all numbers that follow."""
+    numbers = list(itertools.takewhile(lambda word: word.replace(".", "", 1).isdecimal(), words))
+    return " ".join(numbers) or next((word for word in words[:1] if not word.startswith("--")), "")
 
 
 def in_shell(settings: Mapping[str, str]) -> str:

@@ -119,7 +119,10 @@ def run_list(arguments: argparse.Namespace) -> Any:
 
 def run_show(arguments: argparse.Namespace) -> Any:
     from assay.lab.catalogue import card, card_text
+    from assay.lab.settings_card import is_file, run_show_file
 
+    if is_file(arguments.name):
+        return run_show_file(arguments)
     if arguments.toml:
         from assay.known import recipe
         from assay.lab.setup_example import example
@@ -128,10 +131,10 @@ def run_show(arguments: argparse.Namespace) -> Any:
         if not arguments.json:
             terminal.show(written.rstrip())
         return {"toml": written}
-    found = card(arguments.name)
+    shown = card(arguments.name)
     if not arguments.json:
-        terminal.show(card_text(found))
-    return found
+        terminal.show(card_text(shown))
+    return shown
 
 
 def run_explain(arguments: argparse.Namespace) -> Any:

@@ -16,12 +16,12 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     """The arguments of the verb, with the settings in `overrides`, what was given and is no default in `typed`, and the
     whole command line in `command`.
     """
+    if next((item for item in arguments if not item.startswith("-")), None) == "train":
+        refuse_theirs(arguments)
     rest, settings = overrides(arguments)
     verb = next((item for item in rest if not item.startswith("-")), None)
     if verb is not None and verb not in VERBS:
         raise unknown("verb", verb, VERBS, "assay --help")
-    if verb == "train":
-        refuse_theirs(rest)
     parser = build_parser(verb)
     parsed, others = parser.parse_known_args(rest)
     if verb is None:

@@ -21,8 +21,9 @@ CONFIG: list[Argument] = [
             "action": "append",
             "type": Path,
             "metavar": "FILE",
-            "help": "a TOML file with options as keys and settings as tables (`assay show RECIPE --toml`); repeat for "
-            "several, of which later ones override, as options do; default: none",
+            "help": "a file with options as keys and settings as tables (`assay show RECIPE --toml`), or one for TRL, "
+            "verl, OpenRLHF or prime-rl (`assay show FILE`); repeat for several, of which later ones override, as "
+            "options do; default: none",
         },
     ),
     (

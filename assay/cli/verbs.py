@@ -239,10 +239,21 @@ def of_list() -> list[Argument]:
 
 def of_show() -> list[Argument]:
     return [
-        (("name",), {"metavar": "NAME", "help": "a recipe, a task, a base, SLOT:NAME for a part, or paper:NAME"}),
+        (
+            ("name",),
+            {
+                "metavar": "NAME|FILE",
+                "help": "a recipe, a task, a base, SLOT:NAME for a part, or paper:NAME; or a file for --config, also "
+                "one of TRL, verl, OpenRLHF or prime-rl: what became of each of its keys",
+            },
+        ),
         (
             ("--toml",),
-            {"action": "store_true", "help": "of a recipe: a file of settings to begin from, for `train --config`"},
+            {
+                "action": "store_true",
+                "help": "of a recipe: a file of settings to begin from, for `train --config`; of a file of another "
+                "trainer: the same settings as such a file",
+            },
         ),
     ]
 

@@ -1,5 +1,5 @@
 """The tables in docs/ that are generated from the records: of the recipes of a group of methods, of the components of
-these recipes, of papers, of tasks, of parts for recipes of one's own.
+these recipes, of papers, of tasks, of parts for recipes of one's own, of the settings of other trainers.
 
 In a page a table stands between two comments, `<!-- recipes: gates -->` and `<!-- end -->`. `make docs`, which runs
 `python -m assay.lab.pages docs/*.md`, writes the tables; a test fails if a page differs from what `make docs` would
@@ -22,6 +22,7 @@ from assay.lab import blueprint
 from assay.lab.composing import for_own_recipes
 from assay.lab.papers import Paper, papers
 from assay.part import Part, name_of
+from assay.run.foreign.keys import SYSTEMS, ForeignKeys, keys_of
 from assay.tasks import TASKS
 
 PLAIN = ("grpo", "dapo", "reinforce")  # recipes whose parts the tables leave out, because most recipes share them
@@ -34,8 +35,8 @@ def filled(page: str) -> str:
 
 
 def table(what: str, of: str) -> str:
-    """A table as Markdown. `what` is recipes, blueprint, papers, tasks or parts; `of` is a group of methods, or a kind
-    of papers, tasks or parts.
+    """A table as Markdown. `what` is recipes, blueprint, papers, tasks, parts, keys or absent; `of` is a group of
+    methods, a kind of papers, tasks or parts, or another trainer.
 
     table("recipes", "gates")
     """
@@ -144,7 +145,39 @@ def _parts_of_own(which: str) -> Iterator[Sequence[str]]:
         yield f"`{place}`", does, when, f"`{options}`"
 
 
+def _keys(of: str) -> Iterator[Sequence[str]]:
+    """The rows of the keys of another trainer that have a counterpart."""
+    yield "theirs", "ours", "default there", "remark"
+    yield ("---",) * 4
+    for row in _foreign(of).rows.values():
+        if row.ours:
+            ours = ", ".join(f"`{name if name == 'recipe' else f'--{name}'}`" for name in row.settings)
+            yield f"`{row.key}`", ours, "" if row.default is None else f"`{row.default}`", row.because.replace("|", "/")
+
+
+def _absent(of: str) -> Iterator[Sequence[str]]:
+    """The rows of the keys without counterpart: one for each reason."""
+    yield "no counterpart, because", "keys", "a file that has them"
+    yield ("---",) * 3
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for row in _foreign(of).rows.values():
+        if not row.ours:
+            reasons.setdefault((row.because, row.outcome), []).append(f"`{row.key}`")
+    said = {"idle": "trains", "told": "trains, and the difference is told", "refused": "is refused"}
+    for (because, outcome), keys in reasons.items():
+        yield because.replace("|", "/"), ", ".join(keys), said[outcome]
+
+
+def _foreign(of: str) -> ForeignKeys:
+    """The table of keys of another trainer."""
+    if of not in SYSTEMS:
+        raise unknown("trainer", of, SYSTEMS, "assay/run/foreign")
+    return keys_of(of)
+
+
 TABLES = {
+    "keys": _keys,
+    "absent": _absent,
     "recipes": _recipes,
     "blueprint": _blueprint,
     "papers": _papers,

@@ -12,16 +12,16 @@ from typing import Any
 from assay.errors import UsageError, unknown
 from assay.host.reach import reaching as reaching_out
 from assay.recipe import Recipe
-from assay.run import trl_names
 from assay.run.experiment import Experiment
+from assay.run.foreign import typed
 
 SHORT = ("scale", "mechanism", "models", "roles", "stages")  # paths that begin so are written without `recipe.`
 
 
 def asked(recipe: Recipe, overrides: Mapping[str, Any], *, steps: int | None, system: str | None) -> dict[str, Any]:
     """{path in the experiment: value}. A setting given both by its option and by its path must have one value."""
-    if of_trl := {path: str(value) for path, value in overrides.items() if trl_names.is_theirs(path)}:
-        raise trl_names.refusal(of_trl, recipe, write=in_python)
+    if of_trl := {path: str(value) for path, value in overrides.items() if typed.is_theirs(path)}:
+        raise typed.refusal(of_trl, recipe, write=in_python)
     values = {full(path): value for path, value in overrides.items()}
     for flag, path, value in (("steps", "recipe.scale.num_steps", steps), ("system", "chat.system", system)):
         if value is None:

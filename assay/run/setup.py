@@ -8,7 +8,7 @@ experiment, rules = session.planned(setup)
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -16,8 +16,9 @@ from assay.errors import UsageError, unknown
 from assay.host.reach import Code, HubModel
 from assay.recipe import USUAL_RECIPE, USUAL_TASK, ProfileChoice, Recipe
 from assay.run.configure import from_data
+from assay.run.foreign.typed import is_theirs
+from assay.run.foreign.view import Lack
 from assay.run.settings import SHORT, full
-from assay.run.trl_names import is_theirs
 from assay.source import Pool, Share, check_pool
 from assay.verifiers.functions.process import SECONDS
 
@@ -27,6 +28,7 @@ Given = Mapping[str, Any]
 READ = ("prompt_column", "answer_column", "answer_from_messages", "skip_bad_rows")  # fields: how rows of files are read
 SAME = {"steps": "recipe.scale.num_steps", "system": "chat.system", "track": "tracking.sinks"}
 """Field -> the setting that it is a short name of."""
+LACKS = "lacks"  # key of a source: what a later source must give
 EITHER = ("reward", "only_reward")  # fields of which a later source replaces both
 
 
@@ -132,18 +134,21 @@ FIELDS = {field.name: field for field in dataclasses.fields(Setup)}
 def composed(*sources: Given) -> Setup:
     """The setup of these sources, of which each overrides what stands before it, field by field and setting by setting.
 
-    A field and the setting that it is a short name of are one thing, and so are `reward` and `only_reward`.
+    A field and the setting that it is a short name of are one thing, and so are `reward` and `only_reward`. What a
+    source `lacks` a later one must give.
     """
     made: dict[str, Any] = {}
+    for at, source in enumerate(sources):
+        _require_given(source.get(LACKS, ()), sources[at + 1 :])
     for source in sources:
         if all(source.get(name) for name in EITHER):
             raise UsageError("reward stands beside the recipe's other rewards, and only-reward alone: leave one out.")
         if any(source.get(name) for name in EITHER):
             made = {name: value for name, value in made.items() if name not in EITHER}
-        given = {path if is_theirs(path) else full(path): value for path, value in source.get("settings", {}).items()}
+        given = {full_or_same(path): value for path, value in source.get("settings", {}).items()}
         kept = {path: value for path, value in made.get("settings", {}).items() if path not in _named(source)}
         made = {name: value for name, value in made.items() if SAME.get(name) not in given}
-        made |= {name: value for name, value in source.items() if name != "settings"}
+        made |= {name: value for name, value in source.items() if name not in ("settings", LACKS)}
         made["settings"] = {**kept, **given}
     if strange := [name for name in made if name not in FIELDS]:
         raise unknown(
@@ -153,6 +158,20 @@ def composed(*sources: Given) -> Setup:
             "assay show RECIPE --toml",
         )
     return from_data(Setup, made)
+
+
+def _require_given(lacks: Iterable[Lack], later: Sequence[Given]) -> None:
+    """Refuses a source that lacks what no later one gives."""
+    given = {name for source in later for name in (*source, *map(full_or_same, source.get("settings", {})))}
+    for lack in lacks:
+        answered = given & {*lack.fields, *(SAME.get(name, name) for name in lack.fields)}
+        if not answered and (not lack.when or given & set(lack.when)):
+            raise UsageError(lack.sentence)
+
+
+def full_or_same(path: str) -> str:
+    """The whole path of a setting; a name of another trainer's stays as it is."""
+    return path if is_theirs(path) else full(path)
 
 
 def _named(source: Given) -> set[str]:

@@ -1,4 +1,5 @@
-"""Setups in TOML files: `assay train --config run.toml`, and the `run.toml` of every run folder.
+"""Setups in TOML files, or YAML: `assay train --config run.toml`, and the `run.toml` of every run folder. Files that
+were written for other trainers are translated (`assay.run.foreign`).
 
 A key is an option of the command line without its dashes, and a table a group of settings:
 
@@ -14,16 +15,17 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from assay.errors import AssayError, DataError, unknown
-from assay.host.files import read_bytes
+from assay.errors import unknown
+from assay.host.terminal import say
 from assay.known import RECIPES
-from assay.run import trl_names
 from assay.run.experiment import Experiment
+from assay.run.foreign import typed
+from assay.run.foreign.forms import mapping
+from assay.run.foreign.translation import source, summary, translated
 from assay.run.grader import absolute
 from assay.run.settings import SHORT
 from assay.run.setup import FIELDS, Setup
@@ -38,20 +40,23 @@ GROUPS = dict.fromkeys(
 """The keys that are settings, or tables of settings."""
 PLAIN = re.compile(r"[A-Za-z0-9_-]+")  # a key that needs no quotes
 BARE = re.compile(r"true|false|-?(0|[1-9][0-9]*)(\.[0-9]+)?(e-?[0-9]+)?")  # text that is written without quotes
-LARGEST = 1 << 20  # bytes of such a file
 
 
 def read(path: Path) -> dict[str, Any]:
-    """What a file gives of a setup: field -> value, and the settings by their paths. Refuses keys that mean nothing."""
-    return given(table(path), path)
+    """What a file gives of a setup: field -> value, and the settings by their paths. Refuses keys that mean nothing.
+    Of a file that was written for another trainer it says which keys have no effect.
+    """
+    if (translation := translated(path)) is None:
+        return given(table(path), path)
+    theirs = source(path, translation)
+    for line in summary(translation):
+        say(line)
+    return theirs
 
 
 def table(path: Path) -> dict[str, Any]:
-    """The content of a TOML file."""
-    try:
-        return tomllib.loads(read_bytes(path, most=LARGEST).decode())
-    except (OSError, AssayError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise DataError(f"{path} cannot be read as TOML: {error}") from error
+    """The content of a TOML or YAML file."""
+    return mapping(path)
 
 
 def given(data: Mapping[str, Any], path: Path, *, beside: Sequence[str] = ()) -> dict[str, Any]:
@@ -66,11 +71,11 @@ def given(data: Mapping[str, Any], path: Path, *, beside: Sequence[str] = ()) ->
             fields[name] = value
         elif name.partition(".")[0] in GROUPS:
             settings |= dict(_leaves(name, value))
-        elif not trl_names.is_theirs(name):
+        elif not typed.is_theirs(name):
             keys = [written(name) for name in (*FIELDS, *GROUPS, *beside)]
             raise unknown(f"key of {path}", key, keys, "assay show RECIPE --toml")
-    if theirs := {key: str(value) for key, value in data.items() if trl_names.is_theirs(key)}:
-        raise trl_names.refusal(theirs, RECIPES.get(str(data.get("recipe"))), write=_in_file)
+    if theirs := {key: str(value) for key, value in data.items() if typed.is_theirs(key)}:
+        raise typed.refusal(theirs, RECIPES.get(str(data.get("recipe"))), write=_in_file)
     return {**fields, "settings": settings}
 
 

@@ -31,7 +31,7 @@ MISTAKES: list[tuple[str, int, str]] = [
     ("train grpo --data rows.jsonl --eval-data copy.csv --model small --dry-run", 64, "rows.jsonl are held out by"),
     ("train --config rows.jsonl", 64, "cannot be read as TOML"),
     ("train --config nowhere.toml", 64, "nowhere.toml cannot be read"),
-    ("train grpo --config cfg.yaml", 64, "cfg.yaml cannot be read as TOML"),
+    ("train grpo --config cfg.yaml", 2, "key of cfg.yaml named 'stesp'. Did you mean 'steps'?"),
 ]
 
 
@@ -46,7 +46,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "copy.csv").write_text(
         "question,answer\n" + "".join(f"{question},{answer}\n" for question, answer in rows)
     )
-    (folder / "cfg.yaml").write_text("recipe: grpo\nsteps: 3\n")
+    (folder / "cfg.yaml").write_text("recipe: grpo\nstesp: 3\n")
     (folder / "none.py").write_text("def none(completions, **_):\n    return [None for _ in completions]\n")
     return folder
 

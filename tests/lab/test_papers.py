@@ -25,6 +25,7 @@ from assay.lab import pages, papers
 from assay.lab.catalogue import card, listing
 from assay.run.bases import base_for
 from assay.run.external_needs import judged_by
+from assay.run.foreign.keys import SYSTEMS
 from assay.source import Pool, Share
 from assay.tasks import MADE_ON_DEMAND, TASKS
 
@@ -273,7 +274,8 @@ def test_every_group_and_every_kind_has_a_table() -> None:
     kinds = {"cited", *(paper.kind for paper in papers.others())}
     of_tasks = [("tasks", "own"), ("tasks", "external")]
     of_groups = [(what, group) for what in ("recipes", "blueprint") for group in GROUPS]
-    wanted = [*of_groups, *(("papers", kind) for kind in kinds), *of_tasks, ("parts", "own")]
+    of_trainers = [(what, system) for what in ("keys", "absent") for system in SYSTEMS]
+    wanted = [*of_groups, *(("papers", kind) for kind in kinds), *of_tasks, ("parts", "own"), *of_trainers]
     assert sorted(tables) == sorted(wanted)
     rows = [line for of in GROUPS for line in pages.table("recipes", of).splitlines()[2:]]
     assert sorted(re.findall(r"`([^`]+)`", "".join(row.split("|")[1] for row in rows))) == sorted(RECIPES)
