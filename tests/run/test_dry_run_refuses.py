@@ -34,7 +34,7 @@ FILES: dict[str, Callable[[Path], object]] = {
     "rows.jsonl": lambda path: jsonl(path, sums(60)),
     "few.jsonl": lambda path: jsonl(path, sums(2)),
     "bare.jsonl": lambda path: jsonl(path, [{"question": f"{i}?", "note": "x"} for i in range(60)]),
-    "torn.jsonl": lambda path: path.write_text('{"question": "1 + 1?", "ans\n'),
+    "torn.jsonl": lambda path: path.write_text('{"question": "1 + 1?", "answer\n'),
     "long.jsonl": lambda path: jsonl(path, [*sums(60), {"question": "9" * 90, "answer": "1"}]),
     "model": make_model,
     "no-config": lambda path: _changed(path, lambda folder: (folder / "config.json").unlink()),
