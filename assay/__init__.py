@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from assay.api.banks import Bank, bank
+    from assay.api.sample_banks import Bank, bank
     from assay.api.examining import evaluate, export, sample, verify
     from assay.api.pictures import Picture
     from assay.api.recipes import explain, plan
@@ -62,7 +62,7 @@ __all__ = [
 ]
 
 PLACES = {
-    **dict.fromkeys(("Bank", "bank"), "assay.api.banks"),
+    **dict.fromkeys(("Bank", "bank"), "assay.api.sample_banks"),
     **dict.fromkeys(("evaluate", "export", "sample", "verify"), "assay.api.examining"),
     **dict.fromkeys(("explain", "plan"), "assay.api.recipes"),
     **dict.fromkeys(("compare", "study", "sweep"), "assay.api.studies"),
