@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from assay.api.sample_banks import Bank, bank
     from assay.api.examining import evaluate, export, sample, verify
     from assay.api.pictures import Picture
     from assay.api.recipes import explain, plan
     from assay.api.records import Records
     from assay.api.results import Result
-    from assay.api.run import Run, resume
+    from assay.api.runs import Run, resume
+    from assay.api.sample_banks import Bank, bank
     from assay.api.studies import compare, study, sweep
     from assay.api.training import train
     from assay.errors import AssayError
@@ -66,7 +66,7 @@ PLACES = {
     **dict.fromkeys(("evaluate", "export", "sample", "verify"), "assay.api.examining"),
     **dict.fromkeys(("explain", "plan"), "assay.api.recipes"),
     **dict.fromkeys(("compare", "study", "sweep"), "assay.api.studies"),
-    **dict.fromkeys(("Run", "resume"), "assay.api.run"),
+    **dict.fromkeys(("Run", "resume"), "assay.api.runs"),
     "Picture": "assay.api.pictures",
     "Records": "assay.api.records",
     "Result": "assay.api.results",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from assay.api import keywords, models, notebook, rows
 from assay.api.given import Data, Model, Place, article, native
-from assay.api.run import Reward, Run
+from assay.api.runs import Reward, Run
 
 if TYPE_CHECKING:
     from assay.recipe import ProfileChoice, Recipe

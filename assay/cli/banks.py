@@ -180,7 +180,7 @@ def _told(bank: SampleBank, ks: list[int]) -> tuple[Any, str]:
 
 def _judge_of(bank: SampleBank) -> str:
     """Who found the answers of a bank right."""
-    from assay.view.judges import name_of_one
+    from assay.view.judged import name_of_one
 
     functions = [text.rpartition("=")[0] for text in bank.asked.judge[:-1]]  # the last says from where on one is right
     return name_of_one([str(share["task"]) for share in bank.asked.pool["shares"]], functions)
@@ -188,7 +188,7 @@ def _judge_of(bank: SampleBank) -> str:
 
 def _judged(found: dict[str, Any], table: str, judge: str) -> tuple[Any, str]:
     """A report and its table, with the name of the judge."""
-    from assay.view.judges import spoken
+    from assay.view.judged import spoken
 
     return found | {"judged_by": judge}, f"{table}\njudged by {spoken(judge)}"
 

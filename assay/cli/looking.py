@@ -191,7 +191,7 @@ def _by_one(ask: Callable[..., dict[str, Any]], *, grader: Grader, pool: Pool, *
 
 
 def _named(table: Callable[[dict[str, Any]], str], report: dict[str, Any]) -> str:
-    from assay.view.judges import spoken
+    from assay.view.judged import spoken
 
     return f"{table(report)}\njudged by {spoken(report['judge'])}"
 

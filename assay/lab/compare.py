@@ -24,7 +24,7 @@ from assay.record.panel import duration, number
 from assay.scoring.bank import Bank, paired_passes
 from assay.scoring.bank import as_json as interval_json
 from assay.scoring.conclusion import Conclusion, Family, Stated, Word, conclude
-from assay.view.judges import Judged
+from assay.view.judged import Judged
 from assay.view.text import chance, change, score
 
 if TYPE_CHECKING:

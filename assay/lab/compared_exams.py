@@ -8,7 +8,7 @@ from typing import Any
 from assay.lab.seeds import task_of
 from assay.record import RunFolder
 from assay.tasks.data import is_data
-from assay.view.judges import Judged, judged, spoken
+from assay.view.judged import Judged, judged, spoken
 
 Json = Mapping[str, Any]
 

@@ -16,7 +16,7 @@ from assay.scoring.conclusion import Conclusion, Estimate, Family, Stated, Word,
 from assay.scoring.inference import Bounds, Effect, Few, effect, effect_of_seeds
 from assay.scoring.intervals import DIFFERENCES, SHARES, Interval
 from assay.tasks import short
-from assay.view.judges import judged
+from assay.view.judged import judged
 
 Json = Mapping[str, Any]
 

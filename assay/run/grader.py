@@ -27,7 +27,7 @@ from assay.verifiers.functions.grading import Grading
 from assay.verifiers.functions.loading import load
 from assay.verifiers.functions.naming import RewardName, named, names, parse
 from assay.verifiers.functions.process import SECONDS, STILL
-from assay.view.judges import name_of_one
+from assay.view.judged import name_of_one
 
 PROBE = 16  # problems whose columns are compared with the arguments of reward functions before a run starts
 TRIED = 2  # answers with which they are called once before a run

@@ -19,7 +19,7 @@ from assay.scoring import bank
 from assay.scoring.bank import Bank, Rewarded
 from assay.types import Episode, Problem, Request, Verdict
 from assay.verifiers.functions.grading import Grading
-from assay.view.judges import name_of_rewards, name_of_verifiers, with_judges
+from assay.view.judged import name_of_rewards, name_of_verifiers, with_judges
 
 if TYPE_CHECKING:
     from assay.engine.interface import Engine

@@ -36,7 +36,7 @@ from assay.source import FEWEST, Pool
 from assay.types import Batch, Episode, Problem, Row, Stats
 from assay.verifiers.judges.endpoint import SERVED
 from assay.view.elicited import EXAMPLES
-from assay.view.judges import judge_of, metric_of, metrics_of, spoken
+from assay.view.judged import judge_of, metric_of, metrics_of, spoken
 from assay.view.text import listed
 
 if TYPE_CHECKING:

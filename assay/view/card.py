@@ -14,7 +14,7 @@ from assay.record import RunFolder, disk
 from assay.tasks.data import is_data
 from assay.tasks.data.several import names_of
 from assay.tasks.data.task import Data
-from assay.view.judges import YOUR, spoken
+from assay.view.judged import YOUR, spoken
 from assay.view.results import caveats, outcome
 
 NAME = "README.md"

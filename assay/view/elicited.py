@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from assay.scoring.bank import Bank, difference, powers
-from assay.view.judges import otherwise
+from assay.view.judged import otherwise
 from assay.view.text import change, score
 
 EXAMPLES = "examples"  # the exam of the untrained model with worked examples before each question, as plain text

@@ -12,7 +12,7 @@ from typing import Any
 from assay.errors import DataError
 from assay.scoring.bank import Bank, difference
 from assay.view.elicited import EXAMPLES, beside_examples, read_beside
-from assay.view.judges import judge_of, judged, otherwise, remarks, side_by_side, trained_by
+from assay.view.judged import judge_of, judged, otherwise, remarks, side_by_side, trained_by
 
 Json = dict[str, Any]
 Record = Mapping[str, Any]

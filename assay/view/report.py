@@ -20,7 +20,7 @@ from assay.record import RunFolder, disk
 from assay.record.jsonl import read as read_journal
 from assay.record.panel import duration
 from assay.view.findings import alarms, curves, results
-from assay.view.judges import spoken
+from assay.view.judged import spoken
 from assay.view.reading import rollouts_to_read
 from assay.view.text import change, score
 

@@ -9,7 +9,7 @@ from typing import Any
 from assay.record.folder import RunFolder
 from assay.scoring.bank import Bank, difference, powers
 from assay.view.elicited import beside_examples
-from assay.view.judges import VERIFIER, judged, otherwise, remarks, side_by_side, spoken
+from assay.view.judged import VERIFIER, judged, otherwise, remarks, side_by_side, spoken
 from assay.view.text import ABSENT, bounds, change, columns, listed, score
 
 

@@ -27,7 +27,7 @@ from assay.verifiers.functions.grading import Grading
 from assay.verifiers.functions.loading import Function
 from assay.view.card import model_card
 from assay.view.findings import curves, results
-from assay.view.judges import judge_of, name_of_rewards, name_of_verifiers
+from assay.view.judged import judge_of, name_of_rewards, name_of_verifiers
 from assay.view.report import page
 from assay.view.results import eval_table, outcome, table
 

@@ -43,7 +43,7 @@ SAY = (  # the files of the package that turn banks into words
     *("scoring", "lab/claims", "lab/seeds.py", "lab/compare.py", "lab/study/analysis.py", "lab/study/contrasts.py"),
     *("lab/study/guesses.py", "lab/study/markdown.py", "lab/study/plan.py", "lab/study/results.py"),
     *("lab/study/table.py", "lab/guesser.py", "lab/compared_exams.py"),
-    *("view/bank_tables.py", "view/judges.py", "view/text.py", "rng.py"),
+    *("view/bank_tables.py", "view/judged.py", "view/text.py", "rng.py"),
 )
 SHOW = ("lab/claims/page.py",)  # shows what came, and decides nothing
 

@@ -24,7 +24,7 @@ from assay.scoring.conclusion import LEAST_SEEDS, WORTH, Conclusion, Family, Sta
 from assay.scoring.inference import Effect, effect, effect_of_seeds
 from assay.scoring.intervals import LEVEL, SHARES
 from assay.scoring.passk import pass_at_k
-from assay.view.judges import VERIFIER, YOUR
+from assay.view.judged import VERIFIER, YOUR
 from assay.view.text import change, listed
 
 Json = dict[str, Any]

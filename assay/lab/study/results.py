@@ -21,7 +21,7 @@ from assay.record import RunFolder, disk
 from assay.scoring.bank import Bank, powers
 from assay.scoring.passk import pass_at_k
 from assay.view.elicited import EXAMPLES
-from assay.view.judges import judged
+from assay.view.judged import judged
 
 SERIES = {"reward": "reward/mean", "entropy": "policy/entropy", "length": "length/mean"}
 POINTS = 40  # of a series that a result keeps, at most

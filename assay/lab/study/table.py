@@ -11,7 +11,7 @@ from assay.lab.study.contrasts import Seen
 from assay.lab.study.progress import PASSED
 from assay.record.panel import duration
 from assay.scoring.conclusion import Conclusion
-from assay.view.judges import VERIFIER
+from assay.view.judged import VERIFIER
 from assay.view.text import ABSENT, chance, change, columns, number, score
 
 COLUMNS: Mapping[str, Callable[[Cell], str]] = {  # heading -> the text of a cell below it
