@@ -45,13 +45,12 @@ def by_hand(row: dict[str, Any]) -> float:
 def test_rules_a_judge_and_an_own_function_beside_them(shell: Shell, served: fake_judge.Server, tmp_path: Path) -> None:
     found = shell(*train("verif", "--reward", "own.py:brief=0.5", "--dry-run", "--json"))
     assert [part["part"] for part in found.document["recipe"]["mechanism"]["reward"]] == ["scored", "product"]
-    tried = len(served.bodies)
-    assert 0 < tried < 8, "a plan tries the judge, as the run does before it begins, and asks it about no answer"
+    assert served.bodies == [], "a plan asks about no answer"
     assert shell("data", "check", "open.jsonl", "--recipe", "verif").code == 0
     more = ("--scale.num-prompts", "8", "--scale.group-size", "4", "--scale.max-new", "24")
     assert shell(*train("verif", "--reward", "own.py:brief=0.5", *more)).code == 0
     written = rollouts(tmp_path / "run")
-    assert len(written) == 64 and len(served.bodies) > 2 * tried
+    assert len(written) == 64 and served.bodies
     for row in written:
         assert row["reward/verif"] == pytest.approx(by_hand(row))
         assert row["reward"] == pytest.approx(by_hand(row) + 0.5 * len(row["completion"]) / 100)
