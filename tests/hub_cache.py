@@ -10,7 +10,7 @@ from tokenizers import Tokenizer as Backend
 from tokenizers import decoders, models, pre_tokenizers
 
 from assay.policy import Tokenizer, fresh_policy, save_policy
-from assay.policy.config import PolicyConfig
+from assay.policy.config import Family, PolicyConfig
 from assay.policy.tokenizer import tokenizer_from_files
 from assay.rng import Key
 
@@ -28,7 +28,7 @@ def bytes_tokenizer() -> Tokenizer:
     return tokenizer_from_files({"tokenizer.json": backend.to_str().encode(), "tokenizer_config.json": settings})
 
 
-def any_text_model(folder: Path, *, context: int = 1 << 18, family: str = "qwen2") -> Path:
+def any_text_model(folder: Path, *, context: int = 1 << 18, family: Family = "qwen2") -> Path:
     """A model folder that reads any text, with a context in which everything fits, and that knows nothing."""
     tokenizer = bytes_tokenizer()
     shape = PolicyConfig(family, tokenizer.vocab, 8, 1, 1, 1, 8, 8, context, attention_bias=family == "qwen2")

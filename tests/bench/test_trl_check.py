@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pytest
+from hub_cache import any_text_model
 from hypothesis import given
 from hypothesis import strategies as st
 from of_methods import named
@@ -104,7 +105,8 @@ def test_both_sides_read_one_file_of_different_problems(tmp_path: Path) -> None:
 
 def test_our_command_line_says_every_value(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = trl_learning.write_data(SETTINGS, tmp_path)
-    words = trl_learning.our_command(SETTINGS, model=str(tmp_path), data=data, seed=4, run=tmp_path / "run")
+    model = str(any_text_model(tmp_path / "model"))
+    words = trl_learning.our_command(SETTINGS, model=model, data=data, seed=4, run=tmp_path / "run")
     assert main([*words[words.index("train") :], "--dry-run", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     scale, mechanism = found["recipe"]["scale"], found["recipe"]["mechanism"]

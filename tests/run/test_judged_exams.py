@@ -199,7 +199,7 @@ def finished(tmp_path: Path) -> Path:
 
 
 def test_the_results_of_a_run_have_both(finished: Path) -> None:
-    found = assay.api.Run(finished).scores()
+    found = assay.Run(finished).scores()
     assert found == outcome(finished)
     assert [found[when]["judge"] for when in ("before", "after")] == ["verifier"] * 2
     assert found["before"]["pass"]["1"]["mean"] == 0.25 and found["difference"]["pass"]["1"]["mean"] == 0.0

@@ -136,7 +136,7 @@ def test_a_run_that_does_not_fit_is_refused_before_the_weights_are_read(
     monkeypatch.setattr("assay.run.memory_plan.room_of", lambda device: Room(1 << 20, "in this machine"))
     monkeypatch.setattr("assay.policy.model_folder.load_weights", lambda *_, **__: pytest.fail("the weights are read"))
     rows = ["--data" if word == "--task" else word for word in train_line(file, tmp_path / "run")]
-    rows[rows.index("countdown:3")] = jsonl(tmp_path / "rows.jsonl", sums(60))
+    rows[rows.index("countdown:3")] = str(jsonl(tmp_path / "rows.jsonl", sums(60)))
     reply = shell(*rows)
     assert reply.code == 78 and re.search(r"this run would need .* and 0\.00 GiB are free in this machine", reply.err)
     assert re.search(r"[Ww]ith machine\.micro_tokens \d+", reply.err) and not (tmp_path / "run").exists()
