@@ -16,6 +16,7 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
+from hub_cache import any_text_model
 from registries import TABLES, registries_restored
 from small_runs import ROOT
 
@@ -148,7 +149,8 @@ def test_a_task_of_another_package_is_listed_and_shown(tmp_path: Path) -> None:
     assert listed["theirs"]["summary"] == "one number" and listed["theirs"]["levels"] == [1, 2]
     shown = json.loads(assay(place, "show", "theirs", "--json").stdout)
     assert shown["examples"]["compact"]["solution"].isdecimal()
-    planned = assay(place, "train", "grpo", "--model", "a/b", "--task", "theirs:2", "--dry-run", "--json")
+    model = str(any_text_model(tmp_path / "model"))
+    planned = assay(place, "train", "grpo", "--model", model, "--task", "theirs:2", "--dry-run", "--json")
     assert json.loads(planned.stdout)["pool"]["shares"][0]["task"] == "theirs"
 
 

@@ -17,13 +17,10 @@ LINES = [
     *(f"{verb} --help" for verb in VERBS),
     *(f"list {what}" for what in ("recipes", "tasks", "bases", "parts", "gym", "papers", "papers GRPO")),
     *(f"show {name}" for name in ("dapo", "countdown", "smollm2", "gate:clip", "paper:dapo")),
-    *(f"train {recipe} --dry-run" for recipe in BEST_KNOWN),
-    "train grpo --mechanism.expand fork --dry-run",
+    *(f"show {recipe} --toml" for recipe in BEST_KNOWN),
     "verify explain 1/2 0.5",
     "plan grpo --model Qwen/Qwen2.5-0.5B --gpus 2 --scale.num-prompts 4 --scale.max-new 64 --json",
     f"data check {EXAMPLE}",
-    f"train grpo --dry-run --json --model x/y --data {EXAMPLE}",
-    "train dapo --dry-run --json --profile one-gpu --task bool:5 --model x/y --wording natural",
 ]
 CHECK = """
 import json, sys

@@ -144,6 +144,7 @@ def test_the_dry_run_refuses_what_the_run_refuses(
     task = [] if {"--data", "--task"} & set(given) else ["--task", "countdown:3"]
     sizes = [part for key, value in SIZES.items() if f"--{key}" not in given for part in (f"--{key}", str(value))]
     line = ["train", recipe, *model, *task, *place, *sizes, "--steps", "1", "--quiet", *given]
+    (files / "__pycache__").mkdir(exist_ok=True)  # which Python makes where a file is imported
     shell, before = Shell(capsys), sorted(files.iterdir())
     planned, ran = shell(*line, "--dry-run", "--json"), shell(*line, "--json")
     assert planned.code == code, planned.out + planned.err
