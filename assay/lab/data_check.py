@@ -272,16 +272,11 @@ def _gold_of(problem: Problem) -> Json:
 
 
 def require_usable(found: Mapping[str, Any], *, skips: bool = False) -> None:
-    """Raises DataError for a file that `assay train` would refuse: if no row is left for one of the splits, if a prompt
-    does not fit into the context of the model that was named and bad rows are not skipped, or if rows cannot be
-    rewarded.
+    """Raises DataError for a file that `assay train` would refuse: if rows cannot be rewarded, or if a prompt does not
+    fit into the context of the model that was named and bad rows are not skipped. Few rows are no fault, because they
+    may be those of a held-out file.
     """
     _require_rewarded(found)
-    if empty := [split for split, count in found["splits"].items() if not count]:
-        raise DataError(
-            f"{found['file']} has {found['problems']} problems, of which none falls into '{empty[0]}': `assay train` "
-            "needs some in each split. Add rows, or give held-out rows in a file of their own with --eval-data."
-        )
     if (long := found["lengths"].get("too_long", 0)) and not skips:
         raise DataError(
             f"{long} prompts of {found['file']} do not fit into the context of {found['lengths']['context']} tokens, "
@@ -347,6 +342,7 @@ def text(found: Mapping[str, Any]) -> str:
         f"worked solution {_worked(found)}; for reward functions: {others}",
         f"  splits       {splits['train']} to train on, {splits['valid']} to evaluate on during training, "
         f"{splits['test']} to test on",
+        *_split_lines(splits),
         *[f"! {note}" for note in found["notes"]],
         *_length_lines(found["lengths"]),
         *_repeat_lines(found["repeats"]),
@@ -362,6 +358,14 @@ def text(found: Mapping[str, Any]) -> str:
         if reward["none"]:
             lines.append(f"! {reward['none']} right answers get None, which means that the function gives no score")
     return "\n".join(lines)
+
+
+def _split_lines(splits: Mapping[str, int]) -> list[str]:
+    empty = [split for split, count in splits.items() if not count]
+    if not empty:
+        return []
+    said = f"! none falls into '{empty[0]}': training on this alone is refused"
+    return [f"{said}; add rows, or give held-out rows in a file of their own with --eval-data"]
 
 
 def _worked(found: Mapping[str, Any]) -> str:

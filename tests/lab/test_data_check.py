@@ -298,7 +298,7 @@ def test_what_training_would_refuse_is_refused(tmp_path: Path, capsys: pytest.Ca
     shell, model = Shell(capsys), save_model(tmp_path / "model", template=None)
     few = jsonl(tmp_path / "few.jsonl", sums(2))
     reply = shell("data", "check", few)
-    assert reply.code == 64 and "2 rows, 2 problems" in reply.out and "--eval-data" in reply.err
+    assert reply.code == 0 and "! none falls into 'test'" in reply.out, "they may be the rows of a held-out file"
     long = prompts(tmp_path / "long.jsonl", ["a b" * 5000, *(f"{'abc'[i % 3]} {'ab ' * i}c" for i in range(60))])
     reply = shell("data", "check", long, "--model", model)
     assert reply.code == 64 and "--skip-bad-rows" in reply.err and "do not fit into the context" in reply.err

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from gguf_files import model as gguf_model
+from hub_cache import pretend_hub
 from hypothesis import given
 from hypothesis import strategies as st
 from small_runs import SIZES, Shell, make_model, train_line
@@ -201,7 +202,10 @@ def test_settings_that_cannot_be_meant(settings: dict[str, Any], told: str) -> N
         (("--cut", ""), "cut is one of auto, wrong, scored, masked, not ''"),
     ],
 )
-def test_options_that_cannot_be_meant(words: tuple[str, ...], told: str | None, shell: Shell) -> None:
+def test_options_that_cannot_be_meant(
+    words: tuple[str, ...], told: str | None, shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    pretend_hub(monkeypatch, tmp_path / "hub", "owner/model")
     task = () if "--task" in words else ("--task", "countdown:3")
     reply = shell("train", "dr-grpo", "--model", "owner/model", *task, "--dry-run", "--json", *words)
     if told is None:
