@@ -47,24 +47,20 @@ class Bank:
 
     def show(self, k: Sequence[int] = ()) -> Result:
         """pass@k and the other estimates of the bank, with intervals."""
-        from assay.scoring.bank_reports import shown
-        from assay.view.bank_tables import shown_table
+        from assay.lab import judged_banks
 
-        found = shown(self.read(), list(k))
-        return Result(found, shown_table(found))
+        return Result(*judged_banks.show(self.read(), list(k)))
 
     def compare(self, other: Bank | Place, k: Sequence[int] = (), *, worth: float | None = None) -> Result:
         """How this model differs from that of another bank on the same problems."""
-        from assay.scoring.bank_reports import compared
+        from assay.lab import judged_banks
         from assay.scoring.conclusion import WORTH
-        from assay.view.bank_tables import compared_table
 
         first = other if isinstance(other, Bank) else Bank(Path(os.fspath(other)))
         worth = WORTH if worth is None else worth
         if not 0 < worth <= 1:
             raise UsageError(f"worth is a difference of pass@1, above 0 and at most 1, not {worth:g}.")
-        found = compared(first.read(), self.read(), list(k), worth=worth, differ=False)
-        return Result(found, compared_table(found))
+        return Result(*judged_banks.compare(first.read(), self.read(), list(k), worth=worth, differ=False))
 
     def score(self, model: Model, *, tokenizer: Any = None, into: Place | None = None) -> Result:
         """What a model makes of the answers: the log-probability of each, in a file beside the bank."""

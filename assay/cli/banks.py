@@ -171,42 +171,22 @@ def _show(arguments: argparse.Namespace) -> tuple[Any, str]:
 
 
 def _told(bank: SampleBank, ks: list[int]) -> tuple[Any, str]:
-    from assay.scoring.bank_reports import shown
-    from assay.view.bank_tables import shown_table
+    from assay.lab.judged_banks import show
 
-    found = shown(bank, ks)
-    return _judged(found, shown_table(found), _judge_of(bank))
-
-
-def _judge_of(bank: SampleBank) -> str:
-    """Who found the answers of a bank right."""
-    from assay.view.judged import name_of_one
-
-    functions = [text.rpartition("=")[0] for text in bank.asked.judge[:-1]]  # the last says from where on one is right
-    return name_of_one([str(share["task"]) for share in bank.asked.pool["shares"]], functions)
-
-
-def _judged(found: dict[str, Any], table: str, judge: str) -> tuple[Any, str]:
-    """A report and its table, with the name of the judge."""
-    from assay.view.judged import spoken
-
-    return found | {"judged_by": judge}, f"{table}\njudged by {spoken(judge)}"
+    return show(bank, ks)
 
 
 def _compare(arguments: argparse.Namespace) -> tuple[Any, str]:
-    from assay.scoring.bank_reports import compared
+    from assay.lab.judged_banks import compare
     from assay.scoring.conclusion import WORTH
     from assay.scoring.samples import SampleBank
-    from assay.view.bank_tables import compared_table
 
     worth = WORTH if arguments.worth is None else arguments.worth
     if not 0 < worth <= 1:
         raise UsageError(f"--worth is a difference of pass@1, above 0 and at most 1, not {worth:g}.")
     ks = _ks(arguments)
     first, other = (SampleBank.read(Path(name)) for name in arguments.names)
-    found = compared(first, other, ks, worth=worth, differ=arguments.differ)
-    judges = dict.fromkeys(map(_judge_of, (first, other)))
-    return _judged(found, compared_table(found), " and ".join(judges))
+    return compare(first, other, ks, worth=worth, differ=arguments.differ)
 
 
 def _score(arguments: argparse.Namespace) -> tuple[Any, str]:
@@ -257,6 +237,7 @@ def _vote(arguments: argparse.Namespace) -> tuple[Any, str]:
 def _parity(arguments: argparse.Namespace) -> tuple[Any, str]:
     from assay.lab.asking import exam_pool, judge_of
     from assay.lab.bank_sampling import asked_alike, sample_bank
+    from assay.lab.judged_banks import with_judge
     from assay.scoring.bank_reports import parity
     from assay.view.bank_tables import parity_table
 
@@ -282,7 +263,7 @@ def _parity(arguments: argparse.Namespace) -> tuple[Any, str]:
             return sample_bank(model, pool, file, this, grader=grader, quiet=True)
 
         comparison = parity(base, child, sampled, ks)
-    return _judged(comparison, parity_table(comparison), grader.judge(share.task for share in pool.shares))
+    return with_judge(comparison, parity_table(comparison), grader.judge(share.task for share in pool.shares))
 
 
 def _asked(arguments: argparse.Namespace, model: str) -> tuple[Setup, Trust]:

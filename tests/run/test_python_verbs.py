@@ -58,7 +58,7 @@ def test_a_score_is_that_of_the_command_line(run: assay.Run, shell: Shell, tmp_p
     said = shell("eval", run.path, "--data", "rows.jsonl", *size, "--json").document
     scores = assay.evaluate(run, data=ROWS, n=2, seed=3)
     assert scores["pass"] == said["pass"] and scores["problems"] == len(ROWS)
-    assert str(scores).splitlines()[1].split()[0] == "pass" and repr(scores) == str(scores)
+    assert str(scores).splitlines()[1].split()[0] == "judge" and repr(scores) == str(scores)
     judged = assay.evaluate(run, data=ROWS, n=2, reward=lambda completions, **_: [1.0 for _ in completions])
     assert judged["scores"]["lambda"]["mean"] == 1.0 or judged["pass"]["1"]["mean"] == 1.0
 
@@ -107,7 +107,7 @@ def test_a_run_that_functions_rewarded_is_judged_by_the_verifier_where_rows_have
     run = assay.train("grpo", run=tmp_path / "run", quiet=True, **how)
     assert run.eval(n=2)["pass"].keys() == {"1", "2"}
     reply = shell("eval", run.path, "--n", "2", "--json")
-    assert reply.document == run.eval(n=2) and "here the tasks' verifiers decide" in reply.err
+    assert reply.document == run.eval(n=2) and "here the tasks' verifiers judge alone" in reply.err
 
 
 # Recipes, answers, plans
