@@ -24,13 +24,13 @@ from assay.lab.sample import examine
 from assay.lab.study.charts import Line, chart
 from assay.record import RunFolder
 from assay.run import session
+from assay.run.grader import Grader
 from assay.run.pretrained import PRETRAINED
 from assay.scoring.bank import RESAMPLING
 from assay.scoring.intervals import LEVEL, over_problems
 from assay.source import Pool, Share
 from assay.tasks import task
 from assay.tasks.sentences import FUNCTION, is_plain, is_strict, others, repeats, said
-from assay.tasks.verifying import verify_twice
 from assay.tasks.versions import version_of
 from assay.types import Episode, Verdict
 from bench.kept import machine_key
@@ -111,30 +111,41 @@ def trained(arm: str) -> Path:
 
 def answers(model: str) -> list[dict[str, Any]]:
     """What a model answers to the held-out questions of `sentence`, each answer read by both verifiers."""
-    read: list[dict[str, Any]] = []
+    reader = Reader()
+    about = {"problems": 48, "samples": 16, "ks": (1,), "temperature": 0.7, "max_new": 48, "seed": SEED}
+    examine(model, pool("sentence"), **about, grader=reader)
+    return reader.rows
 
-    def verify(episodes: Sequence[Episode]) -> list[Verdict]:
-        verdicts = verify_twice(episodes)
+
+class Reader(Grader):
+    """The verifier of `sentence`, which keeps what both verifiers say of each answer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: list[dict[str, Any]] = []
+
+    def verified(self, episodes: Sequence[Episode]) -> list[Verdict | None]:
+        verdicts = super().verified(episodes)
         for episode, verdict in zip(episodes, verdicts, strict=True):
-            spec, text = episode.request.problem.spec, episode.text
-            words, whole = said(text), verdict.kind != "truncated"
-            read.append(
-                {
-                    "words": spec["words"],
-                    "text": text,
-                    "plain": whole and is_plain(spec, text),
-                    "strict": whole and is_strict(spec, text),
-                    "repeats": repeats(spec["words"], words),
-                    "telling": len({*words} - {*spec["words"]} - FUNCTION),
-                    "others": others(spec["words"], words),
-                    "tokens": len(episode),
-                }
-            )
+            assert verdict is not None, "every question of the task is verified"
+            self.rows.append(read(episode, verdict))
         return verdicts
 
-    about = {"problems": 48, "samples": 16, "ks": (1,), "temperature": 0.7, "max_new": 48, "seed": SEED}
-    examine(model, pool("sentence"), **about, verify=verify)
-    return read
+
+def read(episode: Episode, verdict: Verdict) -> dict[str, Any]:
+    """One answer, by both verifiers."""
+    spec, text = episode.request.problem.spec, episode.text
+    words, whole = said(text), verdict.kind != "truncated"
+    return {
+        "words": spec["words"],
+        "text": text,
+        "plain": whole and is_plain(spec, text),
+        "strict": whole and is_strict(spec, text),
+        "repeats": repeats(spec["words"], words),
+        "telling": len({*words} - {*spec["words"]} - FUNCTION),
+        "others": others(spec["words"], words),
+        "tokens": len(episode),
+    }
 
 
 def measure() -> dict[str, Any]:
