@@ -10,15 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay.api import models, rows
-from assay.api.given import Data, Model, Place
+from assay.api.given import Data, Model, Place, Reward
 from assay.api.keywords import require_types, suggesting
 from assay.api.results import Result
 
 if TYPE_CHECKING:
     from assay.run.setup import Setup
     from assay.verifiers.answers import Wording
-
-Reward = str | Callable[..., Any]
 
 
 @suggesting

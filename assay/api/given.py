@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -43,6 +43,9 @@ Data = Place | Rows | Sequence[Place | Rows]
 Model = Place | Saveable | tuple[Saveable, Saveable]
 """A folder, a GGUF file, a name of the Hub, a base, a run; or a model of transformers, with its tokenizer."""
 
+Reward = str | Callable[..., Any]
+"""A function, or the text FILE.py:FUNCTION."""
+
 LIBRARIES = ("pandas", "polars", "datasets", "pyarrow", "peft", "transformers", "numpy", "torch")
 
 
@@ -62,6 +65,11 @@ def kind_of(value: object) -> str:
 def native(value: Any) -> Any:
     """A number of numpy as one of Python, and an array as a list; any other value as it is."""
     return value.tolist() if library_of(value) == "numpy" else value
+
+
+def places(given: Place | Sequence[Place]) -> list[Path]:
+    """One place or several as paths."""
+    return [Path(place) for place in ([given] if isinstance(given, str | os.PathLike) else given)]
 
 
 def kept_in() -> Path:

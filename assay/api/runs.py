@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay.api import examining, notebook
-from assay.api.given import Data, Place
+from assay.api.given import Data, Place, Reward
 from assay.api.keywords import suggesting
 from assay.api.records import Records
 from assay.api.results import Result
@@ -17,8 +17,6 @@ from assay.api.results import Result
 if TYPE_CHECKING:
     from assay.api.pictures import Picture
     from assay.run.callbacks import Callback
-
-Reward = str | Callable[..., Any]
 
 
 @dataclass(frozen=True)

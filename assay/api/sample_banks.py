@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from assay.api import models
 from assay.api.examining import asked_of
-from assay.api.given import Data, Model, Place
+from assay.api.given import Data, Model, Place, Reward
 from assay.api.keywords import suggesting
 from assay.api.records import Records
 from assay.api.results import Result
@@ -19,8 +19,6 @@ from assay.errors import UsageError
 if TYPE_CHECKING:
     from assay.scoring.samples import SampleBank
     from assay.verifiers.answers import Wording
-
-Reward = str | Callable[..., Any]
 
 
 @dataclass(frozen=True)

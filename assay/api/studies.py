@@ -9,15 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay.api import keywords, models, rows
-from assay.api.given import Data, Model, Place, native
+from assay.api.given import Data, Model, Place, Reward, native, places
 from assay.api.results import Result
 from assay.errors import UsageError
 
 if TYPE_CHECKING:
     from assay.lab.study.plan import Study
     from assay.run.setup import Given, Setup
-
-Reward = str | Callable[..., Any]
 
 
 def compare(
@@ -198,8 +196,7 @@ def _setup(
     """(what is asked of every run, a function that refuses what a file names and nobody allowed)."""
     from assay.known import recipe as of_name
     from assay.lab.study.asked import first_experiment
-    from assay.run import file_trust, setup_file
-    from assay.run.setup import composed
+    from assay.run import file_trust
     from assay.run.trust import Trust
 
     own = {name: more[name] for name in ALSO_OF_TRAIN if name in more}
@@ -208,14 +205,8 @@ def _setup(
     told = keywords.settings_of(of_name(recipe), rest, settings, beside=beside, of=f"assay.{of.__name__}")
     fields = {name: value for name, value in {**given, **own}.items() if value is not None}
     source = {**_written(fields), **told}
-    paths = [Path(path) for path in ([config] if isinstance(config, str | os.PathLike) else config)]
-    files = {path: setup_file.read(path) for path in paths}
-    trust = Trust.of(code=trusted[0], addresses=trusted[1])
-
-    def allowed(study: Study) -> None:
-        file_trust.require(files, source, first_experiment(study), trust)
-
-    return composed(*files.values(), source), allowed
+    setup, allowed = file_trust.composed_with(places(config), source, Trust.of(code=trusted[0], addresses=trusted[1]))
+    return setup, lambda study: allowed(first_experiment(study))
 
 
 ALSO_OF_TRAIN = (
@@ -260,10 +251,11 @@ def _require_one_budget(steps: int | None, budget: str | None) -> None:
 def _carried(made: Study, folder: Path, allowed: Allowed, plan: bool, again: bool, quiet: bool) -> Result:
     """What came out of a study, or with `plan` what it would take."""
     from assay.host.terminal import say
-    from assay.lab.study.carried import carry_out, prepared
+    from assay.lab.study import queue
+    from assay.lab.study.carried import carry_out
 
     allowed(made)
-    outlook = prepared(made, folder, adopt=False, tell=say)
+    outlook = queue.outlook(made, folder)
     if plan:
         return Result(outlook.document(), "\n".join(outlook.lines()))
     for line in () if quiet else outlook.lines():

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay.api import keywords, models, notebook, rows
-from assay.api.given import Data, Model, Place, article, native
-from assay.api.runs import Reward, Run
+from assay.api.given import Data, Model, Place, Reward, article, native, places
+from assay.api.runs import Run
 
 if TYPE_CHECKING:
     from assay.recipe import ProfileChoice, Recipe
@@ -80,8 +79,7 @@ def train(
     from assay.host.terminal import say
     from assay.known import others
     from assay.run import callbacks as heard
-    from assay.run import file_trust, session, setup_file
-    from assay.run.setup import composed
+    from assay.run import file_trust, session
     from assay.run.trust import Trust
 
     others()
@@ -113,12 +111,11 @@ def train(
     more = keywords.settings_of(of, told, settings, beside=NAMES, tell=(lambda line: None) if quiet else say)
     functions, given = _given(arguments, more, only_reward, reward_weights)
     watch = heard.Watch.of(callbacks)
-    paths = [Path(path) for path in ([config] if isinstance(config, str | os.PathLike) else config)]
-    files = {path: setup_file.read(path) for path in paths}
-    setup = composed(*files.values(), given)
+    setup, allowed = file_trust.composed_with(
+        places(config), given, Trust.of(code=trust_code, addresses=trust_addresses)
+    )
     experiment, _ = session.planned(setup, method)
-    trust = Trust.of(code=trust_code, addresses=trust_addresses)
-    file_trust.require(files, given, experiment, trust)
+    allowed(experiment)
     folder = session.place_of(setup, experiment)
     with notebook.shown(experiment, quiet=quiet) as shown:
         how = {"quiet": quiet, "shown": shown, "functions": functions, "setup": setup, "watch": watch}

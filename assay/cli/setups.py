@@ -39,22 +39,16 @@ CONFIG: list[Argument] = [
 
 def setup_of(arguments: argparse.Namespace) -> tuple[Setup, Callable[[Experiment], None]]:
     """(the setup; a function that refuses code and addresses that a file names and nobody has allowed)."""
-    from assay.run import file_trust, setup_file
-    from assay.run.setup import FIELDS, composed
+    from assay.run import file_trust
+    from assay.run.setup import FIELDS
     from assay.run.trust import Trust
 
     flags: dict[str, Any] = {name: _plain(value) for name, value in arguments.typed.items() if name in FIELDS}
     if flags.get("reward") and flags.get("only_reward"):
         raise UsageError("--reward stands beside the recipe's other rewards, and --only-reward alone: leave one out.")
     flags["settings"] = arguments.overrides
-    files = {path: setup_file.read(path) for path in arguments.config or ()}
-    setup = composed(*files.values(), flags)
-
-    def allowed(experiment: Experiment) -> None:
-        trust = Trust.of(code=arguments.trust_code, addresses=arguments.trust_addresses)
-        file_trust.require(files, flags, experiment, trust)
-
-    return setup, allowed
+    trust = Trust.of(code=arguments.trust_code, addresses=arguments.trust_addresses)
+    return file_trust.composed_with(arguments.config or (), flags, trust)
 
 
 def _plain(value: Any) -> Any:

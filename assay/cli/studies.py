@@ -184,9 +184,12 @@ def run_sweep(arguments: argparse.Namespace) -> Any:
 
 def _run(study: Study, folder: Path, arguments: argparse.Namespace) -> Any:
     """Plans, runs and reports a study that was checked."""
-    from assay.lab.study.carried import carry_out, prepared
+    from assay.lab.study import queue
+    from assay.lab.study.carried import carry_out
 
-    plan = prepared(study, folder, adopt=arguments.adopt, tell=terminal.say)
+    if arguments.adopt:
+        terminal.say(f"{queue.adopt(study, folder)} results of {folder} answer the study as it is written now")
+    plan = queue.outlook(study, folder)
     if arguments.plan:
         if not arguments.json:
             terminal.show("\n".join(plan.lines()))

@@ -15,6 +15,7 @@ def run_train(arguments: argparse.Namespace) -> Any:
     from assay.cli.setups import setup_of
     from assay.lab import dry_run
     from assay.run import session
+    from assay.run.memory_plan import require_memory
     from assay.view.ending import finished
 
     setup, allowed = setup_of(arguments)
@@ -25,7 +26,7 @@ def run_train(arguments: argparse.Namespace) -> Any:
         plan = dry_run.planned(experiment, rules, folder)
         if not arguments.json:
             terminal.show(dry_run.text(plan, run=str(folder)))
-        dry_run.require_room(plan)
+        require_memory(plan.memory)
         return dry_run.document(plan)
     for rule in rules:
         session.say(f"  {experiment.profile}: {rule}")

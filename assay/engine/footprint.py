@@ -201,7 +201,11 @@ def _always(c: PolicyConfig, w: Work) -> list[Item]:
         Item("always", "weights", (weights if w.native else w.compute * parameters(c)) if w.lora else sets * weights),
         Item("always", "adapters", w.trained * learnt if w.lora else 0),
         Item("always", "gradients", w.trained * learnt),
-        Item("always", "optimiser, two moments", 2 * (w.trained + w.more_moments) * _moment(learnt, w.optimiser_bits)),
+        Item(
+            "always",
+            "optimiser, two moments",
+            2 * (w.trained + w.more_moments) * moment_bytes(learnt, w.optimiser_bits),
+        ),
     ]
     if w.native:
         packed = (folded(c) + plain(c) + c.vocab * c.hidden) * w.compute
@@ -217,7 +221,7 @@ def _always(c: PolicyConfig, w: Work) -> list[Item]:
     return items
 
 
-def _moment(learnt: int, bits: int) -> int:
+def moment_bytes(learnt: int, bits: int) -> int:
     """Bytes of one moment of weights that take `learnt` bytes."""
     return learnt if bits == 32 else learnt // WIDE + learnt // CODED_BLOCK
 

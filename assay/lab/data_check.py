@@ -24,7 +24,7 @@ from assay.tasks.data.answers import NO_ANSWER, no_gold, troubles_of
 from assay.tasks.data.rows import SHOWN, Table, plain_prompt
 from assay.tasks.data.task import Places, data, rows_of, tables
 from assay.tasks.task import SPLITS
-from assay.types import Episode, Problem, Request
+from assay.types import Problem
 from assay.verifiers.functions.process import SECONDS
 
 if TYPE_CHECKING:
@@ -300,13 +300,13 @@ def _require_rewarded(found: Mapping[str, Any]) -> None:
 
 def _rewards(problems: Sequence[Problem], reward: str, timeout: float) -> Json:
     """The scores of a reward function for right answers: the row's worked solution, or else its reference answer."""
-    from assay.run.grader import grader
+    from assay.run.grader import answered, grader
 
     asked = [problem for problem in problems if problem.spec["gold"] is not None or problem.solution]
     if not asked:
         raise DataError(f"{reward} cannot be tried: no row has an answer or a worked solution.")
     with grader([reward], timeout=timeout) as grade:
-        verdicts = [verdict for verdict in grade([_answered(problem) for problem in asked]) if verdict is not None]
+        verdicts = [verdict for verdict in grade([answered(problem) for problem in asked]) if verdict is not None]
     (name,) = verdicts[0].scores
     scores = [verdict.scores[name] for verdict in verdicts]
     numbers = [score for score in scores if score is not None]
@@ -320,13 +320,6 @@ def _rewards(problems: Sequence[Problem], reward: str, timeout: float) -> Json:
         "mean": float(np.mean(numbers)) if numbers else None,
         "below_best": _listed(low),
     }
-
-
-def _answered(problem: Problem) -> Episode:
-    """An episode whose answer is the one that the row gives."""
-    text = problem.solution or f"\\boxed{{{problem.spec['gold']}}}"
-    request = Request(problem, np.zeros(0, np.int32), problem.id, 1)
-    return Episode(request, (), "stop", text)
 
 
 # For people

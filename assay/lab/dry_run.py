@@ -18,7 +18,7 @@ from assay.run.before_weights import prepare
 from assay.run.configure import to_data
 from assay.run.experiment import Experiment
 from assay.run.external_needs import judged_by
-from assay.run.memory_plan import Plan, require_memory
+from assay.run.memory_plan import Plan
 from assay.scale import Scale
 from assay.tasks import short
 from assay.verifiers.judges.endpoint import MODEL, URL
@@ -55,12 +55,6 @@ def planned(experiment: Experiment, rules: Sequence[str], place: Path | Numbered
         model, notes = prepared.model, [*prepared.notes, *prepared.doubts]
         size = sum(weight.numel() for name, weight in model.transformer.named_parameters() if ".lora_" not in name)
         return Planned(prepared.experiment, notes, rules, prepared.memory, size, model.config.context)
-
-
-def require_room(plan: Planned) -> None:
-    """Refuses a run that needs more memory than there is."""
-    if plan.memory is not None:
-        require_memory(plan.memory)
 
 
 def document(plan: Planned) -> dict[str, Any]:
@@ -129,11 +123,14 @@ def _problems(experiment: Experiment, notes: Sequence[str]) -> list[str]:
 
 
 def _rewarded_by(experiment: Experiment) -> list[str]:
-    """The sources of rewards, as lines. A judge is named with its address."""
+    """The sources of rewards, as lines. A judge is named with its address, or, where no row
+    needs it before the run begins, with the variables to set.
+    """
     lines = [", ".join(experiment.rewards) or "the verifiers of the tasks; rows of files as mathematics"]
     for name, reward in judged_by(experiment.recipe).items():
         url, model = (getattr(reward.endpoint, one) or os.environ.get(variable, "") for one, variable in JUDGE.items())
-        lines.append(f"and a judge ({name}), {model} at {url}")
+        where = f"{model} at {url}" if url and model else f"not known yet: set {' and '.join(JUDGE.values())}"
+        lines.append(f"and a judge ({name}), {where}")
     return lines
 
 

@@ -16,7 +16,7 @@ from assay.policy.adapter_folder import below
 from assay.policy.config import PolicyConfig
 from assay.policy.lora import CONFIG
 from assay.policy.model_folder import copies, located, read_whole, require_all
-from assay.policy.policy import Policy
+from assay.policy.policy import Policy, laid
 from assay.policy.safetensors_folder import require_tensors
 from assay.policy.transformer import Transformer
 from assay.rng import Key
@@ -41,16 +41,10 @@ def outline(source: str | Path) -> Policy:
     return read_whole(folder, partial(_ours, folder, here=here), partial(_theirs, folder, here=here))
 
 
-def laid(config: PolicyConfig) -> Transformer:
-    """A network of ours without numbers."""
-    with torch.device("meta"):
-        return Transformer(config).tie()
-
-
 def _ours(folder: Path, config: PolicyConfig, *, here: bool) -> Transformer:
     if here:
         require_all(folder, config)
-    network = laid(config)
+    network = laid(config).tie()
     if here:
         shapes = {name: tuple(slot.shape) for name, slot in network.named_parameters()}
         require_tensors(folder, shapes, optional=copies(config))

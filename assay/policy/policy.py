@@ -88,14 +88,18 @@ def allocate(config: PolicyConfig, device: torch.device, dtype: torch.dtype) -> 
     `Module.to_empty` does the same, but its `empty_like` of tensors without memory imports torch's decompositions and
     sympy, which takes half a second of a run's start.
     """
-    with torch.device("meta"):
-        transformer = Transformer(config)
 
     def allocated(tensor: Tensor) -> Tensor:
         kind = dtype if tensor.is_floating_point() else tensor.dtype
         return torch.empty(tensor.shape, dtype=kind, device=device)
 
-    return transformer._apply(allocated).tie()
+    return laid(config)._apply(allocated).tie()
+
+
+def laid(config: PolicyConfig) -> Transformer:
+    """A transformer on torch's meta device: its tensors have shapes and no numbers, and none is tied to another."""
+    with torch.device("meta"):
+        return Transformer(config)
 
 
 def check_vocabulary(config: PolicyConfig | ForeignConfig, tokenizer: Tokenizer) -> None:

@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from assay.engine.footprint import WIDE, gib, moment_bytes
 from assay.errors import ConfigError, StorageError
 from assay.record.checkpoint import RESERVE, room_for
 from assay.record.folder import Numbered
@@ -15,8 +16,6 @@ from assay.run.experiment import Experiment
 
 if TYPE_CHECKING:
     from assay.policy import Policy
-
-WIDE = 4  # bytes of a weight, and of each of its moments
 
 
 def require_writable(place: Path | Numbered) -> None:
@@ -34,8 +33,8 @@ def require_disk(experiment: Experiment, model: Policy, place: Path | Numbered) 
     needed, free = kept * size + room_for(size, RESERVE), shutil.disk_usage(folder).free
     if needed > free:
         raise ConfigError(
-            f"the checkpoints of this run need {_gib(needed)} on the disk of {folder}, and {_gib(free)} are free. One "
-            f"takes {_gib(size)}, for the weights that are trained and two moments of each; {kept} are kept while the "
+            f"the checkpoints of this run need {gib(needed)} on the disk of {folder}, and {gib(free)} are free. One "
+            f"takes {gib(size)}, for the weights that are trained and two moments of each; {kept} are kept while the "
             f"next is written, with a quarter of room, and {RESERVE >> 20} MiB stay free for the records. Free some, "
             "name a folder on another disk with --run, keep fewer (--saving.keep 1), or train an adapter (--lora 16)."
         )
@@ -45,16 +44,12 @@ def save_bytes(experiment: Experiment, model: Policy) -> int:
     """The bytes of the weights and of the moments in one checkpoint of a run that trains this model."""
     recipe, network = experiment.recipe, model.transformer
     learnt = [weight for name, weight in network.named_parameters() if network.lora is None or ".lora_" in name]
-    moment = WIDE if experiment.machine.optimiser_bits == 32 else 1
+    size = WIDE * sum(weight.numel() for weight in learnt)
     trained = sum(one.trained for one in recipe.models.values())
-    return trained * (WIDE + 2 * moment) * sum(weight.numel() for weight in learnt)
+    return trained * (size + 2 * moment_bytes(size, experiment.machine.optimiser_bits))
 
 
 def existing(place: Path | Numbered) -> Path:
     """The folder that is there already, on whose disk the run will lie."""
     path = Path(place if isinstance(place, Path) else place.root).absolute()
     return next(folder for folder in (path, *path.parents) if folder.is_dir())
-
-
-def _gib(size: int) -> str:
-    return f"{size / 2**30:,.2f} GiB"

@@ -7,22 +7,35 @@ command line allows it, if this user allowed exactly this to the file before, or
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from assay.errors import ConfigError
 from assay.host import terminal
 from assay.host.reach import Reach, reached
+from assay.run import setup_file
 from assay.run.allowed import allow, allowed
 from assay.run.experiment import Experiment
 from assay.run.settings import full
-from assay.run.setup import SAME, Given
+from assay.run.setup import SAME, Given, Setup, composed
 from assay.run.trust import Trust, doubt, known_as
 
 REACHING = {"reward": "rewards", "only_reward": "rewards", "track": SAME["track"]}
 """Field of a setup -> the field of the experiment through which it reaches out. A model and data of the Hub are what
 such a file is written for, hold no code, and are named by what the command prints.
 """
+
+
+def composed_with(paths: Iterable[Path], given: Given, trust: Trust) -> tuple[Setup, Callable[[Experiment], None]]:
+    """(the setup of these files, which what a person gives overrides; a function that refuses code, programs and
+    addresses which only a file names and nobody has allowed)
+    """
+    files = {path: setup_file.read(path) for path in paths}
+
+    def refuse(experiment: Experiment) -> None:
+        require(files, given, experiment, trust)
+
+    return composed(*files.values(), given), refuse
 
 
 def require(files: Mapping[Path, Given], flags: Given, experiment: Experiment, trust: Trust) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import math
@@ -219,19 +220,20 @@ def try_functions(grader: Grader, pool: Pool, codec: Codec) -> None:
     should not do so after the model was loaded. What it returns and logs is thrown away.
     """
     if grader.grading is not None:
-        grader.grading([_answered(problem, codec) for problem in probed(pool, TRIED)])
+        grader.grading([answered(problem, codec) for problem in probed(pool, TRIED)])
         grader.grading.taken()
 
 
-def _answered(problem: Problem, codec: Codec) -> Episode:
-    """An answer that is right, or one that says nothing if it is not known what is right."""
+def answered(problem: Problem, codec: Codec | None = None) -> Episode:
+    """An answer that is right: the worked solution, or else the reference answer in a box. It says nothing if neither
+    is known, and has no tokens without a codec.
+    """
     gold = problem.spec.get("gold")
     text = problem.solution or (f"\\boxed{{{gold}}}" if gold else "I do not know.")
-    try:
-        ids = codec.encode(text)
-    except DataError:  # a tokenizer of few characters cannot write this text
-        ids = np.zeros(0, np.int32)
-    segment = Segment(np.asarray(ids, np.int32), np.full(len(ids), Origin.POLICY, np.uint8))
+    ids = np.zeros(0, np.int32)
+    with contextlib.suppress(DataError):  # a tokenizer of few characters cannot write every text
+        ids = ids if codec is None else np.asarray(codec.encode(text), np.int32)
+    segment = Segment(ids, np.full(len(ids), Origin.POLICY, np.uint8))
     return Episode(Request(problem, np.zeros(0, np.int32), problem.id, max(1, len(ids))), (segment,), "stop", text)
 
 

@@ -10,7 +10,7 @@ import dataclasses
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from assay.engine.footprint import CORE_LIMIT, Budget, Work, budget, gib
 from assay.errors import ConfigError
@@ -21,6 +21,9 @@ from assay.run.experiment import Experiment
 from assay.run.named_model import shape_of
 from assay.run.probing import probed
 from assay.tasks import task
+
+if TYPE_CHECKING:
+    from assay.policy.foreign import ForeignConfig
 
 PROBE = 64  # problems whose prompts are measured
 LETTERS = 3  # characters per token, guessed low: a prompt planned too long costs memory, one too short stops the run
@@ -191,7 +194,7 @@ def plan_memory(
     return Plan(shape, work, budget(shape, work), room or room_of(device))
 
 
-def memory_of(experiment: Experiment, shape: Any) -> Plan | None:
+def memory_of(experiment: Experiment, shape: PolicyConfig | ForeignConfig | None) -> Plan | None:
     """The memory that a run of a model of this shape will need; None for a network of `transformers`, of whose memory
     nothing is known, and for a run of several learners (`assay plan`).
     """
@@ -200,9 +203,11 @@ def memory_of(experiment: Experiment, shape: Any) -> Plan | None:
     return plan_memory(experiment, shape, device=device_of(experiment.machine.device))
 
 
-def require_memory(plan: Plan) -> None:
-    """Refuses a run that does not fit into memory, and says which settings would make it fit."""
-    if plan.fits:
+def require_memory(plan: Plan | None) -> None:
+    """Refuses a run that does not fit into memory, and says which settings would make it fit. Nothing is said of a run
+    whose memory is not known.
+    """
+    if plan is None or plan.fits:
         return
     worst = max(plan.budget.phases, key=plan.budget.phases.__getitem__)
     largest = sorted((i for i in plan.budget.items if i.phase in ("always", worst)), key=lambda item: -item.bytes)[:3]

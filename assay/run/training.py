@@ -48,8 +48,7 @@ def ready_to_begin(experiment: Experiment, place: Path | Numbered, functions: Fu
     for line in (*prepared.notes, *prepared.doubts):
         say(f"  {line}")
     try:
-        if prepared.memory is not None:
-            require_memory(prepared.memory)
+        require_memory(prepared.memory)
     except ConfigError:
         prepared.grader.__exit__(None, None, None)
         raise
@@ -134,39 +133,20 @@ def carry_on(
     longest: int | None = None,
     watch: Watch | None = None,
 ) -> None:
-    """Builds the models and trains. `longest`: tokens of the longest prompt; None for a run that is resumed. `watch`
-    are the callbacks of the calling program.
+    """Builds the models and trains, again from the last checkpoint whenever a process of the run is lost. `longest`:
+    tokens of the longest prompt; None for a run that is resumed. `watch` are the callbacks of the calling program.
     """
-    watch = watch or Watch()
-    how = {"quiet": quiet, "shown": shown, "grader": grader, "checkpoint": checkpoint, "longest": longest}
-    with watch.until_the_end(folder.path, lambda: len(folder.read("metrics"))):
-        _with_restarts(folder, experiment, policy, memory, **how, watch=watch)
-
-
-def _with_restarts(
-    folder: RunFolder,
-    experiment: Experiment,
-    policy: Policy,
-    memory: Memory,
-    *,
-    quiet: bool,
-    shown: Panel | None,
-    grader: Grader,
-    checkpoint: Any,
-    longest: int | None,
-    watch: Watch,
-) -> None:
-    """Trains, again from the last checkpoint whenever a process of the run is lost."""
     from assay.engine.choose import processor_of
 
-    set_threads(experiment.machine)
-    if data_needs.files(experiment.pool) and folder.learnt() is None:
-        folder.keep_learnt(data_needs.learnt(experiment.pool))
-    policy = with_adapter(experiment, policy)
-    if policy.tokenizer.pictures is not None:
-        picture_needs.keep(policy.tokenizer.pictures, folder.path)
-    restarts, begun = 0, memory.step  # restarts from one checkpoint, at least one after a loss; and its step
-    with grader:
+    watch = watch or Watch()
+    with watch.until_the_end(folder.path, lambda: len(folder.read("metrics"))), grader:
+        set_threads(experiment.machine)
+        if data_needs.files(experiment.pool) and folder.learnt() is None:
+            folder.keep_learnt(data_needs.learnt(experiment.pool))
+        policy = with_adapter(experiment, policy)
+        if policy.tokenizer.pictures is not None:
+            picture_needs.keep(policy.tokenizer.pictures, folder.path)
+        restarts, begun = 0, memory.step  # restarts from one checkpoint, at least one after a loss; and its step
         while True:
             rest = {"quiet": quiet, "shown": shown, "grader": grader, "checkpoint": checkpoint, "longest": longest}
             rest |= {"watch": watch}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,10 +42,3 @@ def carry_out(study: Study, folder: Path, *, report: bool = False, again: bool =
     written = page.write(findings, folder)
     markdown.write(findings, folder)
     return Carried(findings, folder, written)
-
-
-def prepared(study: Study, folder: Path, *, adopt: bool, tell: Callable[[str], None]) -> queue.Outlook:
-    """The outlook on a study before it is carried out. `adopt`: results that are there answer it as it is now."""
-    if adopt:
-        tell(f"{queue.adopt(study, folder)} results of {folder} answer the study as it is written now")
-    return queue.outlook(study, folder)

@@ -56,3 +56,11 @@ def test_rules_a_judge_and_an_own_function_beside_them(shell: Shell, served: fak
         assert row["reward"] == pytest.approx(by_hand(row) + 0.5 * len(row["completion"]) / 100)
     ended = [by_hand(row) for row in written if row["finish"] == "stop"]
     assert len(ended) > 4 and min(ended) == 0 and 0.5 in ended and max(ended) == 1, "answers of each worth were seen"
+
+
+def test_a_judge_that_no_row_needs_yet_is_named_with_what_to_set(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ASSAY_JUDGE_URL", "ASSAY_JUDGE_MODEL"):
+        monkeypatch.delenv(name, raising=False)
+    reply = shell(*train("verif", "--dry-run"))
+    assert reply.code == 0, reply.err
+    assert "not known yet: set ASSAY_JUDGE_URL and ASSAY_JUDGE_MODEL" in reply.out
