@@ -54,9 +54,11 @@ def serve(
 
 
 def require_samplers(experiment: Experiment, policy: Policy) -> None:
-    """Refuses servers at addresses that do not answer, or not for this model, and a vLLM that is not there to start."""
+    """Refuses servers at addresses that do not answer, or not for this model, and a vLLM that is not there to start. A
+    cluster starts its own on nodes which may have what this machine has not.
+    """
     machine = experiment.machine
-    if machine.samplers.isdecimal() and machine.sampler == "vllm":
+    if machine.samplers.isdecimal() and machine.sampler == "vllm" and not machine.cluster:
         from assay.engine.remote.servers.vllm import installed
 
         installed(machine.sampler_python)
