@@ -10,18 +10,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay.api import models, rows
-from assay.api.given import Data, Model, Place, Reward
+from assay.api.given import Data, Model, Place, Reward, places
 from assay.api.keywords import require_types, suggesting
 from assay.api.results import Result
 
 if TYPE_CHECKING:
-    from assay.run.setup import Setup
+    from assay.lab.asking import Asking
     from assay.verifiers.answers import Wording
 
 
 @suggesting
 def evaluate(
-    model: Model,
+    model: Model | None = None,
     *,
     data: Data | None = None,
     task: str | Sequence[str] | None = None,
@@ -41,6 +41,8 @@ def evaluate(
     temperature: float | None = None,
     seed: int = 0,
     tokenizer: Any = None,
+    config: Place | Sequence[Place] = (),
+    trust_code: bool = False,
     trust_addresses: bool = False,
 ) -> Result:
     """Scores a model on held-out problems: unbiased pass@k with intervals, as `assay eval`.
@@ -49,30 +51,38 @@ def evaluate(
     print(scores); scores["pass"]["1"]["mean"]
 
     A run is asked its own held-out problems unless others are named. `n` answers are sampled to each problem. Rows that
-    the model was trained on are left out.
+    the model was trained on are left out. `config` names files that describe a run: of these model, problems, rewards
+    and sampling are read, and of their data the held-out rows are asked.
     """
-    from assay.lab import asking
     from assay.lab.sample import examine
-    from assay.run.trust import Trust
     from assay.view.results import eval_table
 
     columns = {"prompt_column": prompt_column, "answer_column": answer_column, "skip_bad_rows": skip_bad_rows}
     columns |= {"answer_from_messages": answer_from_messages}
     judging = {"reward": reward, "right_from": right_from, "reward_timeout": reward_timeout}
     fields = {"data": data, "task": task, "wording": wording, "system": system, **columns, **judging}
-    asked, functions = asked_of(model, tokenizer, fields)
     require_types({"n": n, "seed": seed})
-    ask = partial(examine, asked.model, samples=n, ks=None if k is None else list(k), system=system)
+    asking, functions = asking_of(model, tokenizer, fields, config, trusted=(trust_code, trust_addresses))
+    ask = partial(examine, asking.model, samples=n, ks=None if k is None else list(k), system=asking.system)
     how = {"problems": problems, "temperature": temperature, "max_new": max_new, "seed": seed}
-    report = asking.report_on(asked, Trust.of(addresses=trust_addresses), ask, functions=functions, **how)
+    report = asking.report(ask, functions=functions, **how)
     return Result(report, eval_table(report))
 
 
-def asked_of(model: Model, tokenizer: Any, fields: Mapping[str, Any]) -> tuple[Setup, Mapping[str, Callable[..., Any]]]:
+def asking_of(
+    model: Model | None,
+    tokenizer: Any,
+    fields: Mapping[str, Any],
+    config: Place | Sequence[Place],
+    *,
+    trusted: tuple[bool, bool],
+) -> tuple[Asking, Mapping[str, Callable[..., Any]]]:
     """(what is asked of a model, reward functions by name): objects are written down."""
     from assay.known import others
+    from assay.lab.asking import Asking
+    from assay.run import file_trust
     from assay.run.grader import reward_names_of
-    from assay.run.setup import composed
+    from assay.run.trust import Trust
 
     others()
     rewards, functions = reward_names_of(fields.get("reward"), None)
@@ -80,7 +90,12 @@ def asked_of(model: Model, tokenizer: Any, fields: Mapping[str, Any]) -> tuple[S
     require_types({name: value for name, value in given.items() if name not in ("data", "eval_data")})
     given |= {name: rows.places(given[name], name) for name in ("data", "eval_data") if name in given}
     given |= {"reward": rewards} if rewards else {}
-    return composed({"model": models.named(model, tokenizer), **given}), functions
+    given |= {} if model is None else {"model": models.named(model, tokenizer)}
+    code, addresses = trusted
+    trust = Trust.of(code=code, addresses=addresses)
+    setup, allowed = file_trust.composed_with(places(config), given, trust)
+    allowed(setup)
+    return Asking(setup, Trust.of(addresses=addresses), whole="data" in given or not setup.data), functions
 
 
 @suggesting

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from assay.api import keywords
-from assay.api.given import Place
+from assay.api.given import Place, places
 from assay.api.results import Result
 
 
@@ -28,29 +28,38 @@ def explain(recipe: str) -> Result:
 
 
 def plan(
-    recipe: str,
+    recipe: str | None = None,
     *,
-    model: Place,
+    model: Place | None = None,
     gpus: int = 16,
     gpu: str = "h100",
     prompt_tokens: int = 512,
     answer_tokens: int | None = None,
+    config: Place | Sequence[Place] = (),
     settings: Mapping[str, Any] | None = None,
     **more_settings: Any,
 ) -> Result:
     """What a recipe would need and take on many GPUs, and where to put learners and servers: `assay plan`.
 
     print(assay.plan("grpo", model="Qwen/Qwen2.5-7B", gpus=8, scale={"group_size": 16}))
+
+    `config` names files that describe a run: recipe, model and settings are those of the files, unless they are given.
     """
     from assay.errors import UsageError
     from assay.known import others
     from assay.known import recipe as of_name
     from assay.planner.show import outlook_of
+    from assay.run import file_trust
+    from assay.run.trust import Trust
 
     others()
     beside = ["model", *(name for name in plan.__kwdefaults__ or () if name != "settings")]
-    given = keywords.settings_of(of_name(recipe), more_settings, settings, beside=beside, of="assay.plan")
+    method = None if recipe is None else of_name(recipe)
+    given = keywords.settings_of(method, more_settings, settings, beside=beside, of="assay.plan")
     if fields := [name for name in given if name != "settings"]:
         raise UsageError(f"assay.plan has no {fields[0]}: it plans one step of a recipe.")
+    named = {"recipe": recipe, "model": None if model is None else os.fspath(model)}
+    given |= {name: text for name, text in named.items() if text is not None}
+    setup, _ = file_trust.composed_with(places(config), given, Trust())  # numbers alone: nothing is run or reached
     how = {"gpus": gpus, "gpu_name": gpu, "prompt": prompt_tokens, "answer": answer_tokens}
-    return Result(*outlook_of(recipe, os.fspath(model), **how, settings=given["settings"]))
+    return Result(*outlook_of(setup.recipe, setup.model, **how, settings=setup.settings))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay.api import examining, notebook
-from assay.api.given import Data, Place, Reward
+from assay.api.given import Data, Place, Reward, places
 from assay.api.keywords import suggesting
 from assay.api.records import Records
 from assay.api.results import Result
@@ -200,6 +200,7 @@ def resume(
     reward_timeout: float | None = None,
     learners: int | None = None,
     callbacks: Callback | Sequence[Callback] = (),
+    config: Place | Sequence[Place] = (),
     settings: Mapping[str, Any] | None = None,
     trust_code: bool = False,
     trust_addresses: bool = False,
@@ -213,28 +214,21 @@ def resume(
     too. From now on one call of a reward function may take `reward_timeout` seconds. With another number of `learners`
     the run goes on from the same weights, but not with the same bits. Code and programs that the run folder names, and
     that no command of this user has allowed to this run, are run only with `trust_code`; addresses are reached only
-    with `trust_addresses`, or if `settings` give them: {"machine.cluster": "auto"}.
+    with `trust_addresses`, or if `settings` give them: {"machine.cluster": "auto"}. `config` names files of settings:
+    what they say beyond these arguments must be what the run began with.
     """
     from assay.known import others
-    from assay.run import session
+    from assay.run import continued, session
     from assay.run.callbacks import Watch
     from assay.run.grader import reward_names_of
 
     others()
     watch = Watch.of(callbacks)
     path = Path(os.fspath(run))
-    with notebook.shown_again(path, steps, quiet=quiet) as shown:
-        session.resume(
-            path,
-            steps=steps,
-            quiet=quiet,
-            shown=shown,
-            functions=reward_names_of(reward, None)[1],
-            reward_timeout=reward_timeout,
-            learners=learners,
-            overrides=settings,
-            trust_code=trust_code,
-            trust_addresses=trust_addresses,
-            watch=watch,
-        )
+    given = {"steps": steps, "learners": learners, "reward_timeout": reward_timeout}
+    consents = {"trust_code": trust_code, "trust_addresses": trust_addresses}
+    asked = continued.asked(path, places(config), given, settings or {}, **consents)
+    functions = reward_names_of(reward, None)[1]
+    with notebook.shown_again(path, asked.get("steps"), quiet=quiet) as shown:
+        session.resume(path, quiet=quiet, shown=shown, functions=functions, watch=watch, **consents, **asked)
     return Run(path)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from assay.api import models
-from assay.api.examining import asked_of
+from assay.api.examining import asking_of
 from assay.api.given import Data, Model, Place, Reward
 from assay.api.keywords import suggesting
 from assay.api.records import Records
@@ -88,7 +88,7 @@ class Bank:
 
 @suggesting
 def bank(
-    model: Model,
+    model: Model | None = None,
     *,
     into: Place | None = None,
     data: Data | None = None,
@@ -104,13 +104,15 @@ def bank(
     skip_bad_rows: bool | None = None,
     problems: int | None = None,
     n: int = 256,
-    temperature: float = 1.0,
+    temperature: float | None = None,
     top_p: float = 1.0,
     max_new: int | None = None,
     split: Literal["test", "valid"] = "test",
     seed: int = 0,
     tokenizer: Any = None,
+    config: Place | Sequence[Place] = (),
     quiet: bool = False,
+    trust_code: bool = False,
     trust_addresses: bool = False,
 ) -> Bank:
     """Samples a model into the file `into` and returns its bank, as `assay bank sample`; of a file alone, the bank that
@@ -118,10 +120,10 @@ def bank(
 
     bank = assay.bank(run, into="run.parquet", n=64)
     print(assay.bank("run.parquet").show([1, 8, 64]))
+
+    `config` names files that describe a run, as for `assay.evaluate`.
     """
-    from assay.lab.asking import exam_pool, judge_of
     from assay.lab.bank_sampling import Wish, sample_bank
-    from assay.run.trust import Trust
 
     if into is None:
         return _there(model)
@@ -131,16 +133,17 @@ def bank(
     columns |= {"answer_from_messages": answer_from_messages}
     judging = {"reward": reward, "right_from": right_from, "reward_timeout": reward_timeout}
     fields = {"data": data, "task": task, "wording": wording, "system": system, **columns, **judging}
-    asked, functions = asked_of(model, tokenizer, fields)
-    wish = Wish(n, problems, temperature, top_p, max_new, split, seed, system)
+    asking, functions = asking_of(model, tokenizer, fields, config, trusted=(trust_code, trust_addresses))
+    how = asking.sampling(temperature=temperature, max_new=max_new)
+    heat = 1.0 if how["temperature"] is None else how["temperature"]
+    wish = Wish(n, problems, heat, top_p, how["max_new"], split, seed, asking.system)
     made = Bank(Path(os.fspath(into)))
-    with judge_of(asked, functions) as judge:
-        pool = exam_pool(asked, Trust.of(addresses=trust_addresses))
-        sample_bank(asked.model, pool, made.path, wish, grader=judge, quiet=quiet)
+    with asking.judge(functions) as judge:
+        sample_bank(asking.model, asking.pool(), made.path, wish, grader=judge, quiet=quiet)
     return made
 
 
-def _there(file: Model) -> Bank:
+def _there(file: Model | None) -> Bank:
     """The bank of a file that is there."""
     place = Path(os.fspath(file)) if isinstance(file, str | os.PathLike) else Path()
     if place.suffix != ".parquet":

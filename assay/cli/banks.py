@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import copy
 import dataclasses
 import re
 import tempfile
@@ -11,16 +10,16 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assay.cli.arguments import TRUST_ADDRESSES, Argument, one_of
+from assay.cli.arguments import Argument, one_of
 from assay.cli.problems import TASKS, asked_in
+from assay.cli.setups import OF_EXAMS
 from assay.cli.verify import REWARD
 from assay.errors import UsageError
 from assay.host import terminal
 
 if TYPE_CHECKING:
+    from assay.lab.asking import Asking
     from assay.lab.bank_sampling import Wish
-    from assay.run.setup import Setup
-    from assay.run.trust import Trust
     from assay.scoring.samples import SampleBank
     from assay.tasks.task import Split
 
@@ -46,10 +45,17 @@ ARGUMENTS: list[Argument] = [
             "temperature 1, and each at its own best; vote: which answers of a FILE the verdicts of --model choose",
         ),
     ),
-    (("names",), {"nargs": "+", "metavar": "MODEL|FILE", "help": "the models to sample, or the files of banks"}),
+    (
+        ("names",),
+        {
+            "nargs": "*",
+            "metavar": "MODEL|FILE",
+            "help": "the models to sample, or the files of banks; default of sample: the model of --config",
+        },
+    ),
     *TASKS,
     *REWARD,
-    TRUST_ADDRESSES,
+    *OF_EXAMS,
     (
         ("--problems",),
         {"type": int, "help": "sample, parity: number of problems; default 256, or all rows of --data"},
@@ -114,7 +120,7 @@ ARGUMENTS: list[Argument] = [
 ]
 FITTING = {
     **dict.fromkeys(("task", "wording", "system", "problems", "n", "top_p", "max_new", "seed"), SAMPLING),
-    **dict.fromkeys(("reward", "right_from", "reward_timeout", "trust_addresses"), SAMPLING),
+    **dict.fromkeys(("reward", "right_from", "reward_timeout", "config", "trust_code", "trust_addresses"), SAMPLING),
     **dict.fromkeys(("prompt_column", "answer_column", "answer_from_messages", "skip_bad_rows", "data"), ("sample",)),
     **dict.fromkeys(("temperature", "split"), ("sample",)),
     **dict.fromkeys(("worth", "differ"), ("compare",)),
@@ -137,6 +143,8 @@ def run_bank(arguments: argparse.Namespace) -> Any:
         if given not in (None, False, DEFAULTS[name]) and action not in fitting:
             told = " and ".join(f"`assay bank {one}`" for one in fitting)
             raise UsageError(f"--{name.replace('_', '-')} is an option of {told}, not of `assay bank {action}`.")
+    if action == "sample" and arguments.config and not arguments.names:
+        expected = ()  # the file names the model
     if len(arguments.names) != len(expected):
         raise UsageError(f"`assay bank {action}` takes {' '.join(expected)}, not {len(arguments.names)} names.")
     found, table = ACTS[action](arguments)
@@ -146,19 +154,17 @@ def run_bank(arguments: argparse.Namespace) -> Any:
 
 
 def _sample(arguments: argparse.Namespace) -> tuple[Any, str]:
-    from assay.lab.asking import exam_pool, judge_of
     from assay.lab.bank_sampling import sample_bank
 
     if not arguments.into:
         raise UsageError("assay bank sample writes a new file: name it with --into FILE.parquet.")
     if arguments.data and arguments.split == "valid":
         raise UsageError("--split valid is for generated tasks and runs: of --data all rows are asked.")
-    (model,) = arguments.names
-    wish = _wish(arguments, split=arguments.split or "test")
-    asked, trust = _asked(arguments, model)
-    with judge_of(asked) as grader:
-        pool = exam_pool(asked, trust)
-        bank = sample_bank(model, pool, arguments.into, wish, grader=grader, quiet=arguments.quiet)
+    asking = asked_in(arguments, *arguments.names)
+    wish = _wish(arguments, asking, split=arguments.split or "test")
+    with asking.judge() as grader:
+        pool = asking.pool()
+        bank = sample_bank(asking.model, pool, arguments.into, wish, grader=grader, quiet=arguments.quiet)
     document, table = _told(bank, [])
     return document | {"file": str(arguments.into)}, f"{table}\nbank  {arguments.into}"
 
@@ -235,24 +241,24 @@ def _vote(arguments: argparse.Namespace) -> tuple[Any, str]:
 
 
 def _parity(arguments: argparse.Namespace) -> tuple[Any, str]:
-    from assay.lab.asking import exam_pool, judge_of
     from assay.lab.bank_sampling import asked_alike, sample_bank
     from assay.lab.judged_banks import with_judge
     from assay.scoring.bank_reports import parity
     from assay.view.bank_tables import parity_table
 
     base, child = arguments.names
-    samples = _wish(arguments).samples
+    asking = asked_in(arguments, child)
+    wish = _wish(arguments, asking)
+    samples = wish.samples
     ks = _ks(arguments) or sorted({1, max(1, samples // 2)})
     if max(ks) > samples:
         raise UsageError(f"pass@{max(ks)} needs --n of at least {max(ks)} samples a problem, not {samples}.")
-    asked, trust = _asked(arguments, child)
-    pool = exam_pool(asked, trust)
-    wish = asked_alike(child, pool, _wish(arguments))
+    pool = asking.pool()
+    wish = asked_alike(child, pool, wish)
     if arguments.into:
         arguments.into.mkdir(parents=True, exist_ok=True)
     into = nullcontext(str(arguments.into)) if arguments.into else tempfile.TemporaryDirectory(prefix="assay-parity-")
-    with into as folder, judge_of(asked) as grader:
+    with into as folder, asking.judge() as grader:
 
         def sampled(model: str, heat: float, split: Split) -> SampleBank:
             side = "base" if model == base else "child"
@@ -266,20 +272,15 @@ def _parity(arguments: argparse.Namespace) -> tuple[Any, str]:
     return with_judge(comparison, parity_table(comparison), grader.judge(share.task for share in pool.shares))
 
 
-def _asked(arguments: argparse.Namespace, model: str) -> tuple[Setup, Trust]:
-    """What a model is asked, as `assay eval` would ask it, and what the command allows its run to reach."""
-    asking = copy.copy(arguments)
-    asking.model = model
-    return asked_in(asking)
-
-
-def _wish(arguments: argparse.Namespace, **more: Any) -> Wish:
-    """The questions for a model, as the given options describe them."""
+def _wish(arguments: argparse.Namespace, asking: Asking, **more: Any) -> Wish:
+    """The questions for a model, as the given options and the files describe them."""
     from assay.lab.bank_sampling import Wish
 
-    options = {"samples": "n", **{name: name for name in ("problems", "temperature", "top_p", "max_new", "seed")}}
+    options = {"samples": "n", **{name: name for name in ("problems", "top_p", "seed")}}
     given = {name: value for name, option in options.items() if (value := getattr(arguments, option)) is not None}
-    return Wish(**given | more, system=arguments.system)
+    how = asking.sampling(temperature=arguments.temperature, max_new=arguments.max_new)
+    given |= {name: value for name, value in how.items() if value is not None}
+    return Wish(**given | more, system=asking.system)
 
 
 def _ks(arguments: argparse.Namespace) -> list[int]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from assay.host import terminal
 
 if TYPE_CHECKING:
+    from assay.lab.asking import Asking
     from assay.run.grader import Grader
     from assay.source import Pool
 
@@ -45,24 +46,25 @@ def run_chat(arguments: argparse.Namespace) -> Any:
     return chat.run_chat(arguments)
 
 
-def _examined(arguments: argparse.Namespace, ask: Callable[..., dict[str, Any]], table: Callable[[Any], Any]) -> Any:
-    """The report of `ask` on the held-out problems, with the grader that the arguments name; `table` shows it."""
-    from assay.cli.problems import asked_in
-    from assay.lab.asking import report_on
-
+def _examined(
+    arguments: argparse.Namespace, asking: Asking, ask: Callable[..., dict[str, Any]], table: Callable[[Any], Any]
+) -> Any:
+    """The report of `ask` on what is asked; `table` shows it."""
     how = {name: getattr(arguments, name) for name in ("problems", "temperature", "max_new", "seed")}
-    report = report_on(*asked_in(arguments), ask, **how)
+    report = asking.report(ask, **how)
     if not arguments.json:
         terminal.show(table(report))
     return report
 
 
 def run_eval(arguments: argparse.Namespace) -> Any:
+    from assay.cli.problems import asked_in
     from assay.lab.sample import examine
     from assay.view.results import eval_table
 
-    ask = partial(examine, arguments.model, samples=arguments.n, ks=arguments.k, system=arguments.system)
-    return _examined(arguments, ask, eval_table)
+    asking = asked_in(arguments, arguments.model)
+    ask = partial(examine, asking.model, samples=arguments.n, ks=arguments.k, system=asking.system)
+    return _examined(arguments, asking, ask, eval_table)
 
 
 def run_bank(arguments: argparse.Namespace) -> Any:
@@ -168,20 +170,24 @@ def run_extrapolate(arguments: argparse.Namespace) -> Any:
 
 
 def run_transfer(arguments: argparse.Namespace) -> Any:
+    from assay.cli.problems import asked_in
     from assay.lab.transfer import table, transfer
 
-    arguments.model = arguments.tuned  # its run says which problems are asked, unless tasks are named
+    asking = asked_in(arguments, arguments.tuned)  # its run says which problems are asked, unless tasks are named
     models = arguments.large, arguments.tuned, arguments.untuned
     ask = partial(transfer, *models, times=arguments.by, oracle=arguments.oracle, samples=arguments.n)
-    return _examined(arguments, partial(_by_one, ask), partial(_named, table))
+    return _examined(arguments, asking, partial(_by_one, ask), partial(_named, table))
 
 
 def run_search(arguments: argparse.Namespace) -> Any:
+    from assay.cli.problems import asked_in
     from assay.lab.searched import search, table
 
+    asking = asked_in(arguments, arguments.model)
     how = {"guide": arguments.guide, "width": arguments.width, "rollouts": arguments.rollouts}
     how |= {"trust_addresses": arguments.trust_addresses}
-    return _examined(arguments, partial(_by_one, partial(search, arguments.model, **how)), partial(_named, table))
+    ask = partial(_by_one, partial(search, arguments.model, **how))
+    return _examined(arguments, asking, ask, partial(_named, table))
 
 
 def _by_one(ask: Callable[..., dict[str, Any]], *, grader: Grader, pool: Pool, **how: Any) -> dict[str, Any]:
@@ -206,9 +212,22 @@ def run_doctor(arguments: argparse.Namespace) -> Any:
 
 
 def run_plan(arguments: argparse.Namespace) -> Any:
-    from assay.planner import show
+    from assay.cli.setups import setup_of
+    from assay.planner.show import outlook_of
 
-    return show.run_plan(arguments)
+    setup, _ = setup_of(arguments)  # numbers alone are planned: nothing that a file names is run or reached
+    document, told = outlook_of(
+        setup.recipe,
+        setup.model,
+        gpus=arguments.gpus,
+        gpu_name=arguments.gpu,
+        prompt=arguments.prompt_tokens,
+        answer=arguments.answer_tokens,
+        settings=setup.settings,
+    )
+    if not arguments.json:
+        terminal.show(told)
+    return document
 
 
 def run_new(arguments: argparse.Namespace) -> Any:

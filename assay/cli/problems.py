@@ -11,10 +11,10 @@ from assay.cli.verify import REWARD_TIMEOUT, timeout_of
 from assay.errors import UsageError
 from assay.host import terminal
 from assay.verifiers.answers import Wording
+from assay.verifiers.functions.process import check_timeout
 
 if TYPE_CHECKING:
-    from assay.run.setup import Setup
-    from assay.run.trust import Trust
+    from assay.lab.asking import Asking
 
 READ = ("prompt_column", "answer_column", "answer_from_messages", "skip_bad_rows")  # how data files are read
 
@@ -152,22 +152,18 @@ CHECK: list[Argument] = [
 ]
 
 
-def _problems(arguments: argparse.Namespace, **more: Any) -> Setup:
-    """What a command asks of problems, and of which model."""
-    from assay.run.setup import composed
-
-    named = {name: getattr(arguments, name, None) for name in ("task", "wording", "data", "eval_data", "model")}
-    given = {**named, **reading(arguments), **more}
-    return composed({name: value for name, value in given.items() if value is not None})
-
-
-def asked_in(arguments: argparse.Namespace) -> tuple[Setup, Trust]:
-    """(what `assay eval` and its like ask of a model, and who judges; what the command allows a run folder to reach)"""
+def asked_in(arguments: argparse.Namespace, model: str | None = None) -> Asking:
+    """What `assay eval` and its like ask of a model, who judges, and what the command allows a run folder to reach."""
+    from assay.cli.setups import setup_of
+    from assay.lab.asking import Asking
     from assay.run.trust import Trust
 
-    judging = {name: getattr(arguments, name) for name in ("reward", "right_from")}
-    asked = _problems(arguments, **judging, reward_timeout=timeout_of(arguments))
-    return asked, Trust.of(addresses=arguments.trust_addresses)
+    if arguments.reward_timeout is not None:
+        check_timeout(arguments.reward_timeout)
+    setup, allowed = setup_of(arguments, without=("model", "seed"), **({} if model is None else {"model": model}))
+    allowed(setup)
+    whole = arguments.data is not None or not setup.data
+    return Asking(setup, Trust.of(addresses=arguments.trust_addresses), whole)
 
 
 def reading(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from assay.cli.arguments import TRUST_ADDRESSES, Argument
+from assay.cli.arguments import Argument
 from assay.cli.problems import TASKS
+from assay.cli.setups import OF_EXAMS
 from assay.cli.verify import REWARD
 
 ARGUMENTS: list[Argument] = [
     (("model",), {"metavar": "RUN", "help": "a run that trained a model with a value head beside the policy"}),
     *TASKS,
     *REWARD,
-    TRUST_ADDRESSES,
+    *OF_EXAMS,
     (
         ("--guide",),
         {

@@ -35,13 +35,13 @@ def run_train(arguments: argparse.Namespace) -> Any:
 
 
 def run_resume(arguments: argparse.Namespace) -> Any:
-    from assay.run import session
+    from assay.run import continued, session
     from assay.view.ending import finished
 
-    said = {"reward_timeout": arguments.reward_timeout, "learners": arguments.learners}
-    said |= {"trust_code": arguments.trust_code, "trust_addresses": arguments.trust_addresses}
-    said |= {"overrides": arguments.overrides}
-    return finished(session.resume(arguments.run, steps=arguments.steps, quiet=arguments.quiet, **said))
+    consents = {"trust_code": arguments.trust_code, "trust_addresses": arguments.trust_addresses}
+    given = {name: getattr(arguments, name) for name in ("steps", "learners", "reward_timeout")}
+    asked = continued.asked(arguments.run, arguments.config or (), given, arguments.overrides, **consents)
+    return finished(session.resume(arguments.run, quiet=arguments.quiet, **consents, **asked))
 
 
 def run_base(arguments: argparse.Namespace) -> Any:

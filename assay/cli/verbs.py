@@ -92,10 +92,12 @@ def of_train() -> list[Argument]:
 
 
 def of_resume() -> list[Argument]:
+    from assay.cli.setups import FILE
     from assay.cli.verify import REWARD_TIMEOUT
 
     return [
         RUN,
+        FILE,
         (
             ("--steps",),
             {"type": int, "help": "the new total number of steps; default: the number with which the run began"},
@@ -149,13 +151,15 @@ def of_chat() -> list[Argument]:
 
 def of_eval() -> list[Argument]:
     from assay.cli.problems import TASKS
+    from assay.cli.setups import OF_EXAMS
     from assay.cli.verify import REWARD
 
+    flags, options = MODEL
     return [
-        MODEL,
+        (flags, {**options, "nargs": "?", "help": f"{options['help']}; default: that of --config"}),
         *TASKS,
         *REWARD,
-        TRUST_ADDRESSES,
+        *OF_EXAMS,
         (("--problems",), {"type": int, "help": "number of problems; default 256, or all rows of --data"}),
         (("--n",), {"type": int, "default": 16, "help": "number of answers to each problem; default 16"}),
         (
@@ -302,6 +306,7 @@ def of_export() -> list[Argument]:
 
 def of_transfer() -> list[Argument]:
     from assay.cli.problems import TASKS
+    from assay.cli.setups import OF_EXAMS
     from assay.cli.verify import REWARD
 
     help_of = {
@@ -313,7 +318,7 @@ def of_transfer() -> list[Argument]:
         *(((name,), {"metavar": name.upper(), "help": text}) for name, text in help_of.items()),
         *TASKS,
         *REWARD,
-        TRUST_ADDRESSES,
+        *OF_EXAMS,
         (
             ("--by",),
             {
@@ -407,9 +412,10 @@ def of_doctor() -> list[Argument]:
 
 
 def of_plan() -> list[Argument]:
+    from assay.cli.setups import FILE
     from assay.planner.show import ARGUMENTS
 
-    return ARGUMENTS
+    return [*ARGUMENTS, FILE]
 
 
 def of_demo() -> list[Argument]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from assay.errors import ConfigError
-from assay.host import terminal
+from assay.errors import ConfigError, UsageError
 from assay.planner.doubt import Doubt, doubts
 from assay.planner.machines import GPUS, Constant, Gpu, gpu
 from assay.planner.plan import WAYS, WORTH, Estimate, Situation, Work, as_data, estimates, publish_seconds
@@ -16,10 +14,17 @@ from assay.policy.config import PolicyConfig, parameters
 from assay.recipe import Recipe
 
 ARGUMENTS: list[tuple[tuple[str, ...], dict[str, Any]]] = [
-    (("recipe",), {"metavar": "RECIPE", "help": "a name of `assay list recipes`; --scale.* changes its numbers"}),
+    (
+        ("recipe",),
+        {
+            "nargs": "?",
+            "metavar": "RECIPE",
+            "help": "a name of `assay list recipes`; --scale.* changes its numbers; default: that of --config",
+        },
+    ),
     (
         ("--model",),
-        {"required": True, "help": "a folder, a base, or a model of the Hub whose shape is known here; no default"},
+        {"help": "a folder, a base, or a model of the Hub whose shape is known here; default: that of --config"},
     ),
     (("--gpus",), {"type": int, "default": 16, "help": "how many GPUs there are; default 16"}),
     (("--gpu",), {"default": "h100", "help": f"their kind: {', '.join(GPUS)}; default h100"}),
@@ -33,21 +38,6 @@ BEYOND = 100e9  # parameters of a model, beyond which the formulas are untried
 MEMORY = {"weights", "gradients", "moments", "whole layers", "activations", "output layer", "keys and values"}
 
 
-def run_plan(arguments: argparse.Namespace) -> dict[str, Any]:
-    document, told = outlook_of(
-        arguments.recipe,
-        arguments.model,
-        gpus=arguments.gpus,
-        gpu_name=arguments.gpu,
-        prompt=arguments.prompt_tokens,
-        answer=arguments.answer_tokens,
-        settings=arguments.overrides,
-    )
-    if not arguments.json:
-        terminal.show(told)
-    return document
-
-
 def outlook_of(
     recipe_name: str,
     model_name: str,
@@ -59,6 +49,11 @@ def outlook_of(
     settings: Mapping[str, Any],
 ) -> tuple[dict[str, Any], str]:
     """(the plan as JSON data, the plan as text): what a recipe needs and takes on so many GPUs."""
+    if not recipe_name or not model_name:
+        missing = "RECIPE" if not recipe_name else "--model"
+        raise UsageError(
+            f"a plan needs a recipe and a model; {missing} is missing: name it, or a --config with it."
+        )
     recipe, machine = _recipe(recipe_name, settings)
     if gpus < 1:
         raise ConfigError(f"--gpus is {gpus}: at least 2, for learners and servers.")

@@ -6,13 +6,14 @@ command line allows it, if this user allowed exactly this to the file before, or
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from assay.errors import ConfigError
 from assay.host import terminal
-from assay.host.reach import Reach, reached
+from assay.host.reach import CODE, Reach, reached
 from assay.run import setup_file
 from assay.run.allowed import allow, allowed
 from assay.run.experiment import Experiment
@@ -26,27 +27,40 @@ such a file is written for, hold no code, and are named by what the command prin
 """
 
 
-def composed_with(paths: Iterable[Path], given: Given, trust: Trust) -> tuple[Setup, Callable[[Experiment], None]]:
+Asked = Experiment | Setup
+"""What is used of a setup: the experiment that follows from it, or the setup itself where no run follows."""
+
+
+def composed_with(
+    paths: Iterable[Path], given: Given, trust: Trust, *, under: Given | None = None
+) -> tuple[Setup, Callable[[Asked], None]]:
     """(the setup of these files, which what a person gives overrides; a function that refuses code, programs and
-    addresses which only a file names and nobody has allowed)
+    addresses which only a file names and nobody has allowed). The files override what is given `under` them.
     """
     files = {path: setup_file.read(path) for path in paths}
 
-    def refuse(experiment: Experiment) -> None:
-        require(files, given, experiment, trust)
+    def refuse(asked: Asked) -> None:
+        require(files, given, asked, trust)
 
-    return composed(*files.values(), given), refuse
+    return composed(under or {}, *files.values(), given), refuse
 
 
-def require(files: Mapping[Path, Given], flags: Given, experiment: Experiment, trust: Trust) -> None:
+def require(files: Mapping[Path, Given], flags: Given, asked: Asked, trust: Trust) -> None:
     """Refuses (ConfigError) code, programs and addresses that one of these files names, unless they are given by
     `flags` too, were allowed before, or are allowed now.
     """
     own = tuple(_fields(flags))
     for path, given in files.items():
         fields = [field for field in _fields(given) if not _below(field, own)]
-        if reaches := [reach for reach in reached(experiment) if _below(reach.field, fields)]:
+        reaches = [dataclasses.replace(reach, field=REACHING.get(reach.field, reach.field)) for reach in reached(asked)]
+        if reaches := [reach for reach in reaches if _below(reach.field, fields)]:
             _require(path, reaches, trust)
+
+
+def require_code(path: Path, field: str, code: Iterable[Path], trust: Trust) -> None:
+    """Refuses (ConfigError) files of Python that a key of the file at `path` names, as `require` refuses functions."""
+    if reaches := [Reach(field, f"{place}:*", CODE) for place in code]:
+        _require(path, reaches, trust)
 
 
 def _require(path: Path, reaches: Collection[Reach], trust: Trust) -> None:

@@ -32,7 +32,7 @@ from assay.source import Epochs, Pool, Share, Uniform, check_pool, uniform
 from assay.source.epochs import epochs
 from assay.source.rows import count_rows
 from assay.tasks import ALPHABET, short, task
-from assay.tasks.data.task import Data, data
+from assay.tasks.data.task import Data, data, rows_of
 from assay.tasks.verifying import verify
 from assay.verifiers.answers import before_answer
 
@@ -549,3 +549,23 @@ def test_the_example_holds_what_it_says() -> None:
     assert all(problem.solution for problem in table.problems)
     for trap in ("frac", "%", ",", "-", "$", "text{", "pi", "sqrt", "."):
         assert any(trap in gold for gold in golds), trap
+
+
+@pytest.mark.parametrize("count", [2, 3, 5, 9])
+def test_few_held_out_rows_are_in_both_splits(count: int, tmp_path: Path) -> None:
+    """By content alone none of five rows may fall into a fifth: then one is put there."""
+    for name, numbers in (("rows", range(100, 120)), ("held", range(count))):
+        lines = [json.dumps({"question": f"What is {n} + 1?", "answer": str(n + 1)}) for n in numbers]
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(lines))
+    made = data(tmp_path / "rows.jsonl", held_out=tmp_path / "held.jsonl").name
+    valid, test = ({row.prompt for row in rows_of(made, split)} for split in ("valid", "test"))
+    assert valid and test and not valid & test and len(valid | test) == count
+
+
+def test_a_single_held_out_row_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "rows.jsonl").write_text('{"question": "What is 1 + 1?", "answer": "2"}')
+    (tmp_path / "held.jsonl").write_text('{"question": "What is 2 + 1?", "answer": "3"}')
+    made = data(tmp_path / "rows.jsonl", held_out=tmp_path / "held.jsonl").name
+    with pytest.raises(DataError, match=r"held\.jsonl: 1 row, and held-out rows are at least two"):
+        for split in ("valid", "test"):
+            task(made).rows_of(split)

@@ -31,10 +31,14 @@ ELSEWHERE = {"recipe": "recipes", "task": "tasks", "steps": "budget", "seed": "s
 
 
 def read(path: Path, trust: Trust | None = None) -> Study:
-    """The study that a TOML file describes, checked. Code and addresses that it asks of its runs must be trusted."""
-    study, given = described(setup_file.table(path), path)
+    """The study that a TOML file describes, checked. Code that it imports, and code and addresses that it asks of its
+    runs, must be trusted.
+    """
+    table, trust = setup_file.table(path), trust or Trust()
+    file_trust.require_code(path, "uses", _used(path, table.get("uses", ())), trust)
+    study, given = described(table, path)
     first_run = StudyRun(next(iter(study.arms)), next(iter(study.tasks)), study.seeds[0])
-    file_trust.require({path: given}, {}, study.experiment(first_run, steps=2), trust or Trust())
+    file_trust.require({path: given}, {}, study.experiment(first_run, steps=2), trust)
     return study
 
 
@@ -50,7 +54,7 @@ def described(table: Mapping[str, Any], path: Path) -> tuple[Study, dict[str, An
         raise DataError(
             f"{path} needs a table [arms], or a list recipes, and a list tasks, or data: see docs/studies.md."
         )
-    _import(path, data.get("uses", ()))  # which may register the base
+    _import(_used(path, data.get("uses", ())))  # which may register the base
     asked = composed(given, {"task": data.get("tasks", ())})
     if (profile := data.get("profile") or profile_for(asked.model)) not in PROFILES:
         raise unknown("profile", str(profile), PROFILES, str(path))
@@ -84,14 +88,20 @@ def described(table: Mapping[str, Any], path: Path) -> tuple[Study, dict[str, An
     return study, given
 
 
-def _import(path: Path, names: Sequence[str]) -> None:
-    """Imports the Python files that a study names, which register parts, recipes and bases of their own."""
-    for name in names:
-        place = (path.parent / name).resolve()
-        found = importlib.util.spec_from_file_location(f"assay_study_{place.stem}", place)
-        if found is None or found.loader is None or not place.exists():
-            raise DataError(f"{path} uses {name}, and {place} is no Python file.")
-        found.loader.exec_module(importlib.util.module_from_spec(found))
+def _used(path: Path, names: Sequence[str]) -> list[Path]:
+    """The Python files that a study names, which register parts, recipes and bases of their own."""
+    places = [(path.parent / name).resolve() for name in ([names] if isinstance(names, str) else names)]
+    if wrong := [place for place in places if place.suffix != ".py" or not place.is_file()]:
+        raise DataError(f"{path} uses {wrong[0].name}, and {wrong[0]} is no Python file.")
+    return places
+
+
+def _import(files: Sequence[Path]) -> None:
+    for file in files:
+        spec = importlib.util.spec_from_file_location(f"assay_study_{file.stem}", file)
+        if spec is None or spec.loader is None:
+            raise DataError(f"{file} is no Python file.")
+        spec.loader.exec_module(importlib.util.module_from_spec(spec))
 
 
 def _without_the_unfit(study: Study) -> Study:

@@ -157,7 +157,8 @@ def rows_of(name: str, split: Split) -> tuple[Problem, ...]:
     if held:
         if split == "train":
             return without(table.problems, held[0].problems)
-        return tuple(problem for problem in held[0].problems if (_bucket(problem) < _VALID) == (split == "valid"))
+        valid = _to_choose_by(held[0].problems)
+        return tuple(problem for problem in held[0].problems if (problem.id in valid) == (split == "valid"))
     if only:
         return table.problems if split == only else ()
     return tuple(problem for problem in table.problems if _bucket(problem) in SPLITS[split])
@@ -166,6 +167,12 @@ def rows_of(name: str, split: Split) -> tuple[Problem, ...]:
 def _rows_to_draw(name: str, split: Split) -> tuple[Problem, ...]:
     """The rows of a split. Refuses held-out files that hold every row."""
     rows = rows_of(name, split)
+    if split != "train" and not rows and (sets := tables(name))[1:]:
+        files = ", ".join(names_of(sets[1].places))
+        raise DataError(
+            f"{files}: {len(sets[1].problems)} row, and held-out rows are at least two: one kind is evaluated during "
+            "training, and chooses the checkpoint, the other scores it at the end."
+        )
     if split == "train" and not rows and len(sets := tables(name)) > 1 and sets[0].problems:
         files, others = (", ".join(names_of(one.places)) for one in sets)
         raise DataError(
@@ -173,6 +180,17 @@ def _rows_to_draw(name: str, split: Split) -> tuple[Problem, ...]:
             "train on. Give other rows to hold out, or leave --eval-data out: then a fifth of the rows is held out."
         )
     return rows
+
+
+def _to_choose_by(rows: Sequence[Problem]) -> frozenset[str]:
+    """The ids of the held-out rows that are evaluated during training: a fifth, by content. Of two rows or more at
+    least one is among them, and at least one is not.
+    """
+    ranked = sorted(rows, key=lambda row: (_bucket(row), content(row)))
+    count = sum(_bucket(row) < _VALID for row in ranked)
+    if len(ranked) > 1:
+        count = min(max(count, 1), len(ranked) - 1)
+    return frozenset(row.id for row in ranked[:count])
 
 
 def _bucket(problem: Problem) -> int:
