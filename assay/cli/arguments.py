@@ -18,6 +18,10 @@ SHORT_OPTIONS = {f"--{name}": path for name, path in SHORT_NAMES.items()}
 Argument = tuple[tuple[str, ...], dict[str, Any]]
 """The names of an argument, and the keyword arguments of `ArgumentParser.add_argument`."""
 
+OPTIONAL = "optional"
+"""A key of an argument's options: words without a dash, one or more, which may be left out. argparse's own `*` takes
+none of them as soon as an option stands before.
+"""
 TRUST_ADDRESSES: Argument = (
     ("--trust-addresses",),
     {

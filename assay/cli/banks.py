@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assay.cli.arguments import Argument, one_of
+from assay.cli.arguments import OPTIONAL, Argument, one_of
 from assay.cli.problems import TASKS, asked_in
 from assay.cli.setups import OF_EXAMS
 from assay.cli.verify import REWARD
@@ -48,7 +48,9 @@ ARGUMENTS: list[Argument] = [
     (
         ("names",),
         {
-            "nargs": "*",
+            "nargs": "+",
+            OPTIONAL: True,
+            "default": [],
             "metavar": "MODEL|FILE",
             "help": "the models to sample, or the files of banks; default of sample: the model of --config",
         },
@@ -137,20 +139,25 @@ DEFAULTS = {flags[0].strip("-").replace("-", "_"): options.get("default") for fl
 
 def run_bank(arguments: argparse.Namespace) -> Any:
     """Runs `assay bank ACTION`."""
+    _refuse_what_does_not_fit(arguments)
+    document, table = ACTS[arguments.action](arguments)
+    if not arguments.json:
+        terminal.show(table)
+    return document
+
+
+def _refuse_what_does_not_fit(arguments: argparse.Namespace) -> None:
+    """Refuses options of other actions, and another number of names than the action takes."""
     action, expected = arguments.action, ACTIONS[arguments.action]
     for name, fitting in FITTING.items():
         given = getattr(arguments, name)
         if given not in (None, False, DEFAULTS[name]) and action not in fitting:
-            told = " and ".join(f"`assay bank {one}`" for one in fitting)
+            told = " and ".join(f"`assay bank {other}`" for other in fitting)
             raise UsageError(f"--{name.replace('_', '-')} is an option of {told}, not of `assay bank {action}`.")
     if action == "sample" and arguments.config and not arguments.names:
-        expected = ()  # the file names the model
+        return  # the file names the model
     if len(arguments.names) != len(expected):
         raise UsageError(f"`assay bank {action}` takes {' '.join(expected)}, not {len(arguments.names)} names.")
-    found, table = ACTS[action](arguments)
-    if not arguments.json:
-        terminal.show(table)
-    return found
 
 
 def _sample(arguments: argparse.Namespace) -> tuple[Any, str]:

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Sequence
 
 from assay import __version__
-from assay.cli.arguments import Parser, overrides, refuse_theirs, settings_help, strange
+from assay.cli.arguments import OPTIONAL, Parser, overrides, refuse_theirs, settings_help, strange
 from assay.cli.verbs import VERBS
 from assay.errors import UsageError, unknown
 
@@ -65,7 +65,8 @@ def build_parser(asked: str | None = None) -> Parser:
             allow_abbrev=False,
         )
         for flags, options in arguments() if name == asked else ():
-            action = verb.add_argument(*flags, **options)
+            action = verb.add_argument(*flags, **{name: value for name, value in options.items() if name != OPTIONAL})
+            action.required = action.required and OPTIONAL not in options
             several = action.nargs == argparse.ZERO_OR_MORE and not action.option_strings
             parser.defaults[action.dest] = [] if several else action.default
             action.default = argparse.SUPPRESS

@@ -51,9 +51,7 @@ def outlook_of(
     """(the plan as JSON data, the plan as text): what a recipe needs and takes on so many GPUs."""
     if not recipe_name or not model_name:
         missing = "RECIPE" if not recipe_name else "--model"
-        raise UsageError(
-            f"a plan needs a recipe and a model; {missing} is missing: name it, or a --config with it."
-        )
+        raise UsageError(f"a plan needs a recipe and a model; {missing} is missing: name it, or a --config with it.")
     recipe, machine = _recipe(recipe_name, settings)
     if gpus < 1:
         raise ConfigError(f"--gpus is {gpus}: at least 2, for learners and servers.")

@@ -62,7 +62,7 @@ def changes(run: Path, files: Sequence[Path], trust: Trust) -> dict[str, Any]:
     pool = None if setup.task or setup.data else begun.pool
     now, _ = session.planned(setup, method, pool)
     allowed(now)
-    free = {STEPS, LEARNERS, TIMEOUT, *(found.field for found in reaching(now))} - {"rewards", "model"}
+    free = {STEPS, LEARNERS, TIMEOUT, *(setting.field for setting in reaching(now))} - {"rewards", "model"}
     values: dict[str, Any] = {}
     for file in files:
         for name, path in _named(setup_file.read(file)):

@@ -18,7 +18,7 @@ from assay.host.space import Room, device_of, room_of
 from assay.policy.config import PolicyConfig, parameters
 from assay.recipe import Mechanism, Profile
 from assay.run.experiment import Experiment
-from assay.run.named_model import shape_of
+from assay.run.named_model import shape_at_hub, shape_of
 from assay.run.probing import probed
 from assay.tasks import task
 
@@ -37,7 +37,7 @@ MEDIUM = 400_000_000  # and those with at most so many the profile processor, wh
 
 def choose_profile(model: str) -> tuple[Profile, str]:
     """The profile for this model on this machine, and why."""
-    shape = shape_of(model)
+    shape = shape_of(model) or shape_at_hub(model)
     return profile_for(None if shape is None else parameters(shape), gpu=has_gpu())
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from assay.errors import AssayError, StorageError, unknown
 from assay.host.files import read_json
+from assay.host.reach import of_hub
 from assay.policy.config import PolicyConfig
 from assay.policy.gguf_file import is_gguf
 from assay.run.bases import BASES, folder_of
@@ -73,6 +74,20 @@ def shape_of(model: str) -> PolicyConfig | None:
         return config_from_hf(read_json(path / "config.json"))
     except (OSError, AssayError):
         return None  # loading the model will report the same problem, with advice
+
+
+def shape_at_hub(model: str) -> PolicyConfig | None:
+    """The shape of a model of the Hub, whose small files are fetched for it; None where they cannot be had, which
+    loading the model reports.
+    """
+    if not of_hub(model) or model in BASES or model in PRETRAINED:
+        return None
+    from assay.policy.model_folder import located
+
+    try:
+        return shape_of(str(located(model, weights=False)))
+    except AssayError:
+        return None
 
 
 def is_adapter(model: str) -> bool:

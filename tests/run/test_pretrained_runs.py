@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from gguf_files import model as gguf_model
-from hub_cache import pretend_hub
+from hub_cache import any_text_model, pretend_hub
 from hypothesis import given
 from hypothesis import strategies as st
 from small_runs import SIZES, Shell, make_model, train_line
@@ -36,6 +36,7 @@ from assay.run import pretrained, pretrained_needs, session
 from assay.run.experiment import Experiment
 from assay.run.forecast import forecast
 from assay.run.grader import Grader
+from assay.run.memory_plan import choose_profile
 from assay.run.named_model import locate
 from assay.run.pretrained_needs import answer_tokens, reads_text, wording_for
 from assay.run.worked_examples import with_examples, worked
@@ -384,3 +385,13 @@ def test_the_demonstration_shows_answers_side_by_side_and_the_base_with_examples
 def test_without_the_model_the_demonstration_names_the_command(shell: Shell) -> None:
     reply = shell("demo", "--real")
     assert reply.code == 2 and "assay get smollm2" in reply.err
+
+
+def test_the_profile_of_a_model_of_the_hub_follows_from_its_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its small files say how large it is, as those of a folder do; a model that cannot be had counts as large."""
+    pretend_hub(monkeypatch, tmp_path / "hub", "owner/model")
+    assert choose_profile("owner/model") == choose_profile(str(any_text_model(tmp_path / "folder")))
+    assert choose_profile("owner/model")[0] == "laptop"
+    assert choose_profile("owner/other")[0] == "one-gpu"

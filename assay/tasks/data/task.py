@@ -174,7 +174,7 @@ def _rows_to_draw(name: str, split: Split) -> tuple[Problem, ...]:
             "training, and chooses the checkpoint, the other scores it at the end."
         )
     if split == "train" and not rows and len(sets := tables(name)) > 1 and sets[0].problems:
-        files, others = (", ".join(names_of(one.places)) for one in sets)
+        files, others = (", ".join(names_of(table.places)) for table in sets)
         raise DataError(
             f"all {len(sets[0].problems)} rows of {files} are held out by --eval-data {others}, and none is left to "
             "train on. Give other rows to hold out, or leave --eval-data out: then a fifth of the rows is held out."
