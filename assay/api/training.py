@@ -38,6 +38,7 @@ def train(
     reward_timeout: float | None = None,
     profile: ProfileChoice | None = None,
     steps: int | None = None,
+    epochs: float | None = None,
     seed: int | None = None,
     run: Place | None = None,
     track: str | Sequence[str] | None = None,
@@ -59,7 +60,8 @@ def train(
     recipe's tasks, or from countdown. `data` are files, names of the Hub, lists of dictionaries, data sets and data
     frames. `model` is a place, a run, or a model of transformers with its tokenizer: `(model, tokenizer)`, or the
     tokenizer as an argument of its own. Objects are written down once (docs/python.md), and never changed. `system` is
-    the system message of prompts that bring none (setting `chat.system`).
+    the system message of prompts that bring none (setting `chat.system`). `epochs`, passes over the rows of data, may
+    say how long the run is in place of `steps`.
 
     `reward` is a function f(prompts, completions, **columns) that returns one number for each completion, or the text
     "FILE.py:FUNCTION", or a list of these. It takes the place of the recipe's outcome reward, beside its other rewards;
@@ -102,6 +104,7 @@ def train(
         "reward_timeout": reward_timeout,
         "profile": profile,
         "steps": steps,
+        "epochs": epochs,
         "seed": seed,
         "run": None if run is None else os.fspath(run),
         "track": track,

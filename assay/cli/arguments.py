@@ -176,7 +176,7 @@ def one_of(kind: str, names: Sequence[str], *, see: str, **options: Any) -> dict
 
 USUAL = {
     **dict.fromkeys(("lr", "learning-rate"), "--scale.learning-rate"),
-    **dict.fromkeys(("epochs", "num-epochs"), "--steps, which counts steps of --scale.num-prompts questions"),
+    "num-epochs": "--epochs",
     **dict.fromkeys(("batch-size", "bs"), "--scale.num-prompts, questions, times --scale.group-size, answers to each"),
     **dict.fromkeys(("max-length", "max-tokens", "max-new-tokens"), "--scale.max-new"),
     **dict.fromkeys(("output", "out"), "--run"),

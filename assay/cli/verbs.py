@@ -79,6 +79,7 @@ def of_train() -> list[Argument]:
             ),
         ),
         (("--steps",), {"type": int, "help": "number of steps; default: that of the profile"}),
+        (("--epochs",), {"type": float, "help": "passes over the rows of --data, in place of --steps; default: none"}),
         SEED,
         (("--run",), {"type": Path, "help": "the new folder of the run; default runs/RECIPE-TASK-N"}),
         track(),

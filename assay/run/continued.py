@@ -17,15 +17,15 @@ from assay.record.folder import RunFolder
 from assay.run import file_trust, session, setup_file
 from assay.run.configure import from_data, to_data
 from assay.run.experiment import Experiment
-from assay.run.setup import FIELDS, SAME, Given, full_or_same
+from assay.run.setup import DECIDES, FIELDS, STEPS, Given, full_or_same
 from assay.run.trust import Trust
 
-STEPS, LEARNERS, TIMEOUT = "recipe.scale.num_steps", "machine.learners", "reward_timeout"
+LEARNERS, TIMEOUT = "machine.learners", "reward_timeout"
 PATHS = {
     **dict.fromkeys(("task", "wording", "data", "eval_data", "prompt_column", "answer_column"), "pool"),
     **dict.fromkeys(("answer_from_messages", "skip_bad_rows"), "pool"),
     **dict.fromkeys(("reward", "only_reward"), "rewards"),
-    **SAME,
+    **DECIDES,
     "recipe": "recipe.name",
 }
 """Field of a setup -> where the experiment holds it, if it has another name there."""

@@ -6,11 +6,12 @@ A data file appears in a pool as a task whose name holds the places of the file;
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from assay.errors import ConfigError, DataError
+from assay.errors import ConfigError, DataError, UsageError
 from assay.externals import require
 from assay.externals.sandbox import SANDBOX
 from assay.policy.conversation import Chat
@@ -98,6 +99,20 @@ def _missing_solution(table: Table, bare: Sequence[Problem]) -> str:
         f"there is no column {names}, and {answers}, with no {MARK} or \\boxed{{}} that would end a worked solution. "
         f"Add a column {names}, or take a recipe that learns from rewards alone, such as grpo."
     )
+
+
+def steps_of(epochs: float, experiment: Experiment) -> tuple[int, str]:
+    """(the steps in which every row is drawn in so many passes over the data, a line that says so)."""
+    if not experiment.pool.finite:
+        raise UsageError(
+            "--epochs counts passes over the rows of --data, and generated tasks have no end: say --steps, or --data."
+        )
+    if not 0 < epochs < math.inf:
+        raise UsageError(f"--epochs is a number of passes over the rows, above 0, not {epochs:g}.")
+    rows, prompts = len(experiment.pool.rows("train")), experiment.recipe.scale.num_prompts
+    steps = math.ceil(round(epochs * rows / prompts, 6))
+    passes = "1 pass" if epochs == 1 else f"{epochs:g} passes"
+    return steps, f"num_steps: {steps} ({passes} over {rows:,} rows, of which a step asks {prompts})"
 
 
 def at_most_rows(experiment: Experiment) -> tuple[Experiment, list[str]]:

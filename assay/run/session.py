@@ -100,13 +100,13 @@ def planned(setup: Setup, method: Recipe | None = None, pool: Pool | None = None
     method = method or setup.method()
     made = PRETRAINED.get(setup.model)
     pool = pool or setup.pool((made and made.task) or method.usual_task)
-    return plan(
+    of_steps = partial(
+        plan,
         method,
         model=setup.model or base_for(pool),
         pool=pool,
         profile=setup.profile,
         seed=setup.seed,
-        steps=setup.steps,
         overrides=setup.overrides(),
         system=setup.system or None,
         rewards=setup.only_reward or setup.reward,
@@ -114,6 +114,11 @@ def planned(setup: Setup, method: Recipe | None = None, pool: Pool | None = None
         right_from=setup.right_from,
         reward_timeout=setup.reward_timeout,
     )
+    if setup.epochs is None:
+        return of_steps(steps=setup.steps)
+    steps, why = data_needs.steps_of(setup.epochs, of_steps(steps=None)[0])
+    experiment, rules = of_steps(steps=steps)
+    return experiment, [*rules, why]
 
 
 def place_of(setup: Setup, experiment: Experiment) -> Path | Numbered:

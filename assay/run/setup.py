@@ -28,8 +28,16 @@ Given = Mapping[str, Any]
 READ = ("prompt_column", "answer_column", "answer_from_messages", "skip_bad_rows")  # fields: how rows of files are read
 SAME = {"steps": "recipe.scale.num_steps", "system": "chat.system", "track": "tracking.sinks"}
 """Field -> the setting that it is a short name of."""
+STEPS = SAME["steps"]
+DECIDES = {**SAME, "epochs": STEPS}
+"""Field -> the setting that it decides: as its short name, or in other words."""
+UNSAID = (None, "none", "", (), [])  # values of a field that say nothing
 LACKS = "lacks"  # key of a source: what a later source must give
-EITHER = ("reward", "only_reward")  # fields of which a later source replaces both
+EITHER = {
+    ("reward", "only_reward"): "reward stands beside the recipe's other rewards, and only-reward alone",
+    ("steps", "epochs"): "steps and epochs both say how long a run is",
+}
+"""Two fields of which a source gives one, and a later source replaces both -> why not both."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +68,7 @@ class Setup:
     reward_timeout: float = SECONDS  # seconds for one call of a reward function
     profile: ProfileChoice = "auto"  # the scale of the run; auto looks at the model and the machine
     steps: int | None = None  # None: those of the profile
+    epochs: float | None = None  # in place of steps: passes over the rows of data
     seed: int = 0  # of all random numbers
     run: str = ""  # the new folder of the run; empty: runs/RECIPE-TASK-N
     track: tuple[str, ...] = ()  # trackers that receive the metrics too
@@ -141,13 +150,14 @@ def composed(*sources: Given) -> Setup:
     for at, source in enumerate(sources):
         _require_given(source.get(LACKS, ()), sources[at + 1 :])
     for source in sources:
-        if all(source.get(name) for name in EITHER):
-            raise UsageError("reward stands beside the recipe's other rewards, and only-reward alone: leave one out.")
-        if any(source.get(name) for name in EITHER):
-            made = {name: value for name, value in made.items() if name not in EITHER}
+        for pair, why in EITHER.items():
+            told = [name for name in pair if source.get(name) not in UNSAID]
+            if len(told) > 1:
+                raise UsageError(f"{why}: leave one out.")
+            made = {name: value for name, value in made.items() if not told or name not in pair}
         given = {full_or_same(path): value for path, value in source.get("settings", {}).items()}
         kept = {path: value for path, value in made.get("settings", {}).items() if path not in _named(source)}
-        made = {name: value for name, value in made.items() if SAME.get(name) not in given}
+        made = {name: value for name, value in made.items() if DECIDES.get(name) not in given}
         made |= {name: value for name, value in source.items() if name not in ("settings", LACKS)}
         made["settings"] = {**kept, **given}
     if strange := [name for name in made if name not in FIELDS]:
@@ -162,10 +172,11 @@ def composed(*sources: Given) -> Setup:
 
 def _require_given(lacks: Iterable[Lack], later: Sequence[Given]) -> None:
     """Refuses a source that lacks what no later one gives."""
-    given = {name for source in later for name in (*source, *map(full_or_same, source.get("settings", {})))}
+    names = (name for source in later for name in (*source, *map(full_or_same, source.get("settings", {}))))
+    given = {DECIDES.get(name, name) for name in names}
     for lack in lacks:
-        answered = given & {*lack.fields, *(SAME.get(name, name) for name in lack.fields)}
-        if not answered and (not lack.when or given & set(lack.when)):
+        answered = given & {DECIDES.get(name, name) for name in lack.fields}
+        if not answered and (not lack.when or given & {DECIDES.get(name, name) for name in lack.when}):
             raise UsageError(lack.sentence)
 
 
@@ -175,5 +186,5 @@ def full_or_same(path: str) -> str:
 
 
 def _named(source: Given) -> set[str]:
-    """The settings that a source sets by their short names."""
-    return {path for name, path in SAME.items() if name in source}
+    """The settings that a source decides by fields."""
+    return {path for name, path in DECIDES.items() if source.get(name) not in UNSAID}

@@ -174,6 +174,8 @@ def repeating(setup: Setup, experiment: Experiment) -> str:
         reward=absolute(setup.reward),
         only_reward=absolute(setup.only_reward),
         profile=experiment.profile,
+        steps=setup.steps if setup.epochs is None else experiment.recipe.scale.num_steps,
+        epochs=None,
         run="",
     )
     return text(whole, about=[f"The same run again: assay train --config {NAME}", *_lost(experiment)])

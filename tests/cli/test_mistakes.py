@@ -10,7 +10,7 @@ from small_runs import SIZES, Shell, make_model
 
 MISTAKES: list[tuple[str, int, str]] = [
     ("train grpo --lr 1e-4", 2, "In Assay it is --scale.learning-rate."),
-    ("train grpo --epochs 3", 2, "--steps, which counts steps of --scale.num-prompts questions"),
+    ("train grpo --num-epochs 3", 2, "In Assay it is --epochs"),
     ("train grpo --batch-size 8", 2, "--scale.num-prompts"),
     ("train grpo --batch_size=8", 2, "--scale.num-prompts"),
     ("train grpo --output-dir x", 2, "In Assay write: --run x"),

@@ -92,7 +92,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"learning_rte": 1e-3}, "Did you mean scale.learning_rate? Write scale={'learning_rate': ...}."),
     ({"lr": 1e-3}, "write scale={'learning_rate': ...}"),
     ({"batch_size": 8}, "scale.num_prompts"),
-    ({"epochs": 3}, "Here it is steps: write steps=..."),
+    ({"num_epochs": 3}, "Here it is epochs: write epochs=..."),
     ({"dataset": []}, "Here it is data: write data=..."),
     ({"rank": 8}, "write lora={'rank': ...}"),
     ({"args": object()}, "give what it holds as keywords"),

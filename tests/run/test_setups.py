@@ -257,3 +257,45 @@ def test_a_file_that_somebody_may_not_trust_is_refused_from_python_too(tmp_path:
     assert not (tmp_path / "run").exists()
     with pytest.raises(UsageError, match="levels are those of a task"):
         assay.train("grpo", data=tmp_path / "x.jsonl", levels=[3])
+
+
+# Epochs
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> str:
+    """Twelve rows to train on, and two that are held out."""
+    for name, numbers in (("rows", range(12)), ("held", range(20, 22))):
+        lines = (json.dumps({"question": f"{n} + 1 =", "answer": str(n + 1)}) for n in numbers)
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(lines))
+    return str(tmp_path / "rows.jsonl")
+
+
+@pytest.mark.parametrize(("epochs", "prompts", "steps"), [(1, 4, 3), (2.5, 4, 8), (1, 5, 3), (0.1, 4, 1), (3, 12, 3)])
+def test_epochs_are_as_many_steps_as_ask_every_row_so_often(
+    epochs: float, prompts: int, steps: int, rows: str, model: Path
+) -> None:
+    held = rows.replace("rows.jsonl", "held.jsonl")
+    given = {"recipe": "grpo", "model": str(model), "data": [rows], "eval_data": [held], "epochs": epochs}
+    setup = composed({**given, "settings": {"scale.num_prompts": prompts}})
+    experiment, lines = session.planned(setup)
+    assert experiment.recipe.scale.num_steps == steps
+    assert f"over 12 rows, of which a step asks {prompts}" in lines[-1]
+    assert f"steps = {steps}\n" in (written := setup_file.repeating(setup, experiment)) and "\nepochs" not in written
+
+
+def test_epochs_and_steps_are_said_one_at_a_time_and_the_later_source_counts(rows: str) -> None:
+    with pytest.raises(UsageError, match="steps and epochs both say how long a run is: leave one out"):
+        composed({"steps": 3, "epochs": 1})
+    later = composed({"epochs": 1}, {"steps": 3}), composed({"epochs": 1}, {"settings": {"scale.num_steps": "3"}})
+    assert [setup.epochs for setup in later] == [None, None]
+    assert composed({"steps": 3}, {"epochs": 2}) == Setup(epochs=2)
+    assert composed({"settings": {"scale.num_steps": "3"}}, {"epochs": 2}) == Setup(epochs=2)
+
+
+def test_epochs_need_rows_and_are_no_budget_of_a_comparison(shell: Shell) -> None:
+    refused = shell("train", "grpo", "--task", "countdown:3", "--epochs", 2, "--dry-run")
+    assert refused.code == 2 and "generated tasks have no end: say --steps, or --data" in refused.err
+    Path("run.toml").write_text('task = ["countdown:3"]\nepochs = 2\n')
+    refused = shell("compare", "grpo", "dapo", "--config", "run.toml", "--plan")
+    assert refused.code == 2 and "--budget steps=N or tokens=N, in place of epochs" in refused.err

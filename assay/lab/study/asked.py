@@ -41,6 +41,8 @@ def of_arms(
     arms: Mapping[str, Arm], setup: Setup, *, seeds: int | None = None, budget: str | None = None, **rest: Any
 ) -> Study:
     """The checked study of these arms, on what the setup describes; its steps are the budget if no other is named."""
+    if setup.epochs is not None:
+        raise UsageError("a comparison gives every run one budget: --budget steps=N or tokens=N, in place of epochs.")
     steps = DEFAULT_BUDGET if setup.steps is None else f"steps={setup.steps}"
     study = Study(
         arms=arms,

@@ -26,7 +26,7 @@ FIELDS = (
     *("recipes", "arms", "tasks", "seeds", "budget", "trials", "model", "profile", "settings", "differ", "scores"),
     *("expects", "expected", "notes", "uses", "first"),
 )
-ELSEWHERE = {"recipe": "recipes", "task": "tasks", "steps": "budget", "seed": "seeds"}
+ELSEWHERE = {"recipe": "recipes", "task": "tasks", "steps": "budget", "epochs": "budget", "seed": "seeds"}
 """Key of a file of settings -> the key of a study in its place."""
 
 
