@@ -82,19 +82,22 @@ WITHHELD: dict[str, str] = {}
 """Names that other installed packages offer and that cannot be used here. Name -> why it cannot be used."""
 
 
+FEW = 10  # names that an error lists
+
+
 def near(name: str, known: Iterable[str]) -> str | None:
     """The name that was probably meant: first one with the same letters in another order, then the most alike."""
-    alike = difflib.get_close_matches(name, known, n=20, cutoff=0.5)
+    alike = difflib.get_close_matches(name, known, n=20, cutoff=0.58)
     return min(alike, key=lambda other: sorted(other) != sorted(name), default=None)
 
 
 def unknown(kind: str, name: str, known: Iterable[str], see: str) -> UnknownName:
     """The error for a name that is not among `known`: `no task named 'coutdown'. Did you mean 'countdown'? ...`
 
-    `see` is the command that lists all known names.
+    `see` is the command that lists all known names. A few names are said at once where none is near.
     """
     names = sorted(known)
     nearest = near(name, names)
-    hint = f" Did you mean '{nearest}'?" if nearest else ""
+    hint = f" Did you mean '{nearest}'?" if nearest else f" There are: {', '.join(names)}." if len(names) <= FEW else ""
     why = "".join(f" {reason}" for offer, reason in WITHHELD.items() if name in (offer, offer.partition(":")[2]))
     return UnknownName(f"no {kind} named '{name}'.{hint} `{see}` shows all {len(names)}.{why}")

@@ -17,6 +17,7 @@ from typing import Any, ParamSpec, TypeVar, Union, get_args, get_origin
 from assay.api.given import article, native
 from assay.errors import UnknownKeyword, UsageError, near
 from assay.recipe import Recipe
+from assay.run.short_names import ELSEWHERE
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -43,16 +44,11 @@ ALSO = {
     "dataset": "data",
     "train_data": "data",
     "rewards": "reward",
-    "lr": "scale.learning_rate",
-    "batch_size": "scale.num_prompts",
     "num_epochs": "epochs",
-    "max_length": "scale.max_new",
-    "max_tokens": "scale.max_new",
-    "max_new_tokens": "scale.max_new",
     "output": "run",
     "folder": "run",
     "wandb": "track",
-    "gpus": "machine.learners",
+    **ELSEWHERE,
 }
 """What others call an argument or setting -> its name here."""
 
@@ -158,7 +154,9 @@ def strange(name: str, names: Sequence[str], *, of: str = "assay.train") -> Unkn
     """The error for a keyword that a function does not have."""
     if name in ANSWERS:
         return UnknownKeyword(f"{of} has no argument '{name}': {ANSWERS[name]}.")
-    paths = {leaf: path for leaf, path in _settings().items() if path.partition(".")[0] in names}
+    from assay.run.setup_file import settings_by_name
+
+    paths = {leaf: path for leaf, path in settings_by_name().items() if path.partition(".")[0] in names}
     meant = ALSO.get(name) or paths.get(name, "")
     if meant and meant.partition(".")[0] in names:
         return UnknownKeyword(f"{of} has no argument '{name}'. Here it is {meant}: write {_written(meant)}.")
@@ -173,24 +171,6 @@ def _written(path: str) -> str:
     """A setting, or an argument, as a keyword."""
     group, _, rest = path.partition(".")
     return f"{group}={{'{rest}': ...}}" if rest else f"{group}=..."
-
-
-def _settings() -> dict[str, str]:
-    """Name of a setting -> its path, for the names that one group alone has."""
-    from assay.run.experiment import Experiment
-    from assay.scale import Scale
-    from assay.streams import hints_of
-
-    hints = hints_of(Experiment, notes=False)
-    records = {"scale": Scale} | {group: hints[group] for group in groups() if group in hints}
-    pairs = [
-        (field.name, f"{group}.{field.name}")
-        for group, kind in records.items()
-        if dataclasses.is_dataclass(kind)
-        for field in dataclasses.fields(kind)
-    ]
-    names = [name for name, _ in pairs]
-    return {name: path for name, path in pairs if names.count(name) == 1}
 
 
 def suggesting(function: Callable[P, R]) -> Callable[P, R]:

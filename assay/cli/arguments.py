@@ -113,6 +113,19 @@ class Parser(argparse.ArgumentParser):
         super().__init__(**options)
         self.defaults: dict[str, Any] = {}
 
+    def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
+        """The value of an argument; a number is asked for in words."""
+        kinds: dict[Any, str] = {int: "a whole number", float: "a number"}
+        if action.type in kinds:
+            try:
+                return action.type(arg_string)  # type: ignore[operator]
+            except ValueError:
+                name = action.option_strings[0] if action.option_strings else str(action.metavar or action.dest)
+                raise UsageError(
+                    f"{name} is {kinds[action.type]}, not {arg_string!r}. `{self.prog} --help` shows all arguments."
+                ) from None
+        return super()._get_value(action, arg_string)
+
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message}. `{self.prog} --help` shows all arguments.")
 

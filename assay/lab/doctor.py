@@ -160,7 +160,11 @@ def _training(model: str) -> Check:
     experiment, _ = session.plan(recipe("grpo"), model=model, pool=pool)
     plan = memory_of(experiment, shape_of(model))
     if plan is None:
-        return "missing", f"the shape of {model} is not known before it is loaded", "name a model folder."
+        return (
+            "missing",
+            f"the shape of {model} is not known before it is loaded",
+            "name a model folder or a base.",
+        )
     seen = f"grpo at profile {experiment.profile}: {gib(plan.budget.peak)} of {gib(plan.room.bytes)} {plan.room.where}"
     return ("ok", seen, "") if plan.fits else ("warning", seen, advice(plan))
 

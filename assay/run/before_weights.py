@@ -4,7 +4,7 @@ refuses what the run would refuse.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from assay.policy import Policy
 
 
+HIGHEST = 0.1  # a learning rate that may still be meant
+
+
 @dataclass(frozen=True)
 class Prepared:
     """A run that nothing speaks against, with the grader that it has opened, which must be closed.
@@ -38,7 +41,7 @@ class Prepared:
     externals: Mapping[str, str]  # the services and programs that the run asks, each with its version
     memory: Plan | None  # None: not known before the model is loaded
     notes: Sequence[str]  # sentences about the data files and about lengths
-    doubts: Sequence[str]  # and about reference answers
+    doubts: Sequence[str]  # and about what is hardly meant: reference answers, a learning rate
 
 
 def require_fit(experiment: Experiment) -> None:
@@ -63,7 +66,8 @@ def prepare(experiment: Experiment, place: Path | Numbered, functions: Functions
         externals |= external_needs.require_externals(experiment.pool, rewards=experiment.rewards)
         notes = data_needs.notes(experiment.pool, experiment.chat)
         read = open_rows.reads_verdicts(experiment.recipe)
-        doubts = data_needs.answer_warnings(experiment.pool, read) if not experiment.rewards else []
+        doubts = [*_rate_doubts(experiment.recipe.scale.learning_rate)]
+        doubts += data_needs.answer_warnings(experiment.pool, read) if not experiment.rewards else []
         model = outline_of(experiment)
         experiment, longest, lines = _with_model(experiment, model, place)
         try_functions(grader, experiment.pool, model.tokenizer)
@@ -72,6 +76,14 @@ def prepare(experiment: Experiment, place: Path | Numbered, functions: Functions
         raise
     memory = memory_of(experiment, model.config)
     return Prepared(experiment, model, longest, grader, externals, memory, [*notes, *lines], doubts)
+
+
+def _rate_doubts(rate: float) -> Iterator[str]:
+    if rate > HIGHEST:
+        yield (
+            f"warning: scale.learning-rate is {rate:g}. AdamW moves every weight by about that much in a step, which "
+            "no model survives: pretrained models take 1e-7 to 1e-4, small ones and adapters up to 2e-2"
+        )
 
 
 def _with_model(experiment: Experiment, model: Policy, place: Path | Numbered) -> tuple[Experiment, int, list[str]]:

@@ -15,8 +15,9 @@ import typing
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, Union, get_args, get_origin
 
-from assay.errors import ConfigError, unknown
+from assay.errors import ConfigError, UnknownName, unknown
 from assay.part import KINDS, Part, name_of
+from assay.run.short_names import ELSEWHERE
 from assay.streams import hints_of
 
 Named = Callable[[Any], Any]
@@ -118,6 +119,8 @@ def _set(kind: Any, value: Any, path: list[str], new: Any, whole: str, named: Na
     if head in _earlier(type(value)):
         raise ConfigError(f"{whole}: the setting '{head}' is now called '{_earlier(type(value))[head]}'.")
     if head not in fields:
+        if (meant := ELSEWHERE.get(head, "").rpartition(".")[2]) in fields:
+            raise UnknownName(f"{whole}: no setting '{head}'. In Assay it is '{meant}'.")
         raise unknown(f"setting in {type(value).__name__}", head, fields, "assay show RECIPE")
     hint = hints_of(type(value), notes=False)[head]
     return dataclasses.replace(value, **{head: _set(hint, getattr(value, head), rest, new, whole, named)})

@@ -39,12 +39,13 @@ def reaching(experiment: Experiment, overrides: Mapping[str, Any]) -> dict[str, 
     """{path in the experiment: value} of the settings that a resume is given: only those that reach out of the run, to
     a program or an address, because another machine may have others.
     """
-    known = {found.field for found in reaching_out(experiment)} - {"rewards"}
+    fields = (setting.field for setting in reaching_out(experiment))
+    known = {path for path in fields if path.partition(".")[0] not in ("rewards", "model", "pool")}
     given = {full(path): value for path, value in overrides.items()}
     if strange := [path for path in given if path not in known]:
         raise UsageError(
-            f"a resume cannot change {strange[0]}: a run goes on with the settings that it began with. It takes "
-            f"{', '.join(sorted(known))}, which reach out of the run."
+            f"a resume cannot change {strange[0].removeprefix('recipe.')}: a run goes on with the settings that it "
+            f"began with. It takes {', '.join(sorted(known))}, which reach out of the run."
         )
     return given
 

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from assay.errors import unknown
+from assay.errors import UnknownName, near, unknown
 from assay.host.terminal import say
 from assay.known import RECIPES
 from assay.run.experiment import Experiment
@@ -30,6 +30,8 @@ from assay.run.grader import absolute
 from assay.run.settings import SHORT
 from assay.run.setup import FIELDS, Setup
 from assay.run.short_names import SHORT_NAMES, leaves
+from assay.scale import Scale
+from assay.streams import hints_of
 from assay.tasks.data.task import all_located
 from assay.verifiers.functions.naming import NAMELESS, names, parse
 
@@ -72,11 +74,34 @@ def given(data: Mapping[str, Any], path: Path, *, beside: Sequence[str] = ()) ->
         elif name.partition(".")[0] in GROUPS:
             settings |= dict(_leaves(name, value))
         elif not typed.is_theirs(name):
-            keys = [written(name) for name in (*FIELDS, *GROUPS, *beside)]
-            raise unknown(f"key of {path}", key, keys, "assay show RECIPE --toml")
+            raise _unknown(key, path, [written(name) for name in (*FIELDS, *GROUPS, *beside)])
     if theirs := {key: str(value) for key, value in data.items() if typed.is_theirs(key)}:
         raise typed.refusal(theirs, RECIPES.get(str(data.get("recipe"))), write=_in_file)
     return {**fields, "settings": settings}
+
+
+def _unknown(key: str, path: Path, keys: Sequence[str]) -> UnknownName:
+    """The error for a key that means nothing at the top of a file: the nearest key, or the setting in its table."""
+    inside = {written(leaf): where for leaf, where in settings_by_name().items()}
+    nearest = near(written(key), [*keys, *inside])
+    if nearest is None or nearest in keys:
+        return unknown(f"key of {path}", key, keys, "assay show RECIPE --toml")
+    group, _, rest = inside[nearest].partition(".")
+    return UnknownName(f"no key of {path} named '{key}'. Did you mean {written(rest)}, in the table [{group}]?")
+
+
+def settings_by_name() -> dict[str, str]:
+    """Name of a setting -> its path, for the names that one group alone has."""
+    hints = hints_of(Experiment, notes=False)
+    records = {"scale": Scale} | {group: hints[group] for group in GROUPS if group in hints}
+    pairs = [
+        (field.name, f"{group}.{field.name}")
+        for group, kind in records.items()
+        if dataclasses.is_dataclass(kind)
+        for field in dataclasses.fields(kind)
+    ]
+    names = [name for name, _ in pairs]
+    return {name: path for name, path in pairs if names.count(name) == 1}
 
 
 def flat(settings: Mapping[str, Any]) -> dict[str, Any]:

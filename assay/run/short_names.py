@@ -7,6 +7,15 @@ from typing import Any
 
 SHORT_NAMES = {"lora": "lora.rank", "cut": "cut", "stop": "chat.stop", "shots": "chat.shots"}
 """Name -> the setting that it stands for."""
+ELSEWHERE = {
+    "lr": "scale.learning_rate",
+    "batch_size": "scale.num_prompts",
+    "max_length": "scale.max_new",
+    "max_tokens": "scale.max_new",
+    "max_new_tokens": "scale.max_new",
+    "gpus": "machine.learners",
+}
+"""What others call a setting -> its path here."""
 
 
 def leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:

@@ -133,7 +133,7 @@ class SampleBank:
         try:
             table = table_of(path)
         except StorageError as error:
-            raise DataError(f"{error} {AGAIN}") from error
+            raise DataError(f"{error} Name a file that `assay bank sample` has written.") from error
         entries = table.schema.metadata or {}
         header = entries.get(MARK)
         if header is None:

@@ -30,7 +30,15 @@ MISTAKES: list[tuple[str, int, str]] = [
     ),
     ("train grpo --data rows.jsonl --eval-data copy.csv --model small --dry-run", 64, "rows.jsonl are held out by"),
     ("train --config rows.jsonl", 64, "cannot be read as TOML"),
-    ("train --config nowhere.toml", 64, "nowhere.toml cannot be read"),
+    ("train --config nowhere.toml", 64, "there is no file nowhere.toml."),
+    ("train --config lost.toml", 2, "Did you mean learning-rate, in the table [scale]?"),
+    ("train grpo --scale.lr 1e-4", 2, "no setting 'lr'. In Assay it is 'learning_rate'."),
+    ("train grpo --steps three", 2, "--steps is a whole number, not 'three'."),
+    ("train grpo --data missing.jsonl --model small", 64, "missing.jsonl: no such file. A data set of the Hub"),
+    ("train grpo --task countdown:3 --scale.learning-rate 10 --dry-run", 0, "learning-rate is 10. AdamW moves"),
+    ("eval nomodel", 2, "no model folder, run or base named 'nomodel'. `assay list bases`"),
+    ("bank show rows.jsonl", 64, "Name a file that `assay bank sample` has written."),
+    ("list models", 2, "There are: bases, gym, papers, parts, recipes, tasks."),
     ("train grpo --config cfg.yaml", 2, "key of cfg.yaml named 'stesp'. Did you mean 'steps'?"),
 ]
 
@@ -46,6 +54,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "copy.csv").write_text(
         "question,answer\n" + "".join(f"{question},{answer}\n" for question, answer in rows)
     )
+    (folder / "lost.toml").write_text('recipe = "grpo"\nlerning-rate = 1e-5\n')
     (folder / "cfg.yaml").write_text("recipe: grpo\nstesp: 3\n")
     (folder / "none.py").write_text("def none(completions, **_):\n    return [None for _ in completions]\n")
     return folder

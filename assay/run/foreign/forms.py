@@ -42,6 +42,8 @@ def read(path: Path) -> Written | None:
 
 def mapping(path: Path) -> dict[str, Any]:
     """The content of a TOML or YAML file."""
+    if not path.exists():
+        raise DataError(f"there is no file {path}.")
     return _yaml(path) if path.suffix in YAML else _toml(path)
 
 

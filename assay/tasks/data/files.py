@@ -96,8 +96,9 @@ def read(place: str) -> Iterator[Item]:
 def _missing(path: Path) -> DataError:
     folder = path.parent
     there = [p.name for p in folder.iterdir() if p.suffix in READERS] if folder.is_dir() else []
-    near = difflib.get_close_matches(path.name, there, n=1, cutoff=0.5)
-    hint = f" Did you mean {folder / near[0]}?" if near else ""
+    stems = {Path(name).stem: name for name in there}
+    near = difflib.get_close_matches(path.stem, stems, n=1, cutoff=0.5)
+    hint = f" Did you mean {folder / stems[near[0]]}?" if near else ""
     return DataError(f"{path}: no such file.{hint} A data set of the Hub is named owner/name or owner/name:split.")
 
 
