@@ -55,7 +55,7 @@ WRONG: dict[str, tuple[int, str, str]] = {  # line: exit code, what the message 
     "train dapo --stesp 3": (2, "unknown argument '--stesp'", "'--steps'"),
     "train dapo --step 3": (2, "unknown argument '--step'", "'--steps'"),
     "train dapo more": (2, "unknown argument 'more'", "--help"),
-    "train dapo --steps many": (2, "invalid int value: 'many'", "--help"),
+    "train dapo --steps many": (2, "--steps is a whole number, not 'many'", "--help"),
     "train dapo --steps": (2, "expected one argument", "--help"),
     "train dapo --scale.group-size": (2, "--scale.group-size wants a value", "VALUE"),
     "train dapo --scale.group-size --quiet": (2, "--scale.group-size wants a value", "VALUE"),

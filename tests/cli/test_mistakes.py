@@ -35,7 +35,6 @@ MISTAKES: list[tuple[str, int, str]] = [
     ("train grpo --scale.lr 1e-4", 2, "no setting 'lr'. In Assay it is 'learning_rate'."),
     ("train grpo --steps three", 2, "--steps is a whole number, not 'three'."),
     ("train grpo --data missing.jsonl --model small", 64, "missing.jsonl: no such file. A data set of the Hub"),
-    ("train grpo --task countdown:3 --scale.learning-rate 10 --dry-run", 0, "learning-rate is 10. AdamW moves"),
     ("eval nomodel", 2, "no model folder, run or base named 'nomodel'. `assay list bases`"),
     ("bank show rows.jsonl", 64, "Name a file that `assay bank sample` has written."),
     ("list models", 2, "There are: bases, gym, papers, parts, recipes, tasks."),
@@ -79,3 +78,10 @@ def test_reward_functions_that_judge_nothing_are_no_bug_of_ours(shell: Shell, tm
     reply = shell("train", "grpo", *asked, "--run", str(tmp_path / "run"))
     assert reply.code == 64, reply.err
     assert "no reward function gave a number for any of the 4 answers" in reply.err and "none.py:none" in reply.err
+
+
+@pytest.mark.parametrize(("rate", "told"), [(10, True), (0.02, False)])
+def test_a_rate_that_nobody_means_is_told(rate: float, told: bool, shell: Shell) -> None:
+    """The run is not refused: who tries what a rate of 10 does may."""
+    reply = shell("train", "grpo", "--task", "countdown:3", "--scale.learning-rate", rate, "--dry-run")
+    assert (reply.code, f"scale.learning-rate is {rate}. AdamW moves" in " ".join(reply.out.split())) == (0, told)

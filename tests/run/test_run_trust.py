@@ -447,7 +447,7 @@ def test_the_command_line_may_give_a_setting_anew(
         "resume", run, "--quiet", "--machine.sampler-python", trap.folder / "python.sh", "--machine.samplers", 1
     )
     assert "vllm" in reply.err, "no question of trust: it is this command's own program, and a setting is wrong"
-    with pytest.raises(UsageError, match=r"cannot change recipe\.scale\.num_steps"):
+    with pytest.raises(UsageError, match=r"cannot change scale\.num_steps"):
         assay.resume(run, settings={"scale.num_steps": 9})
     with pytest.raises(ConfigError, match=r"model of .* a resume cannot change it"):
         assay.resume(run, settings={"model": "owner/model"}, trust_addresses=True)
