@@ -30,7 +30,7 @@ from assay.run.pretrained import PRETRAINED
 from assay.run.pretrained_needs import at_its_profile
 from assay.run.scaling import at_its_scale, named_at
 from assay.run.setup import Setup
-from assay.run.training import IDENTITY, back_to, begin, carry_on, ready_to_begin, verifiers_of
+from assay.run.training import back_to, begin, carry_on, ready_to_begin, verifiers_of
 from assay.run.trust import Trust, code_of, remember, require_trust
 from assay.run.worked_examples import require_examples, with_examples
 from assay.source import Pool, check_pool
@@ -190,7 +190,6 @@ def resume(
         experiment = reduce(lambda made, item: override(made, *item), changed.items(), begun)
         trust = Trust.of(code=trust_code, addresses=trust_addresses, fields=given, functions=functions or {})
         trusted = require_trust(folder, experiment, trust)
-        _require_same(begun, experiment, path)
         require_fit(experiment)
         device_of(experiment.machine.device)
         for sentence in folder.noticed:
@@ -235,16 +234,6 @@ def _same_policy(folder: RunFolder, experiment: Experiment, path: Path | str) ->
             f"{folder.document['identity']['weights']} and is now {digest}. Put the old model back, or start a new run."
         )
     return policy
-
-
-def _require_same(before: Experiment, now: Experiment, path: Path | str) -> None:
-    """Refuses a resume that was given another model or other problems than the run has."""
-    for name in IDENTITY:
-        if getattr(before, name) != getattr(now, name):
-            raise ConfigError(
-                f"{name} of {path} is {to_data(getattr(before, name))!r}, and a resume cannot change it. Give the same "
-                "value, or start a new run."
-            )
 
 
 def _compare_versions(folder: RunFolder, **versions: Mapping[str, str]) -> None:
