@@ -143,14 +143,9 @@ class NotebookPanel:
 
 def card(path: Path, scores: Mapping[str, Any], picture: Picture) -> str:
     """A run as HTML: what it is, its scores before and after, and its curve."""
+    from assay.view.results import HEAD, score_rows
+
     title = f"{scores['recipe']}, {scores['steps']} steps"
-    sides = {side: (scores[side] or {}).get("pass", {}) for side in ("before", "after")}
-    rows = [(f"pass@{k}", _interval(first), _interval(sides["after"].get(k))) for k, first in sides["before"].items()]
-    body = table(("held out", "before", "after"), rows) if rows else "<p>no held-out evaluation yet</p>"
+    rows = score_rows(scores)
+    body = table(("held out", *HEAD[1:]), rows) if rows else "<p>no held-out evaluation yet</p>"
     return f"<div><b>{html.escape(title)}</b> <code>{html.escape(str(path))}</code>{body}{picture._repr_html_()}</div>"
-
-
-def _interval(value: Mapping[str, Any] | None) -> str:
-    from assay.view.text import score
-
-    return "" if value is None else score(value)

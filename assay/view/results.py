@@ -56,20 +56,30 @@ def _brief(entry: Mapping[str, Any], document: Mapping[str, Any]) -> dict[str, A
 
 def table(result: Mapping[str, Any]) -> str:
     """pass@k before and after training and the difference, by each judge, as a table of plain text."""
-    before, after = result["before"], result["after"]
+    before = result["before"]
     if before is None:
         return "no held-out evaluation yet"
-    rows: list[Sequence[str]] = [("", "judge", "before", "after", "difference")]
-    for beside in result["judges"]:
-        rows += _passes(beside, trained=after is not None)
+    shape = f"{before['problems']} held-out problems x {before['samples']} samples"
+    heading = f"{result['recipe']}: {result['steps']} steps, {shape}"
+    examples = _of_examples(result.get("examples"))
+    rows = [HEAD, *score_rows(result)]
+    return "\n".join([heading, *columns(rows), *caveats(result), "intervals: 95 %, over problems", *examples])
+
+
+HEAD = ("", "judge", "before", "after", "difference")
+
+
+def score_rows(result: Mapping[str, Any]) -> list[Sequence[str]]:
+    """What was measured, who judged, the scores before and after training and their difference, one row each."""
+    before, after = result["before"], result["after"]
+    if before is None:
+        return []
+    rows = [row for beside in result["judges"] for row in _passes(beside, trained=after is not None)]
     for name, first in before.get("scores", {}).items():
         then = ABSENT if after is None else score(after.get("scores", {}).get(name))
         moved = (result["difference"] or {}).get("scores", {}).get(name)
         rows.append((f"mean {name}", "", score(first), then, change(moved) if moved else ""))
-    shape = f"{before['problems']} held-out problems x {before['samples']} samples"
-    heading = f"{result['recipe']}: {result['steps']} steps, {shape}"
-    examples = _of_examples(result.get("examples"))
-    return "\n".join([heading, *columns(rows), *caveats(result), "intervals: 95 %, over problems", *examples])
+    return rows
 
 
 def caveats(result: Mapping[str, Any]) -> list[str]:

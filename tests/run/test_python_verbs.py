@@ -331,7 +331,8 @@ def test_a_page_is_drawn_a_few_times_a_second_and_shows_text_as_text() -> None:
 @pytest.mark.slow
 def test_runs_records_and_results_show_themselves(run: assay.Run) -> None:
     card = run._repr_html_()
-    assert "grpo, 4 steps" in card and "<td>pass@1</td>" in card and "data:image/svg+xml;base64," in card
+    assert "<td>pass@1</td><td>verifier</td>" in card and "<th>judge</th>" in card
+    assert "grpo, 4 steps" in card and "data:image/svg+xml;base64," in card
     page = run.metrics()._repr_html_()
     assert "4 records" in page and page.count("<tr>") == 5
     assert (
