@@ -50,7 +50,11 @@ class Lora:
 
     rank: int = 0  # 0: no adapter, all weights are trained
     alpha: float = 32.0
-    targets: tuple[str, ...] = ()  # names of the linear layers that get one; (): all but the output layer
+    targets: tuple[str, ...] = ()  # linear layers that get one; () or all-linear: all but the output layer
+
+    def __post_init__(self) -> None:
+        if self.targets == (EVERY,):
+            object.__setattr__(self, "targets", ())
 
     @property
     def scale(self) -> float:

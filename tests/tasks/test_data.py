@@ -569,3 +569,18 @@ def test_a_single_held_out_row_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"held\.jsonl: 1 row, and held-out rows are at least two"):
         for split in ("valid", "test"):
             task(made).rows_of(split)
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ({"instruction": "1+1?", "input": "", "output": "2"}, "--prompt-column instruction --answer-column output"),
+        ({"conversations": [{"from": "human", "value": "1+1?"}]}, "conversations of ShareGPT's form"),
+        ({"data": [{"question": "1+1?", "answer": "2"}]}, "`jq .data rows.jsonl` gives them"),
+        ({"text": "1+1? 2"}, "Name it with --prompt-column."),
+    ],
+)
+def test_rows_of_a_form_that_others_write_are_told_what_to_do(row: dict[str, Any], words: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no column holds the question") as told:
+        table_of(jsonl(tmp_path / "rows.jsonl", [row]))
+    assert words in str(told.value)

@@ -26,6 +26,7 @@ TESTS = "tests"  # a column with tests of a program, as `assay.verifiers.program
 ANSWERS = ("final_answer", "ground_truth", "gold", "answer", "reward_model.ground_truth", TESTS, *PUBLISHED, "solution")
 SOLUTIONS = ("solution", "completion")
 ROLES = ("system", "developer", "user", "assistant", "tool")
+MEANT = {"human": "user", "gpt": "assistant", "bot": "assistant", "model": "assistant"}  # roles of others -> ours
 TEXTS = (".jsonl", ".ndjson", ".csv", ".tsv")  # files whose rows are lines
 SHOWN = 10  # the most faults that a message lists one by one
 MARK = "####"
@@ -152,7 +153,7 @@ def _columns(place: str, rows: Iterable[FileRow], prompt: str, answer: str, spli
     if not question:
         raise DataError(
             f"{place}: no column holds the question; expected one of {', '.join(PROMPTS)}.{_nearest(PROMPTS, names)} "
-            f"There are: {_few(names)}. Name it with --prompt-column."
+            f"There are: {_few(names)}. {_form_of(place, rows, names)}"
         )
     if split:
         return Columns(question, question, question, tuple(name for name in names if name != question), split)
@@ -161,6 +162,22 @@ def _columns(place: str, rows: Iterable[FileRow], prompt: str, answer: str, spli
     worked = next((name for name in SOLUTIONS if name in names and name not in (gold, question)), None)
     tests = gold == TESTS or is_published(gold or "", names)
     return Columns(question, gold, worked, tuple(name for name in names if name != question), tests=tests)
+
+
+def _form_of(place: str, rows: Iterable[FileRow], names: Sequence[str]) -> str:
+    """What to do with rows of a form that others write; of any other, the option that names a column."""
+    first = next(iter(rows)).columns
+    if {"instruction", "output"} <= set(names):
+        return "These are rows of Alpaca's form: --prompt-column instruction --answer-column output."
+    if isinstance(talk := first.get("conversations"), list) and talk and isinstance(talk[0], Mapping):
+        return (
+            "These are conversations of ShareGPT's form: write them as 'messages', with role (user, assistant) for "
+            "from (human, gpt) and content for value; then add --answer-from-messages."
+        )
+    inside = [name for name, value in first.items() if isinstance(value, list) and value and isinstance(value[0], dict)]
+    if inside and len(names) <= SHOWN:
+        return f"The rows seem to be those of the list '{inside[0]}': `jq .{inside[0]} {Path(place).name}` gives them."
+    return "Name it with --prompt-column."
 
 
 def _nearest(wanted: Sequence[str], names: Sequence[str]) -> str:
@@ -253,7 +270,8 @@ def _message(item: Any, number: int, name: str) -> Mapping[str, Any]:
         raise _Bad(f'has {kind(item)} as message {number} of \'{name}\': expected {{"role": ..., "content": ...}}.')
     role, content = item["role"], item["content"]
     if role not in ROLES:
-        raise _Bad(f"has the role {role!r} in message {number} of '{name}': expected {', '.join(ROLES)}.")
+        meant = f" ({MEANT[role]} is meant?)" if role in MEANT else ""
+        raise _Bad(f"has the role {role!r} in message {number} of '{name}'{meant}: expected {', '.join(ROLES)}.")
     if isinstance(content, list):
         parts = [part.get("text") if isinstance(part, Mapping) else part for part in content]
         texts = [part for part in parts if isinstance(part, str)]

@@ -18,6 +18,7 @@ from typing import Any
 
 from assay.errors import ConfigError, DataError, UsageError
 from assay.rng import digest
+from assay.verifiers.functions.adapting import adapted
 from assay.verifiers.functions.calling import file_of, line_in, told
 
 NAMELESS = "<python>"  # stands for the file of a function that exists only in the calling program
@@ -102,7 +103,9 @@ def _loads_quietly(path: Path) -> bool:
 
 
 def ready(call: Any, name: str) -> Callable[..., Any]:
-    """The reward as something that can be called: of a class, an instance is made."""
+    """The reward as something that can be called: of a class, an instance is made, and a function of another system's
+    signature is called as that system does.
+    """
     if inspect.isclass(call):
         try:
             call = call()
@@ -113,7 +116,7 @@ def ready(call: Any, name: str) -> Callable[..., Any]:
             ) from None
     if not callable(call):
         raise ConfigError(f"the reward '{name}' is {_article(type(call).__name__)}, which cannot be called.")
-    return call
+    return adapted(call)
 
 
 def source_digest(wish: RewardName, call: Callable[..., Any]) -> str:
