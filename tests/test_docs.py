@@ -148,8 +148,19 @@ def test_pages_that_texts_of_the_package_name_are_there() -> None:
     found = {(path, *match) for path in sources for match in named.findall(path.read_text())}
     assert {page for _, page, _ in found} >= {"docs/rewards.md", "docs/reference_answers.md", "docs/judges.md"}
     for path, page, heading in found:
-        assert (ROOT / page).exists(), f"{path.relative_to(ROOT)} names {page}, which is not there"
-        assert not heading or heading in anchors((ROOT / page).read_text()), f"{path.relative_to(ROOT)}: {page}#{heading}"
+        assert (ROOT / page).exists(), f"{path} names {page}, which is not there"
+        assert not heading or heading in anchors((ROOT / page).read_text()), f"{path} names {page}#{heading}"
+
+
+def test_the_index_names_every_page_of_the_docs() -> None:
+    listed = re.findall(r"^- \[[^\]]+\]\((\w+\.md)\)", (ROOT / "docs" / "README.md").read_text(), re.MULTILINE)
+    assert sorted(listed) == sorted(page.name for page in (ROOT / "docs").glob("*.md") if page.name != "README.md")
+
+
+def test_the_index_of_papers_names_every_table() -> None:
+    text = (ROOT / "docs" / "papers.md").read_text()
+    index, tables = text.split("## Where to look")[1].split("\n## ", maxsplit=1)
+    assert {target.removeprefix("#") for target in LINK.findall(index)} == anchors(f"## {tables}")
 
 
 def test_the_pages_were_found() -> None:
