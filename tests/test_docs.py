@@ -117,11 +117,50 @@ def test_verbs_in_the_running_text_exist(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_links_lead_to_files_of_the_repository(name: str) -> None:
-    text = BLOCK.sub("", (ROOT / name).read_text())
-    for target in LINK.findall(text):
-        if not re.match(r"[a-z]+:", target) and not target.startswith("#"):
-            assert ((ROOT / name).parent / target.partition("#")[0]).exists(), f"{name} links to {target}"
+def test_links_lead_to_files_and_headings_of_the_repository(name: str) -> None:
+    for target in LINK.findall(BLOCK.sub("", (ROOT / name).read_text())):
+        if not re.match(r"[a-z]+:", target):
+            path, _, heading = target.partition("#")
+            page = (ROOT / name).parent / path if path else ROOT / name
+            assert page.exists(), f"{name} links to {target}"
+            assert not heading or heading in anchors(page.read_text()), f"{name} links to {target}: no such heading"
+
+
+def anchors(page: str) -> set[str]:
+    """The names by which a link reaches the headings of a page: small letters, hyphens for spaces, no punctuation. Of
+    equal headings the second has `-1` behind it, the third `-2`.
+    """
+    titles = re.findall(r"^#+ (.+)$", BLOCK.sub("", page), re.MULTILINE)
+    plain = [re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", title).lower().replace(" ", "-") for title in titles]
+    names = [re.sub(r"[^\w-]", "", title) for title in plain]
+    return {f"{one}-{before}" if (before := names[:i].count(one)) else one for i, one in enumerate(names)}
+
+
+def test_the_anchor_of_a_heading_is_what_a_browser_is_sent_to() -> None:
+    page = "# A `b` model's [own](x.md)\n## Two, 3 words?\n## Twice\n```sh\n# no heading\n```\n## Twice\n"
+    assert anchors(page) == {"a-b-models-own", "two-3-words", "twice", "twice-1"}
+
+
+def test_pages_that_texts_of_the_package_name_are_there() -> None:
+    """In messages, help texts and docstrings, and a heading behind a page's name too."""
+    named = re.compile(r"\b(docs/\w+\.md)(?:#([\w-]+))?")
+    sources = [path for kind in ("*.py", "*.toml") for path in (ROOT / "assay").rglob(kind)]
+    found = {(path, *match) for path in sources for match in named.findall(path.read_text())}
+    assert {page for _, page, _ in found} >= {"docs/rewards.md", "docs/reference_answers.md", "docs/judges.md"}
+    for path, page, heading in found:
+        assert (ROOT / page).exists(), f"{path} names {page}, which is not there"
+        assert not heading or heading in anchors((ROOT / page).read_text()), f"{path} names {page}#{heading}"
+
+
+def test_the_index_names_every_page_of_the_docs() -> None:
+    listed = re.findall(r"^- \[[^\]]+\]\((\w+\.md)\)", (ROOT / "docs" / "README.md").read_text(), re.MULTILINE)
+    assert sorted(listed) == sorted(page.name for page in (ROOT / "docs").glob("*.md") if page.name != "README.md")
+
+
+def test_the_index_of_papers_names_every_table() -> None:
+    text = (ROOT / "docs" / "papers.md").read_text()
+    index, tables = text.split("## Where to look")[1].split("\n## ", maxsplit=1)
+    assert {target.removeprefix("#") for target in LINK.findall(index)} == anchors(f"## {tables}")
 
 
 def test_the_pages_were_found() -> None:

@@ -93,7 +93,7 @@ def _placed(record: Any) -> Iterator[tuple[str, str]]:
 
 
 def _papers(kind: str) -> Iterator[Sequence[str]]:
-    """The rows for a kind of papers, without empty columns. The kind `cited` are the papers that recipes cite."""
+    """The rows for a kind of papers, without empty columns. Papers that recipes cite are of their method's group."""
     mine = [paper for paper in papers() if _kind(paper) == kind]
     if not mine:
         raise unknown("kind of papers", kind, {_kind(paper) for paper in papers()}, "assay/lab/papers.toml")
@@ -105,8 +105,11 @@ def _papers(kind: str) -> Iterator[Sequence[str]]:
 
 
 def _kind(paper: Paper) -> str:
-    """The kind of table that lists the paper: papers that recipes cite have a table of their own."""
-    return "cited" if paper.name in METHOD_OF else paper.kind
+    """The table that lists the paper: for a paper that recipes cite that of its method's group, for others that of its
+    kind.
+    """
+    method = METHOD_OF.get(paper.name)
+    return next((group for group in GROUPS if method in GROUPS[group]), paper.kind)
 
 
 def _runs(paper: Paper) -> str:

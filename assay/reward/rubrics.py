@@ -179,7 +179,7 @@ class JudgedByRubric(Judged):
     def spoilt(self, problem: Problem) -> str | None:
         if rubric_of(problem) is not None:
             return None
-        return f"'{COLUMN}' is no list of up to {MOST} criteria: texts, or objects with \"text\" (docs/rewards.md)"
+        return f"'{COLUMN}' is no list of up to {MOST} criteria: texts, or objects with \"text\" (docs/judges.md)"
 
     def refusal(self, **_: Any) -> str | None:
         if self.aggregation == "implicit" and (self.guards or self.anchors != Anchors()):

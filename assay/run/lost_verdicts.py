@@ -48,7 +48,7 @@ class LostVerdicts:
         return ""
 
 
-ADVICE = "`assay doctor --externals` examines the programs that verify, and docs/rewards.md says what the kinds mean"
+ADVICE = "`assay doctor --externals` examines the programs that verify; docs/reference_answers.md lists the kinds"
 
 
 def lost_by(episode: Episode) -> str:

@@ -271,7 +271,7 @@ def test_the_tables_of_the_docs_are_those_of_the_records(page: Path) -> None:
 def test_every_group_and_every_kind_has_a_table() -> None:
     text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
     tables = [(what, of) for _, what, of, _ in pages.BLOCK.findall(text)]
-    kinds = {"cited", *(paper.kind for paper in papers.others())}
+    kinds = {*GROUPS, *(paper.kind for paper in papers.others())}
     of_tasks = [("tasks", "own"), ("tasks", "external")]
     of_groups = [(what, group) for what in ("recipes", "blueprint") for group in GROUPS]
     of_trainers = [(what, system) for what in ("keys", "absent") for system in SYSTEMS]

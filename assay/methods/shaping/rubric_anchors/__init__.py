@@ -42,7 +42,7 @@ RUBRIC_ANCHORS = Recipe(
         "From the paper: criteria with tiers and weights, a veto, a saturation, pairs of criteria that work together, "
         "a stretch of differences between good answers, a rubric against exploits, and two stages, because both kinds "
         "of data at once pull against each other. It describes the operators in words, and tests none of them alone: "
-        "their formulas (docs/rewards.md), all numbers, the wording of criteria and guards, and the scale are ours.",
+        "their formulas (docs/judges.md), all numbers, the wording of criteria and guards, and the scale are ours.",
         "The rubric is the column `rubric` of the data. In the first stage code alone decides: the share of the rules "
         "in the column `rules` that is kept, of a problem of a task also whether the answer is right. All answers to a "
         "row without rules earn 1 there, and teach nothing: `--stages.0.share 0` leaves the stage out. Both stages "
