@@ -221,7 +221,7 @@ def try_functions(grader: Grader, pool: Pool, codec: Codec) -> None:
     """
     if grader.grading is not None:
         grader.grading([answered(problem, codec) for problem in probed(pool, TRIED)])
-        grader.grading.taken()
+        grader.grading.forget()
 
 
 def answered(problem: Problem, codec: Codec | None = None) -> Episode:

@@ -6,7 +6,8 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
-from assay.part import Rewarding
+from assay.errors import ConfigError
+from assay.part import Rewarding, parts_of
 from assay.recipe import Mechanism, Recipe, with_mechanisms
 from assay.reward import Scored, Sum
 from assay.verifiers.functions.naming import names, parse
@@ -70,3 +71,17 @@ def _within(part: Rewarding, parts: Sequence[Scored]) -> Rewarding:
 
     changes = {field.name: replaced(getattr(part, field.name)) for field in dataclasses.fields(part)}
     return dataclasses.replace(part, **changes)
+
+
+def require_counted(recipe: Recipe, rewards: Sequence[str]) -> None:
+    """Refuses (ConfigError) reward functions that no reward of the recipe reads, because a setting has replaced them."""
+    parts = list(parts_of((recipe.mechanisms, recipe.stages)))
+    if any(isinstance(part, Rewarding) and part.outcome for part in parts):
+        return  # which is by the functions
+    read = {part.name for part in parts if isinstance(part, Scored)}
+    if idle := [name for name in names([parse(text) for text in rewards]) if name not in read]:
+        raise ConfigError(
+            f"mechanism.reward is set, which replaces all rewards: the reward function '{idle[0]}' would earn nothing. "
+            f"Put it among them, `--mechanism.reward scored,... --mechanism.reward.0.name {idle[0]}`, or leave one of "
+            "the two out."
+        )

@@ -26,6 +26,7 @@ from assay.run.experiment import Experiment, check
 from assay.run.grader import Functions, absolute, changes, grader_of, require_services, sources
 from assay.run.loading import load_model
 from assay.run.memory_plan import choose_profile
+from assay.run.own_rewards import require_counted
 from assay.run.pretrained import PRETRAINED
 from assay.run.pretrained_needs import at_its_profile
 from assay.run.scaling import at_its_scale, named_at
@@ -78,6 +79,7 @@ def plan(
     for path, value in asked.items():
         experiment = override(experiment, path, value, named=partial(named_at, experiment.recipe.scale, rules))
     experiment = dataclasses.replace(experiment, chat=with_examples(resolved(experiment.chat), experiment.pool))
+    require_counted(experiment.recipe, experiment.rewards)
     check(experiment)
     require_examples(experiment.evaluation.shots, experiment.pool)
     picture_needs.require_sight(experiment)

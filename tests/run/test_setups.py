@@ -299,3 +299,33 @@ def test_epochs_need_rows_and_are_no_budget_of_a_comparison(shell: Shell) -> Non
     Path("run.toml").write_text('task = ["countdown:3"]\nepochs = 2\n')
     refused = shell("compare", "grpo", "dapo", "--config", "run.toml", "--plan")
     assert refused.code == 2 and "--budget steps=N or tokens=N, in place of epochs" in refused.err
+
+
+# Rewards that would earn nothing
+
+
+@pytest.mark.parametrize(("reward", "refused"), [("soft-overlong", True), ("outcome,soft-overlong", False)])
+def test_a_reward_function_that_a_setting_replaces_is_refused(
+    reward: str, refused: bool, shell: Shell, rows: str, model: Path
+) -> None:
+    """`mechanism.reward` names all rewards. Without the function, or a verdict that is by it, it would count nowhere."""
+    Path("my.py").write_text(GRADED)
+    held = rows.replace("rows.jsonl", "held.jsonl")
+    given = ["--data", rows, "--eval-data", held, "--model", str(model), "--reward", "my.py:graded"]
+    reply = shell("train", "grpo", *given, "--mechanism.reward", reward, "--dry-run")
+    words = "the reward function 'graded' would earn nothing"
+    assert (reply.code, words in reply.err) == ((78, True) if refused else (0, False)), reply.err
+
+
+def test_what_a_function_is_warned_of_in_the_trial_is_told_in_the_run(shell: Shell, rows: str, model: Path) -> None:
+    """A warning that comes once comes when somebody hears it."""
+    Path("my.py").write_text(
+        "def extra(completions, log_extra, **columns):\n"
+        "    log_extra('size', [len(text) for text in completions])\n"
+        "    return [1.0 for _ in completions]\n"
+    )
+    sizes = [word for name, value in SIZES.items() for word in (f"--{name}", str(value))]
+    held = rows.replace("rows.jsonl", "held.jsonl")
+    given = ["--data", rows, "--eval-data", held, "--model", str(model), "--reward", "my.py:extra", "--steps", "1"]
+    reply = shell("train", "grpo", *given, *sizes)
+    assert reply.code == 0 and reply.err.count("warning: log_extra('size', ...)") == 1, reply.err

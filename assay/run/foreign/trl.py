@@ -28,7 +28,7 @@ from assay.run.foreign.view import FileView, word
 SCALE = {"group": "std", "true": "std", "batch": "batch", "none": "none", "false": "none"}
 EPSILON = 1e-4  # which TRL adds to a standard deviation
 REWARDS = {"accuracy_reward": ""}  # TRL's functions that the verifier stands for
-FORMATS = "write such a function into a file: --reward FILE.py:FUNCTION, beside the verifier"
+FORMATS = "write such a function into a file: --reward FILE.py:FUNCTION, in place of the verifier"
 
 
 def batch_of(view: FileView) -> Sizes:

@@ -96,6 +96,11 @@ class Grading:
         self._logged, self.seconds = {}, {}
         return stats
 
+    def forget(self) -> None:
+        """Throws away what functions have returned, logged and been warned of so far, as if nothing had been asked."""
+        self.taken()
+        self._warned.clear()
+
     def _verdict(self, episode: Episode, scores: Mapping[str, float | None]) -> Verdict:
         parts = [f.weight * value for f in self.functions if (value := scores[f.name]) is not None]
         answer = find_answer(episode.text, "natural")
