@@ -74,7 +74,7 @@ def _within(part: Rewarding, parts: Sequence[Scored]) -> Rewarding:
 
 
 def require_counted(recipe: Recipe, rewards: Sequence[str]) -> None:
-    """Refuses (ConfigError) reward functions that no reward of the recipe reads, because a setting has replaced them."""
+    """Refuses (ConfigError) reward functions that no reward of the recipe reads: a setting has replaced them."""
     parts = list(parts_of((recipe.mechanisms, recipe.stages)))
     if any(isinstance(part, Rewarding) and part.outcome for part in parts):
         return  # which is by the functions

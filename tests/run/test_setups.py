@@ -308,7 +308,7 @@ def test_epochs_need_rows_and_are_no_budget_of_a_comparison(shell: Shell) -> Non
 def test_a_reward_function_that_a_setting_replaces_is_refused(
     reward: str, refused: bool, shell: Shell, rows: str, model: Path
 ) -> None:
-    """`mechanism.reward` names all rewards. Without the function, or a verdict that is by it, it would count nowhere."""
+    """`mechanism.reward` names all rewards: without the function, or a verdict that is by it, it counts nowhere."""
     Path("my.py").write_text(GRADED)
     held = rows.replace("rows.jsonl", "held.jsonl")
     given = ["--data", rows, "--eval-data", held, "--model", str(model), "--reward", "my.py:graded"]
