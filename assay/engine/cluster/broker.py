@@ -86,9 +86,12 @@ class Broker:
             how |= {"include_dashboard": False, "object_store_memory": STORE, "num_cpus": SHARE * cores()}
         try:
             ray.init(address or "local", **how)
-        except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+        except Exception as error:  # of any kind: Ray raises a bare one for a node that does not start in time
             what = f"the Ray cluster at {address} cannot be joined" if address else "no Ray cluster can be started"
-            raise EndpointError(f"machine.cluster is {asked}, and {what}: {_line(error)}") from None
+            raise EndpointError(
+                f"machine.cluster is {asked}, and {what}: {_line(error)} A run that was under way goes on with `assay "
+                "resume`."
+            ) from None
         context = ray.get_runtime_context()
         return {"host": ray.util.get_node_ip_address(), "address": context.gcs_address, "ours": not address}
 

@@ -79,3 +79,27 @@ def test_a_cluster_in_token_mode_is_joined_by_its_token_alone(tmp_path: Path, mo
         monkeypatch.setenv(TOKEN, "1" * 64)
         with pytest.raises(EndpointError):
             Cluster(cluster.address, folder=tmp_path)
+
+
+@pytest.mark.scale
+def test_a_cluster_that_does_not_start_in_time_is_no_bug_of_ours(tmp_path: Path) -> None:
+    """On a machine with too much to do Ray gives up with an exception of no kind; a resume may do better."""
+    import subprocess
+    import sys
+
+    program = (
+        "import ray, sys\n"
+        "from pathlib import Path\n"
+        "from assay.engine.cluster.broker import Broker\n"
+        "from assay.errors import EndpointError\n"
+        "def late(*args, **named): raise Exception('The current node timed out during startup.\\nMore lines.')\n"
+        "ray.init = late\n"
+        "try:\n"
+        "    Broker(lambda number, how: None).connect('auto', Path(sys.argv[1]), '0' * 64)\n"
+        "except EndpointError as error:\n"
+        "    Path(sys.argv[2]).write_text(str(error))\n"
+    )
+    told = tmp_path / "told"
+    subprocess.run([sys.executable, "-c", program, tmp_path / "log", told], check=True, timeout=120)
+    assert "no Ray cluster can be started: The current node timed out during startup." in told.read_text()
+    assert "`assay resume`" in told.read_text() and "More lines" not in told.read_text()
