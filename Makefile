@@ -2,19 +2,26 @@
 PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
-STAMP := $(VENV)/.installed
+BARE := $(VENV)/.installed
+STAMP := $(VENV)/.developed
 # Bytecode is kept: without it every process that a test starts compiles the package anew.
 PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(PY) -m pytest -q -p no:cacheprovider
 
 .DEFAULT_GOAL := help
 
-$(STAMP): pyproject.toml
+# What a run needs: enough for the demos, and a quarter of the packages that the tests need.
+$(BARE): pyproject.toml
 	$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if (3, 11) <= v <= (3, 13) else f"Assay needs Python 3.11 to 3.13, this is {v[0]}.{v[1]}. Name another: make PYTHON=python3.11 ...")'
-	@echo "making $(VENV) and installing Assay with its development tools; this takes some minutes"
+	@echo "making $(VENV) and installing Assay; torch is most of it"
 	test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	$(PY) -m pip install --quiet --constraint constraints.txt --editable .
+	touch $@
+
+$(STAMP): $(BARE) pyproject.toml
+	@echo "installing the development tools into $(VENV); this takes some minutes"
 	$(PY) -m pip install --quiet --upgrade 'pip>=25.1'
 	$(PY) -m pip install --quiet --constraint constraints.txt --group dev --editable '.[gym]'
-	touch $(STAMP)
+	touch $@
 
 install: $(STAMP)  ## create .venv and install everything into it
 
@@ -30,10 +37,10 @@ externals:  ## install the programs that some verifiers ask: bubblewrap metamath
 	done; test -z "$$failed" || { echo "apt-get could not install:$$failed"; exit 1; }
 	@echo "installed: $(DEBIAN). 'assay doctor --externals' examines them."
 
-demo: $(STAMP)  ## train a small model that visibly learns; ends with a table and a report
+demo: $(BARE)  ## train a small model that visibly learns; ends with a table and a report
 	$(PY) -m assay demo
 
-demo-real: $(STAMP)  ## download a real language model, 93 MB, and train it (some minutes); ends with table and report
+demo-real: $(BARE)  ## download a real language model, 93 MB, and train it (some minutes); ends with table and report
 	$(PY) -m assay get smollm2
 	$(PY) -m assay demo --real
 
