@@ -106,7 +106,10 @@ gpu:  ## parity, a training run, speed and memory on a GPU, in under ten minutes
 wheel: $(STAMP)  ## a wheel with the compiled core in it, into dist/
 	ASSAY_WHEEL_CORE=1 $(PY) -m hatchling build -t wheel -d dist
 
+release: $(STAMP)  ## wheel and source distribution, each installed without a compiler and tried; ends with a table (docs/releases.md)
+	PYTHONDONTWRITEBYTECODE= PYTHONPATH=. $(PY) tests/release.py
+
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/ ##/' | awk -F' ## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
-.PHONY: install externals demo demo-real test test-fast test-deep test-scale kills test-versions test-variants mutants parity check docs bench gpu wheel help
+.PHONY: install externals demo demo-real test test-fast test-deep test-scale kills test-versions test-variants mutants parity check docs bench gpu wheel release help
