@@ -9,12 +9,13 @@ PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(PY) -m pytest -q -p no:ca
 
 .DEFAULT_GOAL := help
 
-# What a run needs: enough for the demos, and a quarter of the packages that the tests need.
+# What a run needs: enough for the demos, and a third of the packages that the tests need. To compile all of torch to
+# bytecode takes longer than everything else here: Python compiles what it imports, once.
 $(BARE): pyproject.toml
 	$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if (3, 11) <= v <= (3, 13) else f"Assay needs Python 3.11 to 3.13, this is {v[0]}.{v[1]}. Name another: make PYTHON=python3.11 ...")'
 	@echo "making $(VENV) and installing Assay; torch is most of it"
 	test -x $(PY) || $(PYTHON) -m venv $(VENV)
-	$(PY) -m pip install --quiet --constraint constraints.txt --editable .
+	$(PY) -m pip install --quiet --no-compile --constraint constraints.txt --editable .
 	touch $@
 
 $(STAMP): $(BARE) pyproject.toml
@@ -38,11 +39,11 @@ externals:  ## install the programs that some verifiers ask: bubblewrap metamath
 	@echo "installed: $(DEBIAN). 'assay doctor --externals' examines them."
 
 demo: $(BARE)  ## train a small model that visibly learns; ends with a table and a report
-	$(PY) -m assay demo
+	PYTHONDONTWRITEBYTECODE= $(PY) -m assay demo
 
 demo-real: $(BARE)  ## download a real language model, 93 MB, and train it (some minutes); ends with table and report
-	$(PY) -m assay get smollm2
-	$(PY) -m assay demo --real
+	PYTHONDONTWRITEBYTECODE= $(PY) -m assay get smollm2
+	PYTHONDONTWRITEBYTECODE= $(PY) -m assay demo --real
 
 # One more than the cores of a small machine: a fifth of the time tests wait for something. WORKERS=9 make test on 8 cores.
 WORKERS ?= 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,6 +12,7 @@ from pathlib import Path
 LISTED = tomllib.loads(Path(__file__).with_name("release.toml").read_text())["licences"]
 ALLOWED = frozenset[str](LISTED["allowed"])
 WRITTEN: Mapping[str, str] = LISTED["written"]
+READ: Mapping[str, Mapping[str, str]] = LISTED["read"]
 
 
 def licence_of(package: Distribution) -> str:
@@ -24,10 +26,21 @@ def licence_of(package: Distribution) -> str:
         return expression
     named = [line.rpartition("::")[2].strip() for line in classifiers(package)]
     text = (about.get("License") or "").strip()
-    known = [WRITTEN.get(word, word) for word in [word for word in named if word != "OSI Approved"] or [text]]
+    words = [word for word in named if word != "OSI Approved"] or [text]
+    if not any(words):
+        return _read(package)
+    known = [WRITTEN.get(word, word) for word in words]
     if not all(licences_in(word) for word in known):
         return ""
     return " AND ".join(f"({word})" if " OR " in word else word for word in known)
+
+
+def _read(package: Distribution) -> str:
+    """The licence that a person read in the text beside the package, if it is still that text."""
+    about = READ.get(package.metadata["Name"], {})
+    texts = [file for file in package.files or () if "licen" in file.name.lower()]
+    digests = {hashlib.sha256(Path(str(file.locate())).read_bytes()).hexdigest() for file in texts}
+    return about["licence"] if digests == {about.get("sha256")} else ""
 
 
 def licences_in(expression: str) -> frozenset[str]:
