@@ -104,7 +104,9 @@ def install(place: Place, package: Path) -> str:
     subprocess.run([sys.executable, "-m", "venv", str(place.folder / "venv")], check=True)
     pinned = place.folder / "constraints.txt"
     pinned.write_text(f"{(ROOT / 'constraints.txt').read_text()}\ntorch=={version('torch')}\n")
-    place.run(place.python, "-m", "pip", "install", "--quiet", "--no-compile", "--constraint", str(pinned), str(package))
+    place.run(
+        place.python, "-m", "pip", "install", "--quiet", "--no-compile", "--constraint", str(pinned), str(package)
+    )
     place.run(place.python, "-m", "pip", "check")
     told = place.run("assay", "--version").stdout.strip()
     need(told == f"assay {assay.__version__}", f"`assay --version` says {told!r}")
