@@ -269,9 +269,13 @@ def test_every_check_is_a_line_and_those_that_failed_are_named(capsys: pytest.Ca
 
     told = release.Told()
     assert told.ask("first", lambda: "fine") and not told.ask("second", broken)
-    assert told.failed == ["second"]
-    first, second = capsys.readouterr().out.splitlines()
+    assert not told.ask("third", lambda: {}["wheel"])
+    assert told.failed == ["second", "third"]
+    shown = capsys.readouterr()
+    first, second, third = shown.out.splitlines()
     assert first.startswith("ok      first: fine") and second.startswith("FAILED  second: no wheel turns")
+    assert third.startswith("FAILED  third: the check itself broke: KeyError: 'wheel'")
+    assert "Traceback" in shown.err
 
 
 def test_the_example_of_both_pages_is_one_and_runs_few_steps() -> None:
