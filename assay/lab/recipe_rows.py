@@ -57,7 +57,7 @@ def _files(folder: str) -> Iterator[tuple[str, int, int]]:
             if entry.is_dir():
                 yield from _files(entry.path) if entry.name != "__pycache__" else ()
             else:
-                status = entry.stat()
+                status = entry.stat(follow_symlinks=entry.is_file())  # a link of an editor may lead nowhere
                 yield entry.path, status.st_size, status.st_mtime_ns
 
 

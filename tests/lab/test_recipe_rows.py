@@ -72,6 +72,21 @@ def test_bytecode_is_no_change(package: Path) -> None:
     assert kept.recipe_rows() == FALSE
 
 
+def test_a_link_that_leads_nowhere_is_a_file_like_others(package: Path) -> None:
+    (package / "methods" / ".#mine.py").symlink_to("somebody@somewhere.1")
+    put(FALSE)
+    assert kept.recipe_rows() == FALSE
+
+
+def test_what_a_link_leads_to_is_looked_at(package: Path, tmp_path: Path) -> None:
+    linked = tmp_path / "elsewhere.py"
+    linked.write_text("1")
+    (package / "methods" / "linked.py").symlink_to(linked)
+    put(FALSE)
+    linked.write_text("12")
+    assert kept.recipe_rows() == listing("recipes")
+
+
 def test_each_copy_of_the_package_has_rows_of_its_own(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put(FALSE)
     first = kept.kept_at()
