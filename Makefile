@@ -2,19 +2,27 @@
 PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
-STAMP := $(VENV)/.installed
+BARE := $(VENV)/.installed
+STAMP := $(VENV)/.developed
 # Bytecode is kept: without it every process that a test starts compiles the package anew.
 PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(PY) -m pytest -q -p no:cacheprovider
 
 .DEFAULT_GOAL := help
 
-$(STAMP): pyproject.toml
+# What a run needs: enough for the demos, and a third of the packages that the tests need. To compile all of torch to
+# bytecode takes longer than everything else here: Python compiles what it imports, once.
+$(BARE): pyproject.toml
 	$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if (3, 11) <= v <= (3, 13) else f"Assay needs Python 3.11 to 3.13, this is {v[0]}.{v[1]}. Name another: make PYTHON=python3.11 ...")'
-	@echo "making $(VENV) and installing Assay with its development tools; this takes some minutes"
+	@echo "making $(VENV) and installing Assay; torch is most of it"
 	test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	$(PY) -m pip install --quiet --no-compile --constraint constraints.txt --editable .
+	touch $@
+
+$(STAMP): $(BARE) pyproject.toml
+	@echo "installing the development tools into $(VENV); this takes some minutes"
 	$(PY) -m pip install --quiet --upgrade 'pip>=25.1'
 	$(PY) -m pip install --quiet --constraint constraints.txt --group dev --editable '.[gym]'
-	touch $(STAMP)
+	touch $@
 
 install: $(STAMP)  ## create .venv and install everything into it
 
@@ -30,12 +38,12 @@ externals:  ## install the programs that some verifiers ask: bubblewrap metamath
 	done; test -z "$$failed" || { echo "apt-get could not install:$$failed"; exit 1; }
 	@echo "installed: $(DEBIAN). 'assay doctor --externals' examines them."
 
-demo: $(STAMP)  ## train a small model that visibly learns; ends with a table and a report
-	$(PY) -m assay demo
+demo: $(BARE)  ## train a small model that visibly learns; ends with a table and a report
+	PYTHONDONTWRITEBYTECODE= $(PY) -m assay demo
 
-demo-real: $(STAMP)  ## download a real language model, 93 MB, and train it (some minutes); ends with table and report
-	$(PY) -m assay get smollm2
-	$(PY) -m assay demo --real
+demo-real: $(BARE)  ## download a real language model, 93 MB, and train it (some minutes); ends with table and report
+	PYTHONDONTWRITEBYTECODE= $(PY) -m assay get smollm2
+	PYTHONDONTWRITEBYTECODE= $(PY) -m assay demo --real
 
 # One more than the cores of a small machine: a fifth of the time tests wait for something. WORKERS=9 make test on 8 cores.
 WORKERS ?= 3
@@ -99,7 +107,10 @@ gpu:  ## parity, a training run, speed and memory on a GPU, in under ten minutes
 wheel: $(STAMP)  ## a wheel with the compiled core in it, into dist/
 	ASSAY_WHEEL_CORE=1 $(PY) -m hatchling build -t wheel -d dist
 
+release: $(STAMP)  ## wheel and source distribution, each installed without a compiler and tried; ends with a table (docs/releases.md)
+	PYTHONDONTWRITEBYTECODE= PYTHONPATH=. $(PY) tests/release.py
+
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/ ##/' | awk -F' ## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
-.PHONY: install externals demo demo-real test test-fast test-deep test-scale kills test-versions test-variants mutants parity check docs bench gpu wheel help
+.PHONY: install externals demo demo-real test test-fast test-deep test-scale kills test-versions test-variants mutants parity check docs bench gpu wheel release help

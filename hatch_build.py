@@ -1,7 +1,7 @@
 """A wheel that brings the compiled core, where `ASSAY_WHEEL_CORE` asks for it.
 
 `1` means every variant for this machine's architecture, `avx2,avx512` these. Without it the wheel is pure Python, and
-the core is compiled at first use. See docs/core.md.
+the core is compiled at first use. The wheel's tag says which C library the core needs. See docs/core.md.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 import importlib
 import os
 import platform
+import re
 import sys
-import sysconfig
 import tempfile
 import types
 from pathlib import Path
@@ -19,6 +19,17 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 ASKED = "ASSAY_WHEEL_CORE"
+
+
+def platform_tag(libraries: list[bytes]) -> str:
+    """The platforms on which all of these libraries load: with the C library whose newest symbols they name, or a newer
+    one. Elsewhere an installer takes the source distribution.
+    """
+    versions = {tuple(map(int, found)) for file in libraries for found in re.findall(rb"\bGLIBC_(\d+)\.(\d+)\b", file)}
+    if not versions:
+        return f"linux_{platform.machine()}"
+    major, minor = max(versions)
+    return f"manylinux_{major}_{minor}_{platform.machine()}"
 
 
 class CarryCore(BuildHookInterface):
@@ -40,11 +51,11 @@ class CarryCore(BuildHookInterface):
             raise RuntimeError(f"{ASKED}={asked}: the variants for this machine ({platform.machine()}) are: {known}")
         self.scratch = tempfile.TemporaryDirectory()
         inside = build.BUILT.relative_to(self.root)
-        for name in names:
-            made = build.build_packaged(variants[name], Path(self.scratch.name))
-            build_data["force_include"][str(made)] = str(inside / made.name)
+        made = [build.build_packaged(variants[name], Path(self.scratch.name)) for name in names]
+        for path in made:
+            build_data["force_include"][str(path)] = str(inside / path.name)
         build_data["pure_python"] = False
-        build_data["tag"] = f"py3-none-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
+        build_data["tag"] = f"py3-none-{platform_tag([path.read_bytes() for path in made])}"
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         if self.scratch:

@@ -34,7 +34,7 @@ COMMANDS = {
     "assay --help": ("-m", "assay", "--help"),
     "assay list recipes": ("-m", "assay", "list", "recipes"),
 }
-GOALS = {"assay --help": 0.3, "assay list recipes": 0.5}  # seconds of the clock on an idle machine
+GOALS = {"assay --help": 0.15, "assay list recipes": 0.4}  # seconds of the clock on an idle machine
 SHOWN = 20
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+from pathlib import Path
 
 import pytest
 from small_runs import program
@@ -37,9 +38,9 @@ json.dump([told.getvalue(), sorted(sys.modules)], sys.stdout)
 """
 
 
-def imported(*line: str) -> tuple[str, set[str]]:
+def imported(*line: str, **environment: str) -> tuple[str, set[str]]:
     """What a command printed, and the modules that it has imported."""
-    done = program(["-c", CODE.format(line=list(line))])
+    done = program(["-c", CODE.format(line=list(line))], **environment)
     assert done.returncode == 0, done.stderr
     told, modules = json.loads(done.stdout)
     return told, set(modules)
@@ -53,10 +54,13 @@ def test_help_imports_neither_a_method_nor_numpy() -> None:
 
 
 @pytest.mark.slow
-def test_a_listing_of_recipes_imports_the_methods_and_nothing_that_runs_them() -> None:
-    told, modules = imported("list", "recipes")
+def test_a_listing_of_recipes_imports_the_methods_once_and_never_what_runs_them(tmp_path: Path) -> None:
+    told, modules = imported("list", "recipes", ASSAY_CACHE=str(tmp_path))
     assert "dr-grpo" in told and "assay.methods.baselines.grpo" in modules
     assert not modules & {*HEAVY, *RUNNING, *JUDGING, *LIBRARIES}
+    again, modules = imported("list", "recipes", ASSAY_CACHE=str(tmp_path))
+    assert again == told
+    assert not modules & {*HEAVY, *RUNNING, *JUDGING, *LIBRARIES, "numpy", "assay.known", "assay.methods"}
 
 
 @pytest.mark.parametrize("name", [*RUNNING, *JUDGING, *LIBRARIES, "assay.recipe", "assay.tasks"])

@@ -111,12 +111,23 @@ def run_report(arguments: argparse.Namespace) -> Any:
 
 
 def run_list(arguments: argparse.Namespace) -> Any:
-    from assay.lab.catalogue import listing, listing_text
+    from assay.lab.list_text import listing_text
 
-    rows = listing(arguments.what, " ".join(arguments.words))
+    rows = rows_of(arguments.what, " ".join(arguments.words))
     if not arguments.json:
         terminal.show(listing_text(rows))
     return rows
+
+
+def rows_of(what: str, words: str) -> list[dict[str, Any]]:
+    """What a list has; of recipes as they are kept."""
+    if what == "recipes" and not words:
+        from assay.lab.recipe_rows import recipe_rows
+
+        return recipe_rows()
+    from assay.lab.catalogue import listing
+
+    return listing(what, words)
 
 
 def run_show(arguments: argparse.Namespace) -> Any:

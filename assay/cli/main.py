@@ -63,8 +63,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def tell_broken() -> None:
     """Warns of offers of other packages that cannot be used. It comes before every verb, because verbs build on these
-    offers.
+    offers. Where no package offers anything, the registry of methods is not imported for that.
     """
+    from assay.host.offers import installed
+
+    if not installed():
+        return
     from assay.known import others
 
     for offer in others():

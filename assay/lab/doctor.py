@@ -34,7 +34,7 @@ def examination(model: str | None = None) -> dict[str, Any]:
         "trackio": lambda: _package("trackio", "trackio", "curves in a local trackio project", "track"),
         "transformers": lambda: _package("transformers", "transformers", "models of other families than ours", "hf"),
         "huggingface_hub": lambda: _package("huggingface_hub", "huggingface_hub", "models and data of the Hub", "hf"),
-        "datasets": lambda: _package("datasets", "datasets", "data sets of the Hub", "hf"),
+        "datasets": lambda: _package("datasets", "datasets", "data sets of the Hub", "hub"),
         "plugins": _plugins,
     }
     if model is not None:
