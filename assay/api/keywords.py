@@ -53,6 +53,7 @@ ALSO = {
     "output": "run",
     "folder": "run",
     "wandb": "track",
+    "mlflow": "track",
     "gpus": "machine.learners",
 }
 """What others call an argument or setting -> its name here."""

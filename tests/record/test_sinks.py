@@ -17,7 +17,7 @@ from small_runs import Shell, came_to, make_model, steps_of, train_line
 from assay.errors import ConfigError
 from assay.record import sinks
 from assay.record.folder import RunFolder
-from assay.record.sinks import FAILURES, Feeder, Series, Tracker, leaves, require, tracking
+from assay.record.sinks import FAILURES, Ended, Feeder, Series, Tracker, leaves, require, tracking
 
 SERIES = Series(id="0123456789abcdef", name="run-1", project="assay", folder=Path("nowhere"))
 
@@ -43,8 +43,9 @@ class Memory:
             raise RuntimeError(self.fails[step])
         self.records.append((step, dict(values)))
 
-    def close(self) -> None:
+    def close(self, ended: Ended) -> None:
         self.closed += 1
+        self.ended = ended
 
 
 @given(count=st.integers(0, 40))
