@@ -226,7 +226,8 @@ def _answers(api: Any, doing: str, *, before: str = "") -> Iterator[None]:
 
 def _judged(error: Exception, api: Any) -> tuple[type[AssayError], str]:
     """(kind of the error, what happened and what to do)."""
-    response = next((e.response for e in _causes(error) if getattr(e, "response", None) is not None), None)
+    responses = (getattr(e, "response", None) for e in _causes(error))
+    response = next((response for response in responses if response is not None), None)
     if response is None:
         again = "No half of a model is there: a push appears whole, or not at all. Try it again."
         return EndpointError, f"no answer from {api.endpoint} ({_roots(error)}). {again}"

@@ -184,7 +184,9 @@ class Feeder:
         with self._changed:
             if self._thread.is_alive():
                 self._over = True  # the thread is a daemon: it ends with the process
-                self._tell(f"did not finish in time; {len(self._waiting) + self._dropped} records did not reach it")
+                lost = len(self._waiting) + self._dropped
+                lack = f"{lost} records did not reach it" if lost else "it may lack the end of the run"
+                self._tell(f"did not finish in time; {lack}")
             elif self._dropped:
                 self._tell(f"lacks {self._dropped} records")
 

@@ -48,6 +48,7 @@ def changes(hub: LocalHub) -> list[str]:
     return [line for line in hub.written() if any(part in line for part in CHANGES)]
 
 
+@pytest.mark.slow
 def test_the_bytes_that_arrive_are_those_of_the_folder(
     hub: LocalHub, shell: Shell, model: Path, tmp_path: Path
 ) -> None:
@@ -63,6 +64,7 @@ def test_the_bytes_that_arrive_are_those_of_the_folder(
     assert (told["new"], told["private"], told["changed"], told["deleted"]) == (True, True, True, [])
 
 
+@pytest.mark.slow
 def test_the_last_line_is_the_address_and_a_folder_is_not_needed(hub: LocalHub, shell: Shell, model: Path) -> None:
     reply = shell("export", model, "--push", "me/first", "--public", "--revision", "later", "--message", "The first")
     assert reply.code == 0, reply.err
@@ -72,6 +74,7 @@ def test_the_last_line_is_the_address_and_a_folder_is_not_needed(hub: LocalHub, 
     assert "model.safetensors" in repo.branches["later"] and "model.safetensors" not in repo.branches["main"]
 
 
+@pytest.mark.slow
 def test_a_dry_run_lists_what_a_push_sends_and_changes_nothing(
     hub: LocalHub, shell: Shell, model: Path, tmp_path: Path
 ) -> None:
@@ -88,6 +91,7 @@ def test_a_dry_run_lists_what_a_push_sends_and_changes_nothing(
         assert f"{size:,}  {name}" in said
 
 
+@pytest.mark.slow
 def test_a_second_push_replaces_the_model_and_leaves_what_is_not_of_it(hub: LocalHub, model: Path) -> None:
     """A program would load the shards or the adapter of an earlier push instead of the new weights."""
     stale = {"model-00001-of-00002.safetensors", "model.safetensors.index.json", "adapter_config.json"}
@@ -102,6 +106,7 @@ def test_a_second_push_replaces_the_model_and_leaves_what_is_not_of_it(hub: Loca
     assert len(hub.repos["me/first"].commits) == 1, "nobody sees half of a model"
 
 
+@pytest.mark.slow
 def test_the_same_model_again_makes_no_commit(hub: LocalHub, model: Path) -> None:
     assay.push(model, "me/first")
     before = len(hub.repos["me/first"].commits)
@@ -199,6 +204,7 @@ def test_a_token_that_only_reads_is_refused_before_the_model_is_written(
     assert changes(hub) == [] and not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_public_repository_takes_a_model_only_by_that_word(hub: LocalHub, shell: Shell, model: Path) -> None:
     hub.repos["me/first"] = Repo(private=False)
     reply = shell("export", model, "--push", "me/first")
@@ -253,6 +259,7 @@ def test_what_fails_is_told_with_its_code_and_without_a_secret(
         assert repo.branches["main"].keys() == {".gitattributes"}, "no half of a model"
 
 
+@pytest.mark.slow
 def test_the_token_goes_to_the_hub_alone(hub: LocalHub, shell: Shell, model: Path, tmp_path: Path) -> None:
     reply = shell("export", model, tmp_path / "out", "--push", "me/first", "--json")
     assert TOKEN not in reply.out + reply.err

@@ -60,7 +60,7 @@ def store(folder: Path) -> str:
 
 
 def client_of(folder: Path) -> Any:
-    from mlflow.tracking import MlflowClient
+    from mlflow.tracking import MlflowClient  # type: ignore[import-not-found]
 
     return MlflowClient(tracking_uri=store(folder))
 
@@ -210,7 +210,7 @@ class Broken(BaseHTTPRequestHandler):
 @pytest.fixture
 def broken() -> Iterator[str]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Broken)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}"
     server.shutdown()
     server.server_close()
