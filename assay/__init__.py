@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from assay.api.examining import evaluate, export, sample, verify
+    from assay.api.examining import evaluate, export, push, sample, verify
     from assay.api.pictures import Picture
     from assay.api.recipes import explain, plan
     from assay.api.records import Records
@@ -53,6 +53,7 @@ __all__ = [
     "explain",
     "export",
     "plan",
+    "push",
     "resume",
     "sample",
     "study",
@@ -63,7 +64,7 @@ __all__ = [
 
 PLACES = {
     **dict.fromkeys(("Bank", "bank"), "assay.api.sample_banks"),
-    **dict.fromkeys(("evaluate", "export", "sample", "verify"), "assay.api.examining"),
+    **dict.fromkeys(("evaluate", "export", "push", "sample", "verify"), "assay.api.examining"),
     **dict.fromkeys(("explain", "plan"), "assay.api.recipes"),
     **dict.fromkeys(("compare", "study", "sweep"), "assay.api.studies"),
     **dict.fromkeys(("Run", "resume"), "assay.api.runs"),

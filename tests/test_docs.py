@@ -10,6 +10,7 @@ import types
 from pathlib import Path
 from typing import Any
 
+import local_hub
 import open_runs
 import pytest
 from hub_cache import pretend_hub
@@ -55,6 +56,7 @@ PLAN = session.plan
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in NAMES if blocks(name, "python")])
+@pytest.mark.filterwarnings("ignore:Use 'content=<...>':DeprecationWarning")  # of the client of the Hub
 def test_python_blocks_run_in_the_order_of_the_page(
     name: str, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -63,7 +65,8 @@ def test_python_blocks_run_in_the_order_of_the_page(
     monkeypatch.chdir(tmp_path)
     page = types.ModuleType("page")
     monkeypatch.setitem(sys.modules, "page", page)  # dataclasses look their module up by name
-    with registries_restored():
+    with registries_restored(), local_hub.serving() as hub:
+        local_hub.connect(monkeypatch, hub)
         for line, text in blocks(name, "python"):
             code = compile("\n" * line + text, str(ROOT / name), "exec", dont_inherit=True)
             exec(code, page.__dict__)

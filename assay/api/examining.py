@@ -135,6 +135,32 @@ def export(model: Model, folder: Place, *, merge: bool = False, tokenizer: Any =
     return place
 
 
+@suggesting
+def push(
+    model: Model,
+    name: str,
+    *,
+    merge: bool = False,
+    public: bool = False,
+    revision: str = "main",
+    message: str | None = None,
+    dry_run: bool = False,
+    tokenizer: Any = None,
+) -> Result:
+    """Uploads a model with its card to the Hugging Face Hub, as `assay export --push`; returns what is there now.
+
+    assay.push(run, "me/my-model")["url"]; assay.push(run, "me/whole", merge=True, dry_run=True)
+
+    A new repository is private unless `public`. The token is that of `hf auth login` or HF_TOKEN.
+    """
+    from assay.lab.export import published, push_table
+    from assay.lab.push import Target
+
+    target = Target(name, public=public, revision=revision, message=message or "")
+    done = published(models.named(model, tokenizer), target, merge=merge, dry_run=dry_run)
+    return Result(done, push_table(done))
+
+
 def load(model: str) -> tuple[Any, Any]:
     """(the model, its tokenizer) as objects of transformers; an adapter is merged into its base."""
     from assay.errors import ConfigError

@@ -48,6 +48,7 @@ ALSO = {
     "output": "run",
     "folder": "run",
     "wandb": "track",
+    "mlflow": "track",
     **ELSEWHERE,
 }
 """What others call an argument or setting -> its name here."""

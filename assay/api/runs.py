@@ -164,6 +164,21 @@ class Run:
         return examining.export(self, folder, merge=merge)
 
     @suggesting
+    def push(
+        self,
+        name: str,
+        *,
+        merge: bool = False,
+        public: bool = False,
+        revision: str = "main",
+        message: str | None = None,
+        dry_run: bool = False,
+    ) -> Result:
+        """Uploads the trained model with its card to the Hugging Face Hub: `assay.push`."""
+        how = {"merge": merge, "public": public, "revision": revision, "message": message, "dry_run": dry_run}
+        return examining.push(self, name, **how)
+
+    @suggesting
     def resume(
         self,
         *,

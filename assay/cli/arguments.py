@@ -197,6 +197,7 @@ USUAL = {
     **dict.fromkeys(("eval", "val-data", "test-data"), "--eval-data"),
     **dict.fromkeys(("gpus", "num-gpus"), "--machine.learners"),
     **dict.fromkeys(("wandb", "logger"), "--track wandb"),
+    "mlflow": "--track mlflow",
     "lora-rank": "--lora",
 }
 """What other programs call an option of `assay train` -> the option."""

@@ -300,8 +300,30 @@ def of_get() -> list[Argument]:
 def of_export() -> list[Argument]:
     return [
         MODEL,
-        (("folder",), {"type": Path, "metavar": "FOLDER", "help": "the folder to write: new, or empty"}),
+        (
+            ("folder",),
+            {
+                "nargs": "?",
+                "metavar": "FOLDER",
+                "help": "the folder to write: new, or empty; default, for --push: none is kept",
+            },
+        ),
         (("--merge",), {"action": "store_true", "help": "write an adapter and its base as one model"}),
+        (
+            ("--push",),
+            {
+                "metavar": "OWNER/NAME",
+                "help": "upload the model to this repository of the Hugging Face Hub, with the token of `hf auth "
+                "login` or HF_TOKEN; default: nothing is uploaded",
+            },
+        ),
+        (
+            ("--public",),
+            {"action": "store_true", "help": "of --push: everybody may read the model; default: a new one is private"},
+        ),
+        (("--revision",), {"metavar": "BRANCH", "help": "of --push: the branch, which is made; default main"}),
+        (("--message",), {"metavar": "TEXT", "help": "of --push: the commit message; default names this version"}),
+        (("--dry-run",), {"action": "store_true", "help": "of --push: ask the Hub, list the files, upload nothing"}),
     ]
 
 
@@ -474,7 +496,11 @@ VERBS: dict[str, Verb] = {
     "base": ("build a small base model from scratch, once, into the cache", of_base, run_base),
     "get": ("download a pretrained model, once, into the cache: about 93 MB for smollm2", of_get, run_get),
     "new": ("write a method, task or reward that trains and tests itself, for you to fill in", of_new, run_new),
-    "export": ("write a trained model, or its adapter, as a folder that other programs load", of_export, run_export),
+    "export": (
+        "write a trained model, or its adapter, as a folder for other programs, or push it to the Hub",
+        of_export,
+        run_export,
+    ),
     "extrapolate": (
         "write a checkpoint further on the line on which the weights of a run move",
         of_extrapolate,

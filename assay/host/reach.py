@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,8 +58,8 @@ def of_hub_below(adapter: Path) -> tuple[str, ...]:
 
 
 def _online(text: str) -> tuple[str, ...]:
-    """A tracker that sends its metrics to a server."""
-    return (text,) if text == "wandb" else ()
+    """A tracker that sends its metrics to a server; MLflow does if your environment names one."""
+    return (text,) if text == "wandb" or (text == "mlflow" and os.environ.get("MLFLOW_TRACKING_URI")) else ()
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,8 @@ Cluster = Annotated[str, Reaches("joins the cluster", "addresses", _cluster)]
 """A cluster, in which code of the run is executed and which sends pickles back."""
 HubModel = Annotated[str, Reaches("downloads from the Hub the model", "addresses", of_hub)]
 """A model: a base, a folder, or one of the Hub."""
+Store = Annotated[str, Reaches("sends the metrics to the MLflow store", "addresses")]
+"""The address of the store of a tracker: a server, a database, or a file that is written."""
 TRACKER = Reaches("sends the metrics to", "addresses", _online)
 """The note in the type of names of trackers."""
 

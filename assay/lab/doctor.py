@@ -32,6 +32,7 @@ def examination(model: str | None = None) -> dict[str, Any]:
         "tensorboard": lambda: _package("tensorboard", "tensorboard", "curves while a run goes on", "track"),
         "wandb": lambda: _package("wandb", "wandb", "curves on Weights & Biases", "track"),
         "trackio": lambda: _package("trackio", "trackio", "curves in a local trackio project", "track"),
+        "mlflow": lambda: _package("mlflow", "mlflow-skinny", "runs of an MLflow experiment", "track"),
         "transformers": lambda: _package("transformers", "transformers", "models of other families than ours", "hf"),
         "huggingface_hub": lambda: _package("huggingface_hub", "huggingface_hub", "models and data of the Hub", "hf"),
         "datasets": lambda: _package("datasets", "datasets", "data sets of the Hub", "hub"),

@@ -1,15 +1,21 @@
-"""`assay export`: writes a trained model and its model card to a folder; an adapter alone, or merged into its base."""
+"""`assay export`: writes a trained model and its card to a folder, or to the Hub; an adapter alone, or merged."""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import re
 import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from assay.errors import UsageError
+from assay.errors import AssayError, UsageError
 from assay.host import terminal
+
+if TYPE_CHECKING:
+    from assay.lab.push import Target
 
 STEP = re.compile(r"step-(\d{8,})")  # name of a checkpoint's folder
 
@@ -27,8 +33,7 @@ def export(model: str, folder: Path, *, merge: bool = False) -> Path | None:
     from assay.run.base_training import ready
     from assay.view.card import NAME, base_card, write_card
 
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UsageError(f"{folder} exists already; name a new or empty folder.")
+    _require_new(folder)
     source = ready(model)
     policy = load_policy(source)
     if merge and policy.transformer.lora is None:
@@ -45,10 +50,77 @@ def export(model: str, folder: Path, *, merge: bool = False) -> Path | None:
     return None
 
 
+def _require_new(folder: Path) -> None:
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UsageError(f"{folder} exists already; name a new or empty folder.")
+
+
+def published(
+    model: str, target: Target, folder: Path | None = None, *, merge: bool = False, dry_run: bool = False
+) -> dict[str, Any]:
+    """Writes a model and pushes it to the Hub; returns what was uploaded, with its address.
+
+    published("runs/first", Target("me/first"))
+
+    Without `folder` the files are gone afterwards. With `dry_run` nothing is made on the Hub, and nothing left here.
+    """
+    from assay.lab.push import name_in_card, outline, push, repository_of, require_base_elsewhere
+
+    if folder is not None:
+        _require_new(folder)
+    repository = repository_of(target)
+    with _kept(None if dry_run else folder) as files:
+        card = export(model, files, merge=merge)
+        require_base_elsewhere(files)
+        name_in_card(card, target)
+        with _goes_on_from(folder if not dry_run else None, target):
+            done = outline(repository, files) if dry_run else push(repository, files)
+        return {"merged": merge, "card": card is not None, "dry_run": dry_run, **done}
+
+
+@contextlib.contextmanager
+def _goes_on_from(folder: Path | None, target: Target) -> Iterator[None]:
+    """Says of a push that failed how it is done again from the folder that is written."""
+    try:
+        yield
+    except AssayError as error:
+        if folder is None:
+            raise
+        raise type(error)(f"{error} The model is in {folder}: `assay export {folder} --push {target.name}`.") from None
+
+
+@contextlib.contextmanager
+def _kept(folder: Path | None) -> Iterator[Path]:
+    """The folder to write; without one, a folder that is deleted afterwards."""
+    if folder is not None:
+        yield folder
+        return
+    with tempfile.TemporaryDirectory(prefix="assay-push-") as scratch:
+        yield Path(scratch) / "model"
+
+
+def push_table(done: Mapping[str, Any]) -> str:
+    """What a push did, or would do, as lines for a person; the last one is the address."""
+    lines = [f"{entry['bytes']:>14,}  {entry['file']}" for entry in done["files"]]
+    lines += [f"{'deleted':>14}  {name}" for name in done["deleted"]]
+    kind = f"{'a new' if done['new'] else 'the'} {'private' if done['private'] else 'public'} repository"
+    if done["dry_run"]:
+        last = f"nothing was uploaded; this would go to {kind}"
+    else:
+        last = f"in {kind}" if done["changed"] else f"nothing had changed in {kind}"
+    return "\n".join([*lines, last, done["url"]])
+
+
 def run_export(arguments: argparse.Namespace) -> Any:
-    card = export(arguments.model, arguments.folder, merge=arguments.merge)
-    if card is None:
-        terminal.say(f"no model card was written: {arguments.model} is not a run, and has no card of its own")
+    if arguments.push is not None:
+        return _run_push(arguments)
+    lone = [name for name in ("public", "revision", "message", "dry_run") if getattr(arguments, name)]
+    if lone:
+        raise UsageError(f"--{lone[0].replace('_', '-')} says how to push: add --push OWNER/NAME, or leave it out.")
+    if arguments.folder is None:
+        raise UsageError("name the folder to write, or the repository of the Hub: --push OWNER/NAME.")
+    card = export(arguments.model, Path(arguments.folder), merge=arguments.merge)
+    _tell_card(card is not None, arguments.model)
     if not arguments.json:
         terminal.show(str(arguments.folder))
     return {
@@ -57,3 +129,21 @@ def run_export(arguments: argparse.Namespace) -> Any:
         "merged": arguments.merge,
         "card": None if card is None else str(card),
     }
+
+
+def _run_push(arguments: argparse.Namespace) -> Any:
+    from assay.lab.push import MAIN, Target
+
+    how = {"public": arguments.public, "revision": arguments.revision or MAIN, "message": arguments.message or ""}
+    target = Target(arguments.push, **how)
+    folder = None if arguments.folder is None else Path(arguments.folder)
+    done = published(arguments.model, target, folder, merge=arguments.merge, dry_run=arguments.dry_run)
+    _tell_card(done["card"], arguments.model)
+    if not arguments.json:
+        terminal.show(push_table(done))
+    return {"model": arguments.model, "folder": arguments.folder, **done}
+
+
+def _tell_card(written: bool, model: str) -> None:
+    if not written:
+        terminal.say(f"no model card was written: {model} is not a run, and has no card of its own")

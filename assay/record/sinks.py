@@ -1,4 +1,4 @@
-"""Trackers that receive the metrics of a run: TensorBoard, Weights & Biases, trackio. They cannot delay or stop a run.
+"""Trackers that receive the metrics of a run: TensorBoard, Weights & Biases, trackio, MLflow. None can stop a run.
 
 A sink, which passes metrics to one tracker, works in a thread of its own behind a bounded queue. If the sink fails or
 is too slow, that gives a warning and no error. The file `metrics.jsonl` of the run is complete in any case.
@@ -13,11 +13,11 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from assay.errors import ConfigError
+from assay.errors import ConfigError, EndpointError, Stopped
+from assay.record.mlflow_runs import MLflow
+from assay.record.series import Ended, Series, leaves
 
 if TYPE_CHECKING:
     from assay.record.folder import RunFolder
@@ -28,25 +28,12 @@ PATIENCE = 10.0  # seconds that a run waits at its end for all its sinks togethe
 FAILURES = 5  # failures in a row after which a sink gets no more records
 
 
-@dataclass(frozen=True)
-class Series:
-    """The name and the settings of a run for its trackers: `Series("a1b2c3", "first", "assay", Path("runs/first"))`."""
-
-    id: str  # stays the same when the run is resumed
-    name: str
-    project: str
-    folder: Path
-    config: Mapping[str, Any] = field(default_factory=dict)
-    first: int = 0  # the first step that will be logged; a resumed run repeats the steps after its checkpoint
-    offline: bool = False
-
-
 class Sink(Protocol):
     """Passes metrics to one tracker. One thread calls `open` once, `log` for each step, and `close` once."""
 
     def open(self, series: Series) -> None: ...
     def log(self, step: int, values: Mapping[str, float]) -> None: ...
-    def close(self) -> None: ...
+    def close(self, ended: Ended) -> None: ...
 
 
 class TensorBoard:
@@ -65,7 +52,7 @@ class TensorBoard:
         for name, value in values.items():
             self.writer.add_scalar(name, value, global_step=step)
 
-    def close(self) -> None:
+    def close(self, ended: Ended) -> None:
         self.writer.close()
 
 
@@ -92,8 +79,8 @@ class WeightsAndBiases:
     def log(self, step: int, values: Mapping[str, float]) -> None:
         self.run.log(dict(values), step=step)
 
-    def close(self) -> None:
-        self.run.finish()
+    def close(self, ended: Ended) -> None:
+        self.run.finish(exit_code=int(ended == "failed"))
 
 
 class Trackio:
@@ -115,7 +102,7 @@ class Trackio:
     def log(self, step: int, values: Mapping[str, float]) -> None:
         self.run.log(dict(values), step=step)
 
-    def close(self) -> None:
+    def close(self, ended: Ended) -> None:
         self.run.finish()
 
 
@@ -123,16 +110,8 @@ SINKS: dict[str, tuple[str, Callable[[], Sink]]] = {  # name -> (the package tha
     "tensorboard": ("tensorboard", TensorBoard),
     "wandb": ("wandb", WeightsAndBiases),
     "trackio": ("trackio", Trackio),
+    "mlflow": ("mlflow", MLflow),
 }
-
-
-def leaves(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """(dotted path, value) for each value in nested mappings; a list becomes text."""
-    if isinstance(tree, Mapping):
-        for name, value in tree.items():
-            yield from leaves(value, f"{path}.{name}" if path else str(name))
-    else:
-        yield path, tree if isinstance(tree, str | int | float | bool | None) else str(tree)
 
 
 def require(names: Sequence[str]) -> None:
@@ -146,8 +125,8 @@ def require(names: Sequence[str]) -> None:
             )
 
 
-def series_of(folder: RunFolder, experiment: Experiment, step: int) -> Series:
-    """The series of the run in this folder, which has done `step` steps."""
+def series_of(folder: RunFolder, experiment: Experiment, step: int, card: Callable[[], str] | None = None) -> Series:
+    """The series of the run in this folder, which has done `step` steps; `card` makes its model card at the end."""
     tracking = experiment.tracking
     return Series(
         id=folder.document["run"],
@@ -157,6 +136,8 @@ def series_of(folder: RunFolder, experiment: Experiment, step: int) -> Series:
         config=folder.document["experiment"],
         first=step + 1 if folder.store.steps() else 0,
         offline=tracking.offline,
+        mlflow_uri=tracking.mlflow_uri,
+        card=card,
     )
 
 
@@ -172,6 +153,7 @@ class Feeder:
         self._waiting: deque[tuple[int, Mapping[str, float]]] = deque()
         self._changed = threading.Condition()
         self._closing = self._over = False
+        self._ended: Ended = "finished"
         self._dropped = 0
         self._news: list[str] = []
         self._thread = threading.Thread(target=self._work, name=f"sink-{name}", daemon=True)
@@ -193,16 +175,18 @@ class Feeder:
             sentences, self._news = self._news, []
         return sentences
 
-    def close(self, patience: float) -> None:
+    def close(self, patience: float, ended: Ended = "finished") -> None:
         """Waits up to `patience` seconds for records that the sink has not received, then warns of their number."""
         with self._changed:
-            self._closing = True
+            self._closing, self._ended = True, ended
             self._changed.notify()
         self._thread.join(patience)
         with self._changed:
             if self._thread.is_alive():
                 self._over = True  # the thread is a daemon: it ends with the process
-                self._tell(f"did not finish in time; {len(self._waiting) + self._dropped} records did not reach it")
+                lost = len(self._waiting) + self._dropped
+                lack = f"{lost} records did not reach it" if lost else "it may lack the end of the run"
+                self._tell(f"did not finish in time; {lack}")
             elif self._dropped:
                 self._tell(f"lacks {self._dropped} records")
 
@@ -226,7 +210,7 @@ class Feeder:
             if failures >= FAILURES:
                 self._end()
                 break
-        self._try(self._sink.close, "could not be closed")
+        self._try(lambda: self._sink.close(self._ended), "could not be closed")
 
     def _next(self) -> tuple[int, Mapping[str, float]] | None:
         with self._changed:
@@ -269,10 +253,10 @@ class Tracker:
             feeder.log(step, values)
         self._tell()
 
-    def close(self, patience: float = PATIENCE) -> None:
+    def close(self, ended: Ended = "finished", *, patience: float = PATIENCE) -> None:
         end = time.monotonic() + patience
         for feeder in self._feeders:
-            feeder.close(max(0.0, end - time.monotonic()))
+            feeder.close(max(0.0, end - time.monotonic()), ended)
         self._tell()
 
     def _tell(self) -> None:
@@ -283,9 +267,14 @@ class Tracker:
 
 @contextlib.contextmanager
 def tracking(names: Sequence[str], series: Series, note: Callable[[str], None]) -> Iterator[Tracker]:
-    """A tracker with the sinks of these names, which is closed at the end of the `with` block."""
+    """A tracker with the sinks of these names, which is closed at the end of the `with` block and told how it ended."""
     tracker = Tracker([Feeder(name, SINKS[name][1](), series) for name in names], note)
+    ended: Ended = "failed"
     try:
         yield tracker
+        ended = "finished"
+    except (Stopped, EndpointError, KeyboardInterrupt):
+        ended = "stopped"
+        raise
     finally:
-        tracker.close()
+        tracker.close(ended)

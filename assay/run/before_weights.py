@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from assay.host.space import device_of
 from assay.record.folder import Numbered, require_vacant
+from assay.record.mlflow_runs import require_store
 from assay.record.sinks import require as require_packages
 from assay.run import attention_needs, data_needs, disk_needs, external_needs, open_rows, picture_needs
 from assay.run.context_fit import check_lengths
@@ -58,6 +59,7 @@ def prepare(experiment: Experiment, place: Path | Numbered, functions: Functions
         require_vacant(place)
     disk_needs.require_writable(place)
     require_packages(experiment.tracking.sinks)
+    require_store(experiment.tracking)
     device_of(experiment.machine.device)
     grader = grader_of(experiment, functions)
     try:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 import importlib.util
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 from urllib.parse import urlsplit
 
 from assay.errors import ConfigError
-from assay.host.reach import TRACKER, Cluster, Code, HubModel, Program, Servers
+from assay.host.reach import TRACKER, Cluster, Code, HubModel, Program, Servers, Store
 from assay.host.space import cores, device_of
 from assay.part import Count, Positive, parts_of
 from assay.policy.conversation import Chat
@@ -110,10 +111,19 @@ class Tracking:
     Tracking(sinks=("tensorboard", "wandb"), project="maths")
     """
 
-    sinks: tuple[Annotated[Literal["tensorboard", "wandb", "trackio"], TRACKER], ...] = ()  # `--track` names them
+    sinks: tuple[Annotated[Literal["tensorboard", "wandb", "trackio", "mlflow"], TRACKER], ...] = ()  # see `--track`
     project: str = "assay"
     name: str = ""  # the run's name; empty: the name of the run folder
     offline: bool = False  # wandb keeps the run on this machine until `wandb sync`
+    mlflow_uri: Store = ""  # http://SERVER:PORT or sqlite:///FILE.db; empty: MLFLOW_TRACKING_URI, or mlflow.db here
+
+    def __post_init__(self) -> None:
+        if re.match(r"[^/?#]*://[^/?#]*@", self.mlflow_uri):
+            raise ConfigError(
+                "tracking.mlflow_uri holds a name or a password, which run.json would keep. Write it without them, and "
+                "set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD for a server, or the whole address in "
+                "MLFLOW_TRACKING_URI for a database."
+            )
 
 
 @dataclass(frozen=True)

@@ -254,6 +254,7 @@ def _train(
     from assay.run.preflight import warn
     from assay.run.recorder import Recorder, exams
     from assay.run.second_look import SecondLook
+    from assay.view.card import model_card
     from assay.view.report import write_report
 
     if checkpoint is not None:
@@ -273,7 +274,8 @@ def _train(
         grader.tell(shown.note)
         if longest is not None:
             warn(folder, shown, experiment, policy, models, longest=longest, verify=grader)
-        with tracking(experiment.tracking.sinks, series_of(folder, experiment, memory.step), shown.note) as tracker:
+        series = series_of(folder, experiment, memory.step, card=lambda: model_card(folder.path))
+        with tracking(experiment.tracking.sinks, series, shown.note) as tracker:
             files, examined = policy_files(policy), exams(experiment)
             page = Page(lambda: write_report(folder.path, checked=False), shown.note)
             second = SecondLook(0.0 if experiment.rewards else experiment.evaluation.second_look, shown.note)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import inspect
 import threading
 import time
@@ -14,10 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_runs import Shell, came_to, make_model, steps_of, train_line
 
-from assay.errors import ConfigError
+from assay.errors import ConfigError, Stopped
 from assay.record import sinks
 from assay.record.folder import RunFolder
-from assay.record.sinks import FAILURES, Feeder, Series, Tracker, leaves, require, tracking
+from assay.record.sinks import FAILURES, Ended, Feeder, Series, Tracker, leaves, require, tracking
 
 SERIES = Series(id="0123456789abcdef", name="run-1", project="assay", folder=Path("nowhere"))
 
@@ -43,8 +45,9 @@ class Memory:
             raise RuntimeError(self.fails[step])
         self.records.append((step, dict(values)))
 
-    def close(self) -> None:
+    def close(self, ended: Ended) -> None:
         self.closed += 1
+        self.ended = ended
 
 
 @given(count=st.integers(0, 40))
@@ -261,6 +264,7 @@ class Recorded:
 
     def finish(self, exit_code: int | None = None) -> None:
         self.finished += 1
+        self.exit_code = exit_code
 
 
 def module_of(names: str, run: Recorded) -> Any:
@@ -298,6 +302,21 @@ def test_services_get_the_id_of_the_run_and_go_on_with_it(
         assert run.made["id"] == series.id and run.made["mode"] == "offline" and run.made["config"] == {"a": {"b": 1}}
     else:
         assert run.made["name"] == "mine-abababab" and run.made["config"] == {"a.b": 1}
+
+
+@pytest.mark.parametrize(("error", "code"), [(None, 0), (Stopped("by a signal"), 0), (ValueError("bad"), 1)])
+def test_wandb_is_told_whether_the_run_failed(
+    error: Exception | None, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Recorded()
+    monkeypatch.setitem(__import__("sys").modules, "wandb", module_of(WANDB_INIT, run))
+    series = dataclasses.replace(SERIES, offline=True)
+    caught = pytest.raises(type(error)) if error is not None else contextlib.nullcontext()
+    with caught, tracking(["wandb"], series, lambda text: pytest.fail(text)) as tracker:
+        tracker.log(1, {})
+        if error is not None:
+            raise error
+    assert run.exit_code == code
 
 
 def test_wandb_without_a_key_asks_nobody_and_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:

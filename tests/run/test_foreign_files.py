@@ -438,3 +438,35 @@ def test_the_command_line_overrides_a_foreign_file(places: Mapping[str, Path | s
 def test_a_file_that_is_not_there(shell: Shell) -> None:
     assert shell("show", "nowhere.yaml").code == 64
     assert shell("train", "--config", "nowhere.yaml").code == 64
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        (
+            "trl.yaml",
+            "num_generations: 4\nmax_steps: 2\nhub_token: hf_open\npush_to_hub_token: hf_open\npush_to_hub: true\n",
+        ),
+        (
+            "run.sh",
+            "python3 -m openrlhf.cli.train_ppo_ray --logger.wandb.key hf_open --rollout.n_samples_per_prompt 4\n",
+        ),
+    ],
+)
+def test_a_token_in_a_file_is_shown_to_nobody(name: str, content: str, shell: Shell, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(content)
+    lines = [("show", tmp_path / name), ("show", tmp_path / name, "--json"), ("show", tmp_path / name, "--toml")]
+    for line in [*lines, ("train", "--config", tmp_path / name, "--dry-run")]:
+        reply = shell(*line)
+        assert "hf_open" not in reply.out + reply.err
+    assert "(not shown)" in shell("show", tmp_path / name).out
+
+
+def test_a_push_of_trl_and_mlflow_have_their_counterparts() -> None:
+    push = {"push_to_hub": True, "hub_model_id": "me/first", "hub_private_repo": True, "hub_strategy": "every_save"}
+    made = of("trl", report_to=["mlflow", "wandb"], **push)
+    assert made.given["track"] == ["mlflow", "wandb"]
+    for key in push:
+        answer = next(answer for answer in made.answers if answer.key == key)
+        assert "`assay export RUN --push OWNER/NAME`" in answer.because
+    assert of("verl", **{"trainer.logger": ["console", "mlflow"]}).given["track"] == ["mlflow"]

@@ -141,7 +141,7 @@ def test_settings_are_found_wherever_they_stand() -> None:
     (reach,) = reached(experiment)
     assert (reach.field, reach.place) == ("recipe.mechanism.reward.0.then.endpoint.url", "http://a:1/v1")
     assert {found.field.rpartition(".")[2] for found in reaching(Experiment(RECIPES["grpo"], "", Pool(())))} == {
-        *("model", "samplers", "sampler_python", "cluster", "rewards", "sinks")
+        *("model", "samplers", "sampler_python", "cluster", "rewards", "sinks", "mlflow_uri")
     }
     assert mark_of(Address) is not None and mark_of(tuple[Address, ...]) is mark_of(Address) and mark_of(str) is None
 
@@ -250,6 +250,11 @@ KINDS_OF_REACH: dict[str, tuple[str, str, Plant]] = {  # name -> (the field, wha
     ),
     "judge": ("recipe.mechanism.reward.0.endpoint.url", "addresses", _judge),
     "tracker": ("tracking.sinks", "addresses", lambda e, t: e["tracking"].update(sinks=["wandb"])),
+    "store": (
+        "tracking.mlflow_uri",
+        "addresses",
+        lambda e, t: e["tracking"].update(sinks=["mlflow"], mlflow_uri=f"http://127.0.0.1:{t.listener.port}"),
+    ),
     "code": ("rewards", "code", lambda e, t: e.update(rewards=[f"{t.folder / 'evil.py'}:near"])),
     "module": ("rewards", "code", lambda e, t: e.update(rewards=["evilmodule:near"])),
     "data": (
@@ -479,7 +484,7 @@ def test_the_run_of_ones_own_is_resumed_without_a_question(
 class Silent:
     def open(self, series: Any) -> None: ...
     def log(self, step: int, values: Mapping[str, float]) -> None: ...
-    def close(self) -> None: ...
+    def close(self, ended: str) -> None: ...
 
 
 def test_a_record_lies_where_the_id_of_a_run_cannot_lead_elsewhere(

@@ -235,6 +235,8 @@ def test_code_of_a_file_is_run_only_if_somebody_allows_it_and_asked_once(shell: 
         ("[machine]\nsamplers = 'http://10.0.0.7:80'", "connects to the server http://10.0.0.7:80"),
         ("[machine]\nsamplers = 1\nsampler = 'vllm'\nsampler-python = '/opt/x/python'", "starts the program"),
         ("track = ['wandb']", "sends the metrics to wandb"),
+        ("track = ['mlflow']\n[tracking]\nmlflow-uri = 'http://10.0.0.7:80'", "MLflow store http://10.0.0.7:80"),
+        ("track = ['mlflow']\n[tracking]\nmlflow-uri = 'sqlite:///x.db'", "MLflow store sqlite:///x.db"),
     ],
 )
 def test_programs_and_addresses_of_a_file_are_reached_only_if_somebody_allows_it(

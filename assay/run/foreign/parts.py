@@ -82,11 +82,11 @@ def adapter(rank: int, alpha: float, targets: Sequence[str]) -> Settings:
 def trackers(view: FileView, key: str, *, silent: Sequence[str] = ()) -> Settings:
     """The trackers that are ours too; `silent` are names of outputs that every run has."""
     names = [name for name in view.items(key) if name not in ("none", *silent)]
-    ours = [name for name in names if name in ("tensorboard", "wandb", "trackio")]
+    ours = [name for name in names if name in ("tensorboard", "wandb", "trackio", "mlflow")]
     if strange := [name for name in names if name not in (*ours, "all")]:
-        view.tell(key, f"the trackers here are tensorboard, wandb and trackio, not {', '.join(strange)}")
+        view.tell(key, f"the trackers here are tensorboard, wandb, trackio and mlflow, not {', '.join(strange)}")
     if "all" in names:
-        view.tell(key, "name the trackers: tensorboard, wandb or trackio")
+        view.tell(key, "name the trackers: tensorboard, wandb, trackio or mlflow")
     return {"track": ours} if ours else {}
 
 

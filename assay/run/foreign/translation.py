@@ -5,6 +5,7 @@ translated(Path("grpo.yaml")).given  # {"recipe": "grpo", "model": ..., "setting
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,15 +32,23 @@ NAMED = ("model", "data", "task")  # fields without which there is no run
 LISTS = ("data", "eval_data", "task", "reward", "track")
 
 
+SECRET = re.compile(r"(^|[._])(hub_token|push_to_hub_token|api_key|password|secret)$|wandb\.key$")
+"""The end of a key whose value lets somebody in."""
+
+
 @dataclass(frozen=True)
 class Answer:
-    """What became of one key of a file."""
+    """What became of one key of a file. The value of a token or a password is shown to nobody."""
 
     key: str
     value: Any
     outcome: Outcome
     ours: str = ""  # our settings with the values that they were given
     because: str = ""
+
+    def __post_init__(self) -> None:
+        if SECRET.search(self.key) and self.value:
+            object.__setattr__(self, "value", "(not shown)")
 
     @property
     def without_effect(self) -> bool:
