@@ -25,7 +25,7 @@ def adapted(call: Callable[..., Any]) -> Callable[..., Any]:
         names = inspect.signature(call).parameters
     except (TypeError, ValueError):  # a builtin
         return call
-    needed = {name for name, one in names.items() if one.default is one.empty and one.kind is one.POSITIONAL_OR_KEYWORD}
+    needed = {name for name, at in names.items() if at.default is at.empty and at.kind is at.POSITIONAL_OR_KEYWORD}
     if set(OURS) & set(names):
         return call
     if {"solution_str", "ground_truth"} <= set(names) and needed <= set(VERL):
