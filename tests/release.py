@@ -36,7 +36,7 @@ HIDDEN = ("CC", "CXX", "CPP", "LD", "VIRTUAL_ENV")  # of the environment; and al
 EXAMPLE_STEPS = 2
 NO_COMPILER = "there is no C++ compiler"
 PLOT = "import assay; assay.Run('runs/demo-1').plot('reward/mean', 'eval/valid/pass@1').save('curve.svg')"
-CALLS = 7  # of a command whose start is timed
+CALLS, TRIES = 7, 40  # of a command whose start is timed: at least, and at most while other work slows it down
 
 
 @dataclass
@@ -190,11 +190,19 @@ def licensed_extras() -> str:
 
 def quick(place: Place) -> str:
     """The fastest of several calls, after one that writes what later ones read."""
-    took = {words: min(_seconds(place, words) for _ in range(CALLS)) for words in packaged.LIMITS["seconds"]}
-    slow = [words for words, seconds in took.items() if seconds > packaged.LIMITS["seconds"][words]]
-    says = ", ".join(f"`assay {w}` {s:.2f} s of at most {packaged.LIMITS['seconds'][w]:g}" for w, s in took.items())
-    need(not slow, f"too slow: {says}")
+    limits = packaged.LIMITS["seconds"]
+    took = {words: fastest(functools.partial(_seconds, place, words), most) for words, most in limits.items()}
+    says = ", ".join(f"`assay {words}` {seconds:.2f} s of at most {limits[words]:g}" for words, seconds in took.items())
+    need(all(seconds <= limits[words] for words, seconds in took.items()), f"too slow: {says}")
     return says
+
+
+def fastest(call: Callable[[], float], most: float) -> float:
+    """The least of several times. Where all are above the limit it is tried on: what else runs here may pause."""
+    took = [call() for _ in range(CALLS)]
+    while min(took) > most and len(took) < TRIES:
+        took.append(call())
+    return min(took)
 
 
 def _seconds(place: Place, words: str) -> float:

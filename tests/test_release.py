@@ -278,6 +278,12 @@ def test_every_check_is_a_line_and_those_that_failed_are_named(capsys: pytest.Ca
     assert "Traceback" in shown.err
 
 
+def test_a_slow_start_is_tried_on_and_not_for_ever() -> None:
+    assert release.fastest(iter([0.3, 0.2] + [0.4] * 5).__next__, 0.25) == 0.2
+    assert release.fastest(iter([0.3] * 7 + [0.1]).__next__, 0.25) == 0.1
+    assert release.fastest(iter([0.3] * release.TRIES).__next__, 0.25) == 0.3
+
+
 def test_the_example_of_both_pages_is_one_and_runs_few_steps() -> None:
     code = release.example()
     assert f"steps={release.EXAMPLE_STEPS}" in code and "assay.train(" in code
