@@ -59,8 +59,8 @@ def setup_of(
     if flags.get("reward") and flags.get("only_reward"):
         raise UsageError("--reward stands beside the recipe's other rewards, and --only-reward alone: leave one out.")
     flags["settings"] = arguments.overrides
-    consents = {name: getattr(arguments, f"trust_{name}", False) for name in ("code", "addresses")}
-    trust = Trust.of(**consents)
+    code, addresses = (getattr(arguments, f"trust_{name}", False) for name in ("code", "addresses"))
+    trust = Trust.of(code=code, addresses=addresses)
     return file_trust.composed_with(arguments.config or (), flags, trust)
 
 

@@ -93,7 +93,7 @@ def _batch(call: Callable[..., Any]) -> Callable[..., Any]:
         labels = list(columns.get("gold") or columns.get("answer") or [None] * len(answers))
         queries = [prompt + answer for prompt, answer in zip(asked, answers, strict=True)]
         result = call(queries=queries, prompts=asked, labels=labels)
-        rewards = result["rewards"] if isinstance(result, Mapping) and "rewards" in result else result
+        rewards: Any = result["rewards"] if isinstance(result, Mapping) and "rewards" in result else result
         return rewards.tolist() if hasattr(rewards, "tolist") else rewards
 
     return scored
