@@ -133,7 +133,9 @@ class SampleBank:
         try:
             table = table_of(path)
         except StorageError as error:
-            raise DataError(f"{error} Name a file that `assay bank sample` has written.") from error
+            raise DataError(
+                f"{error} Name a bank; if this was one, write it again with `assay bank sample`."
+            ) from error
         entries = table.schema.metadata or {}
         header = entries.get(MARK)
         if header is None:

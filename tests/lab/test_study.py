@@ -26,6 +26,7 @@ from assay.reward import SoftOverlong
 from assay.run.bases import BASES
 from assay.run.configure import differing, to_data
 from assay.run.external_needs import judged_by
+from assay.run.trust import Trust
 from assay.scoring.inference import effect_of_seeds
 from assay.scoring.intervals import Needed
 
@@ -168,7 +169,7 @@ def test_a_study_in_a_file(tmp_path: Path) -> None:
     path.write_text("arms = 3\n")
     with pytest.raises(DataError, match=r"needs a table \[arms\], or a list recipes"):
         read(path)
-    with pytest.raises(DataError, match="cannot be read as TOML"):
+    with pytest.raises(DataError, match=r"there is no file .*none\.toml"):
         read(tmp_path / "none.toml")
 
 
@@ -217,7 +218,7 @@ def test_a_study_in_a_file_says_what_it_expects_and_may_use_files_of_its_own(tmp
         '[arms.grpo]\nnote = "as it is"\n[arms.short]\nrecipe = "grpo"\nbudget = "steps=7"\n'
     )
     try:
-        study = read(path)
+        study = read(path, Trust.of(code=True))
         assert study.expected == (Expected("length/mean", "grpo", "short", "up"),) and study.scores == "equal-tokens"
         assert str(study.budget_of("short")) == "steps=7" and str(study.budget_of("grpo")) == "steps=100"
         (pool,) = study.tasks.values()

@@ -96,7 +96,7 @@ def test_files_that_are_no_bank_are_refused_with_what_to_do(tmp_path: Path) -> N
     with pytest.raises(DataError, match=r"there is no bank .*assay bank sample MODEL"):
         SampleBank.read(tmp_path / "nowhere.parquet")
     (tmp_path / "text.parquet").write_text("problem,answer")
-    with pytest.raises(DataError, match=r"damaged, or a file of another kind.* Remove it"):
+    with pytest.raises(DataError, match=r"damaged, or a file of another kind.* write it again"):
         SampleBank.read(tmp_path / "text.parquet")
     pq.write_table(pa.table({"prompt": ["1+1"]}), tmp_path / "rows.parquet")
     with pytest.raises(DataError, match="a table, but no bank"):
@@ -113,10 +113,10 @@ def test_a_changed_bit_or_a_lost_end_is_seen(tmp_path: Path) -> None:
     whole = path.read_bytes()
     for where in (whole.index(ZSTD) + len(ZSTD) + 8, whole.index(b"make a") + 5):
         path.write_bytes(whole[:where] + bytes([whole[where] ^ 1]) + whole[where + 1 :])
-        with pytest.raises(DataError, match=r"damaged.*Remove it and write it again"):
+        with pytest.raises(DataError, match=r"damaged.*write it again"):
             SampleBank.read(path)
     path.write_bytes(whole[:-1])
-    with pytest.raises(DataError, match=r"damaged.*Remove it and write it again"):
+    with pytest.raises(DataError, match=r"damaged.*write it again"):
         SampleBank.read(path)
 
 

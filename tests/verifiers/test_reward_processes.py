@@ -95,6 +95,7 @@ def test_what_a_function_prints_is_heard_and_spoils_no_document(
 def test_what_a_plugin_prints_spoils_no_document_either(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setattr("assay.host.offers.installed", lambda: ("an entry point",))
     monkeypatch.setattr("assay.known.others", lambda: [print("hello from a plugin")][:0])
     reply = Shell(capsys)("list", "tasks", "--json")
     assert reply.document and "hello from a plugin" in reply.err
@@ -103,6 +104,7 @@ def test_what_a_plugin_prints_spoils_no_document_either(
 def test_an_exit_in_the_middle_of_a_command_is_no_success(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setattr("assay.host.offers.installed", lambda: ("an entry point",))
     monkeypatch.setattr("assay.known.others", lambda: sys.exit(0))
     reply = Shell(capsys)("list", "tasks", "--json")
     assert reply.code == reply.document["code"] == 70
@@ -118,6 +120,7 @@ def test_an_exit_through_the_function_of_a_tracker_is_told_where_it_was_called(
         python(code)
 
     monkeypatch.setattr(sys, "exit", exit)
+    monkeypatch.setattr("assay.host.offers.installed", lambda: ("an entry point",))
     monkeypatch.setattr("assay.known.others", lambda: sys.exit(3))
     line = exit.__code__.co_firstlineno + 4
     assert f"line {line} raised SystemExit(3)" in Shell(capsys)("list", "tasks", "--json").document["message"]
