@@ -134,7 +134,7 @@ class SampleBank:
             table = table_of(path)
         except StorageError as error:
             raise DataError(
-                f"{error} Name a bank; if this was one, write it again with `assay bank sample`."
+                f"{error} Name a bank. If this was one, write it again: `assay bank sample`."
             ) from error
         entries = table.schema.metadata or {}
         header = entries.get(MARK)

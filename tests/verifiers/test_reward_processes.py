@@ -122,7 +122,7 @@ def test_an_exit_through_the_function_of_a_tracker_is_told_where_it_was_called(
     monkeypatch.setattr(sys, "exit", exit)
     monkeypatch.setattr("assay.host.offers.installed", lambda: ("an entry point",))
     monkeypatch.setattr("assay.known.others", lambda: sys.exit(3))
-    line = exit.__code__.co_firstlineno + 4
+    line = exit.__code__.co_firstlineno + 5
     assert f"line {line} raised SystemExit(3)" in Shell(capsys)("list", "tasks", "--json").document["message"]
 
 
