@@ -133,9 +133,7 @@ class SampleBank:
         try:
             table = table_of(path)
         except StorageError as error:
-            raise DataError(
-                f"{error} Name a bank. If this was one, write it again: `assay bank sample`."
-            ) from error
+            raise DataError(f"{error} Name a bank. If this was one, write it again: `assay bank sample`.") from error
         entries = table.schema.metadata or {}
         header = entries.get(MARK)
         if header is None:
