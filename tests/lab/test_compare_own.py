@@ -11,7 +11,9 @@ import pytest
 from small_runs import GRADED, SIZES, Shell, make_model
 
 from assay.errors import ConfigError
+from assay.known import RECIPES
 from assay.lab.study import Arm, Budget, Study, read
+from assay.lab.study.asked import of_recipes
 from assay.lab.study.plan import StudyRun, tasks_asked
 from assay.run import setup_file
 from assay.run.setup import Setup, composed
@@ -150,3 +152,20 @@ def test_a_setup_on_rows_asks_these_rows(shell: Shell, tmp_path: Path) -> None:
     written = tmp_path / "setup.toml"
     written.write_text(setup_file.text(dataclasses.replace(setup, seed=3)))
     assert composed(setup_file.read(written)).pool() == setup.pool()
+
+
+def test_recipes_on_own_rows_have_one_limit_of_answers(shell: Shell, tmp_path: Path) -> None:
+    """Each paper has its own, and length would be compared with method. What a person says is left alone."""
+    words = planned(tmp_path, "grpo", "dr-grpo", "--data", "rows.jsonl")
+    words[words.index("x/y")] = "countdown"
+    reply = shell(*words)
+    assert reply.code == 0, reply.err
+    limits = RECIPES["grpo"].scale.max_new, RECIPES["dr-grpo"].scale.max_new
+    assert limits[0] != limits[1]
+    assert f"scale.max_new {limits[0]} for all, which is that of grpo" in reply.err
+    reply = shell(*words, "--scale.max-new", 40)
+    assert reply.code == 0 and "for all, which" not in reply.err
+    setup = composed({"data": ["rows.jsonl"], "model": "countdown"})
+    study, _ = of_recipes(["dr-grpo", "grpo"], setup, seeds=2)
+    made = [study.experiment(StudyRun(arm, next(iter(study.tasks)), 0), steps=2) for arm in study.arms]
+    assert [experiment.recipe.scale.max_new for experiment in made] == [limits[1]] * 2

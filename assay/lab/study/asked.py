@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from assay.errors import UsageError
-from assay.lab.study.declared import check
+from assay.host.terminal import say
+from assay.known import RECIPES
+from assay.lab.study.declared import check, differences
 from assay.lab.study.plan import Arm, Budget, Study, StudyRun, profile_for, tasks_asked
 from assay.run.experiment import Experiment
+from assay.run.settings import full
 from assay.run.setup import Setup
 
+LENGTH = "recipe.scale.max_new"
 DEFAULT_SEEDS, DEFAULT_BUDGET = 5, "steps=100"
 
 
@@ -55,8 +60,26 @@ def of_arms(
         asked=setup,
         **rest,
     )
+    study = _of_one_length(study) if setup.data else study
     check(study)
     return study
+
+
+def _of_one_length(study: Study) -> Study:
+    """The study with one limit of answers for all arms. To rows of files each recipe brings its paper's, and what
+    differs beside the methods could be what is measured.
+    """
+    settings = (study.settings, study.differ, *(arm.settings for arm in study.arms.values()))
+    chosen = {full(path) for given in settings for path in given}
+    if LENGTH in chosen or not all(arm.recipe in RECIPES for arm in study.arms.values()):
+        return study
+    limits = differences(study, next(iter(study.tasks))).get("scale.max_new")
+    if not limits:
+        return study
+    first, limit = next(iter(limits.items()))
+    told = ", ".join(f"{arm} {value}" for arm, value in limits.items())
+    say(f"scale.max_new {limit} for all, which is that of {first}: their papers' are {told}")
+    return dataclasses.replace(study, settings={**study.settings, LENGTH: limit})
 
 
 def first_experiment(study: Study) -> Experiment:
