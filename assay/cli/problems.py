@@ -11,7 +11,6 @@ from assay.cli.verify import REWARD_TIMEOUT, timeout_of
 from assay.errors import UsageError
 from assay.host import terminal
 from assay.verifiers.answers import Wording
-from assay.verifiers.functions.process import check_timeout
 
 if TYPE_CHECKING:
     from assay.lab.asking import Asking
@@ -158,8 +157,6 @@ def asked_in(arguments: argparse.Namespace, model: str | None = None) -> Asking:
     from assay.lab.asking import Asking
     from assay.run.trust import Trust
 
-    if arguments.reward_timeout is not None:
-        check_timeout(arguments.reward_timeout)
     setup, allowed = setup_of(arguments, without=("model", "seed"), **({} if model is None else {"model": model}))
     allowed(setup)
     whole = arguments.data is not None or not setup.data

@@ -17,7 +17,7 @@ from assay.record.folder import RunFolder
 from assay.run import file_trust, session, setup_file
 from assay.run.configure import from_data, to_data
 from assay.run.experiment import Experiment
-from assay.run.setup import DECIDES, FIELDS, STEPS, Given, full_or_same
+from assay.run.setup import DECIDES, FIELDS, STEPS, Given, composed, full_or_same
 from assay.run.trust import Trust
 
 LEARNERS, TIMEOUT = "machine.learners", "reward_timeout"
@@ -57,15 +57,16 @@ def changes(run: Path, files: Sequence[Path], trust: Trust) -> dict[str, Any]:
     """
     begun = from_data(Experiment, RunFolder.read_only(run).experiment)
     own: dict[str, Any] = {"model": begun.model, "profile": begun.profile, "seed": begun.seed, "reward": begun.rewards}
-    setup, allowed = file_trust.composed_with(files, {}, trust, under=own)
+    sources = {file: setup_file.read(file) for file in files}
+    setup = composed(own, *sources.values())
     method = None if setup.recipe else begun.recipe
     pool = None if setup.task or setup.data else begun.pool
     now, _ = session.planned(setup, method, pool)
-    allowed(now)
+    file_trust.require(sources, {}, now, trust)
     free = {STEPS, LEARNERS, TIMEOUT, *(setting.field for setting in reaching(now))} - {"rewards", "model"}
     values: dict[str, Any] = {}
-    for file in files:
-        for name, path in _named(setup_file.read(file)):
+    for file, source in sources.items():
+        for name, path in _named(source):
             before, after = (_at(experiment, path) for experiment in (begun, now))
             if path in free:
                 values[path] = after

@@ -31,18 +31,16 @@ Asked = Experiment | Setup
 """What is used of a setup: the experiment that follows from it, or the setup itself where no run follows."""
 
 
-def composed_with(
-    paths: Iterable[Path], given: Given, trust: Trust, *, under: Given | None = None
-) -> tuple[Setup, Callable[[Asked], None]]:
+def composed_with(paths: Iterable[Path], given: Given, trust: Trust) -> tuple[Setup, Callable[[Asked], None]]:
     """(the setup of these files, which what a person gives overrides; a function that refuses code, programs and
-    addresses which only a file names and nobody has allowed). The files override what is given `under` them.
+    addresses which only a file names and nobody has allowed).
     """
     files = {path: setup_file.read(path) for path in paths}
 
     def refuse(asked: Asked) -> None:
         require(files, given, asked, trust)
 
-    return composed(under or {}, *files.values(), given), refuse
+    return composed(*files.values(), given), refuse
 
 
 def require(files: Mapping[Path, Given], flags: Given, asked: Asked, trust: Trust) -> None:

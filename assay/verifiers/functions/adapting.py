@@ -10,6 +10,8 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from assay.prompt import text_of
+
 VERL = ("data_source", "solution_str", "ground_truth", "extra_info")
 OPENRLHF = ("queries", "prompts", "labels")
 OURS = ("completions", "completion_ids")
@@ -29,15 +31,10 @@ def adapted(call: Callable[..., Any]) -> Callable[..., Any]:
     if set(OURS) & set(names):
         return call
     if {"solution_str", "ground_truth"} <= set(names) and needed <= set(VERL):
-        return _named(_one_by_one(call, _takes(names, VERL)), call)
+        return _named(_one_by_one(call, [name for name in VERL if name in names]), call)
     if set(OPENRLHF) <= set(names) and needed <= set(OPENRLHF):
         return _named(_batch(call), call)
     return call
-
-
-def _takes(names: Mapping[str, inspect.Parameter], offered: Sequence[str]) -> list[str]:
-    """The arguments of these names that a function takes."""
-    return [name for name in offered if name in names]
 
 
 def _named(made: Callable[..., Any], call: Callable[..., Any]) -> Callable[..., Any]:
@@ -51,7 +48,7 @@ def _one_by_one(call: Callable[..., Any], takes: Sequence[str]) -> Callable[...,
     """A function of verl's, which is asked about each answer with its row."""
 
     def questions(completions: Sequence[Any], columns: Mapping[str, Any]) -> list[dict[str, Any]]:
-        return [_question(text_of(completions[at]), row, takes) for at, row in enumerate(_rows(columns, completions))]
+        return [_question(_text(completions[at]), row, takes) for at, row in enumerate(_rows(columns, completions))]
 
     if inspect.iscoroutinefunction(call):
 
@@ -88,8 +85,8 @@ def _batch(call: Callable[..., Any]) -> Callable[..., Any]:
     """A function of OpenRLHF's, which is asked about a batch: queries are prompts with their answers."""
 
     def scored(prompts: Sequence[Any], completions: Sequence[Any], **columns: Any) -> list[Any]:
-        asked = [text_of(prompt) for prompt in prompts]
-        answers = [text_of(completion) for completion in completions]
+        asked = [_text(prompt) for prompt in prompts]
+        answers = [_text(completion) for completion in completions]
         labels = list(columns.get("gold") or columns.get("answer") or [None] * len(answers))
         queries = [prompt + answer for prompt, answer in zip(asked, answers, strict=True)]
         result = call(queries=queries, prompts=asked, labels=labels)
@@ -104,8 +101,6 @@ def _score(result: Any) -> Any:
     return result["score"] if isinstance(result, Mapping) and "score" in result else result
 
 
-def text_of(message: Any) -> str:
-    """A text, or the content of the messages of a conversation."""
-    if isinstance(message, str):
-        return message
-    return "\n".join(str(part.get("content", "")) for part in message if isinstance(part, Mapping))
+def _text(said: Any) -> str:
+    """A text, or that of the messages of a conversation."""
+    return said if isinstance(said, str) else "\n".join(text_of(message["content"]) for message in said)
