@@ -146,10 +146,11 @@ class Segment:
     entropy: TokenFloats | None = None  # of the full softmax at the row's temperature
     all_logp: WideFloats | None = None  # log-probs of `top_ids`, where a method compares distributions
     top_ids: WideIds | None = None  # the likeliest tokens, ascending; None: all that there are
+    earned: TokenFloats | None = None  # the rewards that a world gave, each at the last token of its turn
     version: int = 0  # policy version that sampled it
     node: str = ""
     parent: str = ""
-    context: Ids | None = None  # None: the request's context and the segments before; else another context
+    context: Ids | None = None  # what was read before it, if a world replaced it; None: it goes on from the one before
     failed: bool = False  # a reply that tells of an error
 
     def __len__(self) -> int:
@@ -216,6 +217,9 @@ class Request:
     marks: tuple[str, ...] = ()  # an answer waits after these texts, which stand in `stop` too, and not at `max_new`
     train_context: Ids | None = None  # the prompt that the policy is trained to answer; None: `context`
     tag: str = ""
+    seat: str = ""  # the seat of the task's world that the request speaks for; "": nobody replies to it
+    max_replies: int = 0  # the most tokens of replies; 0: replies count towards `max_new`
+    longest_reply: int = 0  # tokens; what is longer is cut, and says so; 0: no limit
     worded: Prompt | None = None  # the prompt with the texts that parts added; None: the problem's own question, bare
 
     @property
