@@ -14,9 +14,9 @@ from assay.collect.ask_judges import AskJudge, AskPairs
 from assay.collect.continuations import ContinueSteps
 from assay.collect.expand import Refill
 from assay.collect.lagged import Frozen, Lagged
+from assay.collect.plays import Acted, Plays, Turn, earned_by_turn, in_play, played
 from assay.collect.teachers import AskTeachers
 from assay.collect.trees import Fork
-from assay.collect.plays import Acted, Plays, Turn, earned_by_turn, in_play, played
 from assay.collect.turns import generate, send
 from assay.collect.walks import StepSearch
 from assay.collect.when_verified import AtEnd, AtOnce, Verdicts, Verify

@@ -45,7 +45,7 @@ class Game:
         try:
             self.play = self.world.start(self.root.problem.spec, self.key)
             self.play.open()
-        except Exception as error:  # noqa: BLE001  # told as the fault of this play
+        except Exception as error:  # told as the fault of this play
             return told(error)
         return next((reply.fault for act in self.acts if (reply := _tried(self.play, act)).fault), "")
 
@@ -286,7 +286,7 @@ class Plays:
         """The play is over, with the verdicts that its world has."""
         try:
             verdicts = game.play.judge()
-        except Exception as error:  # noqa: BLE001  # told as the verdict on this play
+        except Exception as error:  # told as the verdict on this play
             return self._lost(game, seat, Verdict.invalid("world", told(error)))
         for name, answer in game.seats.items():
             text = answer.text
@@ -396,7 +396,7 @@ def _tried(play: Play, act: Act) -> Reply:
     """The reply to an act. What goes wrong in a world is a fault of ours, and is told with the play."""
     try:
         reply = play.step(act)
-    except Exception as error:  # noqa: BLE001  # the play is lost, counted and told; other plays go on
+    except Exception as error:  # the play is lost, counted and told; other plays go on
         return Reply(fault=told(error))
     wrong = [name for name, value in (*reply.rewards.items(), *reply.costs.items()) if not np.isfinite(value)]
     return Reply(fault=f"the reward of {wrong[0]} is not a number") if wrong else reply
@@ -415,7 +415,7 @@ def _last_turn(answer: Episode, codec: Codec) -> tuple[str, bool]:
     """The text of what the seat wrote since it last heard something, and whether that ends the answer."""
     ids: list[int] = []
     for segment in reversed(answer.segments):
-        if len(segment) and segment.origin[0] == Origin.ENV or segment.context is not None and not len(segment):
+        if (len(segment) and segment.origin[0] == Origin.ENV) or (segment.context is not None and not len(segment)):
             break
         ids = segment.ids.tolist() + ids
     ended = ended_by_token(answer, codec)

@@ -205,7 +205,7 @@ def one_field(name: str, inputs: str, tools: Sequence[Tool]) -> Call:
     if len(inputs) > LONGEST:
         return Call(name, fault=f"a call of {len(inputs)} characters is too long")
     tool = next((tool for tool in tools if tool.name == name), None)
-    return checked(Call(name, {field: inputs for field in tool.fields[:1]} if tool else {}), tools)
+    return checked(Call(name, dict.fromkeys(tool.fields[:1], inputs) if tool else {}), tools)
 
 
 def checked(call: Call, tools: Sequence[Tool]) -> Call:
