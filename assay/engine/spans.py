@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from assay.types import Batch
+from assay.types import Batch, Episode
 
 if TYPE_CHECKING:
-    from assay.engine.interface import Engine, Span, Want
+    from torch import Tensor
+
+    from assay.engine.interface import Engine, Scores, Span, Want
 
 
 def laid(spans: Sequence[Span], **streams: Any) -> Batch:
@@ -34,6 +36,67 @@ def laid(spans: Sequence[Span], **streams: Any) -> Batch:
         group=names,
         **streams,
     )
+
+
+def paths_of(
+    episodes: Sequence[Episode], *, sampled: bool, temperature: float | None = None
+) -> tuple[list[Span], list[int]]:
+    """Answers as spans, one for each path of an answer, and the number of paths of each.
+
+    `sampled`: under the contexts that the tokens were sampled in, and not under those that are trained. The temperature
+    is that of the request, unless another is given.
+    """
+    from assay.engine.interface import Span
+
+    spans, counts = [], []
+    for episode in episodes:
+        ids = episode.stream("ids").astype(np.int32, copy=False)
+        heat = episode.request.temperature if temperature is None else temperature
+        paths = episode.paths(sampled=sampled)
+        spans += [Span(path.context, ids[path.start : path.stop], heat) for path in paths]
+        counts.append(len(paths))
+    return spans, counts
+
+
+def joined(pieces: Sequence[Any], counts: Sequence[int]) -> list[np.ndarray]:
+    """The arrays of answers, made of those of their paths."""
+    ends = np.cumsum(counts, dtype=np.int64).tolist()
+    own = [pieces[end - count : end] for end, count in zip(ends, counts, strict=True)]
+    return [some[0] if len(some) == 1 else np.concatenate(some) for some in own]
+
+
+def scored(
+    engine: Engine,
+    episodes: Sequence[Episode],
+    *,
+    sampled: bool,
+    entropy: bool = False,
+    temperature: float | None = None,
+) -> list[Scores]:
+    """The log-probabilities of the tokens of whole answers, as `Learner.score` gives them for spans."""
+    from assay.engine.interface import Scores
+
+    spans, counts = paths_of(episodes, sampled=sampled, temperature=temperature)
+    made = engine.score(spans, entropy=entropy) if spans else []
+    logp = joined([scores.logp for scores in made], counts)
+    spread = joined([scores.entropy for scores in made], counts) if entropy else [None] * len(logp)
+    return [Scores(one, other) for one, other in zip(logp, spread, strict=True)]
+
+
+def read_again(
+    engine: Engine,
+    episodes: Sequence[Episode],
+    want: Want,
+    *names: str,
+    sampled: bool,
+    tokens: int,
+    temperature: float | None = None,
+) -> list[tuple[np.ndarray, ...]]:
+    """As `forwarded`, for whole answers."""
+    spans, counts = paths_of(episodes, sampled=sampled, temperature=temperature)
+    made = forwarded(engine, spans, want, *names, tokens=tokens)
+    columns = [joined([outputs[place] for outputs in made], counts) for place in range(len(names))]
+    return [tuple(column[i] for column in columns) for i in range(len(episodes))]
 
 
 def distinct(spans: Sequence[Span]) -> tuple[list[Span], list[int]]:
@@ -63,7 +126,12 @@ def forwarded(
     with torch.no_grad():
         for chunk in engine.chunks(laid(spans, **streams), tokens=tokens) if spans else ():
             out = engine.forward(chunk, want)
-            pieces = [np.split(getattr(out, name).cpu().numpy(), chunk.batch.at[1:-1]) for name in names]
+            pieces = [np.split(_numbers(getattr(out, name)), chunk.batch.at[1:-1]) for name in names]
             for place, *piece in zip(chunk.rows, *pieces, strict=True):
                 found[place] = tuple(piece)
     return found
+
+
+def _numbers(output: Tensor) -> np.ndarray:
+    """An output in the host's memory; numbers of 16 bits, which numpy does not have, as floats."""
+    return (output.float() if output.is_floating_point() and output.itemsize < 4 else output).cpu().numpy()

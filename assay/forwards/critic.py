@@ -11,7 +11,6 @@ import numpy as np
 
 from assay.credit.gae import gae
 from assay.credit.pack import pack
-from assay.engine.spans import laid
 from assay.forwards.fit import Goal
 from assay.forwards.fit import fit as steps
 from assay.memory import Memory
@@ -32,14 +31,13 @@ if TYPE_CHECKING:
 
 def token_kl(rows: Sequence[Row], *, models: Models, weight: float, estimator: str) -> tuple[list[Row], Stats]:
     """Adds - weight k to the per-token rewards (`process`) of the rows, on tokens that the policy wrote."""
-    from assay.engine.interface import Span
+    from assay.engine.spans import scored
 
     result, total, count = list(rows), 0.0, 0
     for role in dict.fromkeys(row.role for row in rows):
         places = [i for i, row in enumerate(rows) if row.role == role and (row.in_loss or row.in_denominator)]
         episodes = [rows[i].episode for i in places]
-        spans = [Span(e.training_context, e.stream("ids").astype(np.int32), e.request.temperature) for e in episodes]
-        scores = models.reference(role).score(spans) if spans else []
+        scores = scored(models.reference(role), episodes, sampled=False)
         for i, episode, ref in zip(places, episodes, scores, strict=True):
             filled = rows[i].old
             old = episode.stream("old") if filled is None else filled
@@ -130,19 +128,12 @@ class Critic(Forward):
 
 def values_of(engine: Engine, rows: Sequence[Row], *, tokens: int) -> list[Row]:
     """The rows with `value`: V of the state before each token of the answer, in the training context."""
-    import torch
+    from assay.engine.interface import Want
+    from assay.engine.spans import read_again
 
-    from assay.engine.interface import Span, Want
-
-    spans = [Span(row.episode.training_context, row.episode.stream("ids").astype(np.int32)) for row in rows]
-    result = [row.mark(value=np.zeros(len(row.episode), np.float32)) for row in rows]
-    with torch.no_grad():
-        for chunk in engine.chunks(laid(spans), tokens=tokens) if rows else ():
-            out = engine.forward(chunk, Want(value=True)).value
-            assert out is not None
-            for row, piece in zip(chunk.rows, np.split(out.float().cpu().numpy(), chunk.batch.at[1:-1]), strict=True):
-                result[row] = result[row].mark(value=piece)
-    return result
+    want, episodes = Want(value=True), [row.episode for row in rows]
+    values = read_again(engine, episodes, want, "value", sampled=False, tokens=tokens, temperature=1.0)
+    return [row.mark(value=value.astype(np.float32, copy=False)) for row, (value,) in zip(rows, values, strict=True)]
 
 
 def fit(
