@@ -7,17 +7,46 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from assay.types import Batch
+from assay.streams import Floats, Ids, Names
+from assay.types import Batch, Episode
 
 if TYPE_CHECKING:
     from assay.engine.interface import Engine, Span, Want
+
+NOTHING = 0  # the token behind what is read, which the model does not read
+
+
+def span_of(episode: Episode, context: Ids | None = None) -> Span:
+    """An episode's answer as a continuation of its training context, or of another one."""
+    from assay.engine.interface import Span
+
+    ids = episode.stream("ids").astype(np.int32, copy=False)
+    context = episode.training_context if context is None else context
+    return Span(context, ids, episode.request.temperature, episode.known("seen"), episode.known("action"))
+
+
+def longer(span: Span, after: Floats | None = None) -> Span:
+    """The span with a token behind it, before which `after` was seen. The value head gives the value before each token:
+    here that is the value after the last token of the span.
+    """
+    from assay.engine.interface import Span
+
+    ids, still = np.append(span.ids, np.int32(NOTHING)), None if span.action is None else np.zeros_like(span.action[-1])
+    return Span(span.context, ids, span.temperature, _behind(span.seen, after), _behind(span.action, still))
+
+
+def _behind(stream: Floats | None, last: Floats | None) -> Floats | None:
+    return None if stream is None or last is None else np.concatenate([stream, last[None]])
 
 
 def laid(spans: Sequence[Span], **streams: Any) -> Batch:
     """A batch with a row for each span. No token is masked."""
     lengths = np.array([len(span.ids) for span in spans], np.int64)
-    count, names = int(lengths.sum()), tuple(str(i) for i in range(len(spans)))
+    count, names = int(lengths.sum()), Names.of(str(i) for i in range(len(spans)))
     nothing = np.zeros(0, np.int32)
+    for name in ("seen", "action"):
+        if any(getattr(span, name) is not None for span in spans):
+            streams[name] = np.concatenate([getattr(span, name) for span in spans])
     return Batch(
         context=np.concatenate([nothing, *(span.context for span in spans)]).astype(np.int32),
         context_at=np.cumsum([0, *(len(span.context) for span in spans)]),

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from assay.credit.pack import taught
+from assay.engine.spans import span_of
 from assay.forwards.agreement import Agreement
 from assay.forwards.critic import Critic, TokenKL
 from assay.forwards.reward_model import RewardModel
@@ -95,8 +96,6 @@ def _fill(
     rows: list[Row], places: Sequence[int], models: Models, *, stream: Literal["old", "ref"], imitates: bool
 ) -> None:
     """Fills one of the two streams of the rows at these places, where it is not known yet."""
-    from assay.engine.interface import Span
-
     places = [i for i in places if getattr(rows[i], stream) is None]
     if not places:
         return
@@ -113,7 +112,7 @@ def _fill(
         episode = rows[i].episode
         # `old`, the ratio's denominator, belongs to the context of sampling; the reference to the context of training
         context = episode.request.context if stream == "old" else episode.training_context
-        spans.append(Span(context, episode.stream("ids").astype(np.int32, copy=False), episode.request.temperature))
+        spans.append(span_of(episode, context))
     for i, scores in zip(places, engine.score(spans) if spans else [], strict=True):
         rows[i] = changed(rows[i], **{stream: scores.logp})
 
