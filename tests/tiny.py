@@ -228,7 +228,7 @@ class Table:
         self.hesitation: dict[str, np.ndarray] = {}  # d loss / d entropy
         self.candidates: dict[str, np.ndarray] = {}  # d loss / d log-probs of the stored candidates
         self.rates: list[float] = []
-        self.asked: list[tuple[str, ...]] = []
+        self.asked: list[Sequence[str]] = []
 
     def chunks(self, batch: Batch, *, tokens: int) -> Iterator[Chunk]:
         self.asked.append(batch.request)

@@ -11,7 +11,7 @@ import numpy as np
 
 from assay.credit.paths import by_path
 from assay.memory import Memory
-from assay.streams import Stream, streams_of
+from assay.streams import Names, Stream, streams_of
 from assay.types import Batch, Origin, Row, Segment, changed, end_to_end
 
 Estimator = Callable[..., list[Row]]
@@ -114,12 +114,12 @@ def pack(rows: Sequence[Row], *, injected: Collection[str] = (), places: Sequenc
         counted_rows=np.array([row.in_denominator for row in rows], dtype=bool),
         advantage=_join([_weighted(row) for row in rows], np.float32),
         temperature=np.array([e.request.temperature for e in episodes], dtype=np.float32),
-        problem=tuple(e.request.problem.id for e in episodes),
-        request=tuple(e.request.id for e in episodes),
-        group=tuple(row.group for row in rows),
+        problem=Names.of(e.request.problem.id for e in episodes),
+        request=Names.of(e.request.id for e in episodes),
+        group=Names.of(row.group for row in rows),
         role=rows[0].role if rows else "policy",
-        roles=tuple(row.role for row in rows),
-        tag=tuple(row.tag or row.episode.request.tag for row in rows),
+        roles=Names.of(row.role for row in rows),
+        tag=Names.of(row.tag or row.episode.request.tag for row in rows),
         outcome=np.array([np.nan if row.reward is None else row.reward for row in rows], dtype=np.float32),
         right=np.array([e.right for e in episodes], dtype=bool),
         ended=np.array([e.finish == "stop" for e in episodes], dtype=bool),
@@ -168,22 +168,27 @@ def _weighted(row: Row) -> np.ndarray:
 
 
 def _written(segments: Sequence[Segment]) -> dict[str, np.ndarray]:
-    """The streams that segments and batches declare and rows do not: numbers that the sampler gave to the tokens."""
+    """The streams that segments and batches declare and rows do not: numbers that the sampler gave to the tokens. One
+    that is wide is there if a segment has it; the others are NaN where nothing is known.
+    """
     declared = streams_of(Batch)
     names = (streams_of(Segment).keys() & declared.keys()) - streams_of(Row).keys()
+    names -= {name for name in names if declared[name].wide and all(getattr(s, name) is None for s in segments)}
     return {name: end_to_end(segments, name).astype(declared[name].dtype, copy=False) for name in names}
 
 
 def _carried(rows: Sequence[Row]) -> dict[str, np.ndarray]:
-    """The streams that rows and batches both declare. Either every row of the loss has a stream or none has it. A row
-    outside the loss may lack it and gets zeros, which nobody reads. The advantage is not among them: `pack` multiplies
-    it by the weight of the row.
+    """The streams that rows and batches both declare. Either every row of the loss has a stream or none has it, unless
+    the stream says what a row without it has. A row outside the loss may lack any and gets zeros, which nobody reads.
+    The advantage is not among them: `pack` multiplies it by the weight of the row.
     """
     found, fills = {}, [None if row.in_loss else 0.0 for row in rows]
     for name in (streams_of(Row).keys() & streams_of(Batch).keys()) - {"advantage"}:
         pieces = [getattr(row, name) for row in rows]
         if any(piece is not None for piece in pieces):
-            found[name] = _filled(streams_of(Batch)[name], rows, pieces, fills)
+            declared = streams_of(Batch)[name]
+            own = fills if declared.fill is None else [declared.fill] * len(rows)
+            found[name] = _filled(declared, rows, pieces, own)
     return found
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from assay.streams import Floats, Ids, Names
 from assay.types import Batch, Episode
 
 if TYPE_CHECKING:
@@ -14,12 +16,48 @@ if TYPE_CHECKING:
 
     from assay.engine.interface import Engine, Scores, Span, Want
 
+NOTHING = 0  # the token behind what is read, which the model does not read
+
+
+def span_of(episode: Episode, temperature: float | None = None) -> Span:
+    """An episode's answer as a continuation of its training context, at the temperature of its request or another."""
+    from assay.engine.interface import Span
+
+    ids = episode.stream("ids").astype(np.int32, copy=False)
+    heat = episode.request.temperature if temperature is None else temperature
+    return Span(episode.training_context, ids, heat, episode.known("seen"), episode.known("action"))
+
+
+def _part(span: Span, context: Ids, start: int, stop: int) -> Span:
+    """Tokens `start` to `stop` of a span, behind another context."""
+    from assay.engine.interface import Span
+
+    seen, action = (None if stream is None else stream[start:stop] for stream in (span.seen, span.action))
+    return Span(context, span.ids[start:stop], span.temperature, seen, action)
+
+
+def longer(span: Span, after: Floats | None = None) -> Span:
+    """The span with a token behind it, before which `after` was seen. The value head gives the value before each token:
+    here that is the value after the last token of the span.
+    """
+    from assay.engine.interface import Span
+
+    ids, still = np.append(span.ids, np.int32(NOTHING)), None if span.action is None else np.zeros_like(span.action[-1])
+    return Span(span.context, ids, span.temperature, _behind(span.seen, after), _behind(span.action, still))
+
+
+def _behind(stream: Floats | None, last: Floats | None) -> Floats | None:
+    return None if stream is None or last is None else np.concatenate([stream, last[None]])
+
 
 def laid(spans: Sequence[Span], **streams: Any) -> Batch:
     """A batch with a row for each span. No token is masked."""
     lengths = np.array([len(span.ids) for span in spans], np.int64)
-    count, names = int(lengths.sum()), tuple(str(i) for i in range(len(spans)))
+    count, names = int(lengths.sum()), Names.of(str(i) for i in range(len(spans)))
     nothing = np.zeros(0, np.int32)
+    for name in ("seen", "action"):
+        if any(getattr(span, name) is not None for span in spans):
+            streams[name] = np.concatenate([getattr(span, name) for span in spans])
     return Batch(
         context=np.concatenate([nothing, *(span.context for span in spans)]).astype(np.int32),
         context_at=np.cumsum([0, *(len(span.context) for span in spans)]),
@@ -46,14 +84,14 @@ def paths_of(
     `sampled`: under the contexts that the tokens were sampled in, and not under those that are trained. The temperature
     is that of the request, unless another is given.
     """
-    from assay.engine.interface import Span
-
-    spans, counts = [], []
+    spans: list[Span] = []
+    counts: list[int] = []
     for episode in episodes:
-        ids = episode.stream("ids").astype(np.int32, copy=False)
-        heat = episode.request.temperature if temperature is None else temperature
+        whole = span_of(episode, temperature)
         paths = episode.paths(sampled=sampled)
-        spans += [Span(path.context, ids[path.start : path.stop], heat) for path in paths]
+        spans += (
+            [replace(whole, context=paths[0].context)] if len(paths) == 1 else [_part(whole, *path) for path in paths]
+        )
         counts.append(len(paths))
     return spans, counts
 

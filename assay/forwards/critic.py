@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from assay.credit.gae import gae
+from assay.credit.gae import Truncated, gae
 from assay.credit.pack import pack
 from assay.forwards.fit import Goal
 from assay.forwards.fit import fit as steps
@@ -79,6 +79,7 @@ def critic(
     rate: float,
     num_minibatches: int | None,
     aggregate: Part,
+    truncated: Truncated,
 ) -> tuple[list[Row], Stats]:
     """Computes the values of the rows, then takes the critic's optimiser steps. A critic that learns first computes the
     values once more afterwards.
@@ -87,8 +88,9 @@ def critic(
     places = [i for i, row in enumerate(rows) if row.in_loss or row.in_denominator]
     if not places:  # all answers of the step were lost
         return result, {"critic/explained": 0.0, "critic/loss": 0.0}
-    seen = values_of(engine, [rows[i] for i in places], tokens=micro_tokens)
-    lessons = gae(seen, gamma=gamma, lam=lam)
+    beyond = truncated == "bootstrap"
+    seen = values_of(engine, [rows[i] for i in places], tokens=micro_tokens, beyond=beyond)
+    lessons = gae(seen, gamma=gamma, lam=lam, truncated=truncated)
     batch = pack(lessons)
     stats = {"critic/explained": _explained(batch)}
     settings = dataclasses.replace(
@@ -99,7 +101,7 @@ def critic(
     key = memory.key("critic", memory.step)
     stats["critic/loss"] = fit(engine, batch, key, settings, clip, micro_tokens, aggregate)
     if models.specs[model].learns_first:
-        seen = values_of(engine, seen, tokens=micro_tokens)
+        seen = values_of(engine, seen, tokens=micro_tokens, beyond=beyond)
     for i, row in zip(places, seen, strict=True):
         result[i] = row
     return result, stats
@@ -119,6 +121,7 @@ class Critic(Forward):
     rate: Positive = 1.0  # its learning rate, as a multiple of the policy's
     num_minibatches: Count | None = None  # its optimiser steps in a pass over the batch; None: as many as the policy's
     aggregate: Aggregate = SequenceMean()  # how its loss averages over tokens and rows
+    truncated: Truncated = "end"  # the return where a limit cut an answer off, as in `gae` of `credit`
     does = critic
 
     @property
@@ -126,14 +129,27 @@ class Critic(Forward):
         return {self.model: "value"}
 
 
-def values_of(engine: Engine, rows: Sequence[Row], *, tokens: int) -> list[Row]:
-    """The rows with `value`: V of the state before each token of the answer, in the training context."""
+def values_of(engine: Engine, rows: Sequence[Row], *, tokens: int, beyond: bool = False) -> list[Row]:
+    """The rows with `value`: V of the state before each token of the answer, in the training context. `beyond`: and
+    with `bootstrap`, V of the state behind the last token, where a limit cut the answer off.
+    """
     from assay.engine.interface import Want
-    from assay.engine.spans import read_again
+    from assay.engine.spans import forwarded, joined, longer, paths_of
 
-    want, episodes = Want(value=True), [row.episode for row in rows]
-    values = read_again(engine, episodes, want, "value", sampled=False, tokens=tokens, temperature=1.0)
-    return [row.mark(value=value.astype(np.float32, copy=False)) for row, (value,) in zip(rows, values, strict=True)]
+    spans, counts = paths_of([row.episode for row in rows], sampled=False)
+    ends = [beyond and _goes_on(row) for row in rows]
+    for row, end, last in zip(rows, ends, np.cumsum(counts, dtype=np.int64).tolist(), strict=True):
+        if end:
+            spans[last - 1] = longer(spans[last - 1], row.episode.after)
+    values = joined([value for (value,) in forwarded(engine, spans, Want(value=True), "value", tokens=tokens)], counts)
+    made = [row.mark(value=value[: len(row.episode)]) for row, value in zip(rows, values, strict=True)]
+    behind = zip(made, values, ends, strict=True)
+    return [row.mark(bootstrap=float(value[-1])) if end else row for row, value, end in behind]
+
+
+def _goes_on(row: Row) -> bool:
+    """Whether there is a state behind the last step, and what was observed in it is known."""
+    return row.episode.finish == "length" and (row.episode.known("seen") is None or row.episode.after is not None)
 
 
 def fit(
