@@ -16,7 +16,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from assay.tasks.task import Environment, Solution, Spec, Task
+from assay.tasks.abilities import OwnBase
+from assay.tasks.task import Checker, Environment, Generator, Solution, Spec, Task, Wordings
 from assay.types import Problem, Verdict
 from assay.verifiers.answers import find_answer
 
@@ -181,14 +182,9 @@ DRAWING = Task(
     name="drawing",
     domain="pictures",
     summary="Plan boxes of a picture in words, see the outline, then draw them; the level is the number of boxes.",
-    levels=range(1, 5),
-    first=2,
-    instance=_instance,
-    canonical=_canonical,
-    compact=lambda spec: f"p {_canonical(spec)}",
-    natural=_natural,
-    solve=_solve,
-    check=_check,
-    verify_many=_verify_all,
+    generator=Generator(levels=range(1, 5), first=2, instance=_instance, canonical=_canonical),
+    wordings=Wordings(compact=lambda spec: f"p {_canonical(spec)}", natural=_natural, solve=_solve),
+    checker=Checker(check=_check, verify_many=_verify_all),
+    abilities=(OwnBase("pictures of two boxes, planned and drawn", levels=(2,), num_steps=60, context=128),),
     environment=Environment(stop=("]",), reply=_reply, failed=lambda reply: reply == ERROR),
 )
