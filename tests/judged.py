@@ -16,7 +16,7 @@ from assay.part import Rewarding, bind
 from assay.source import Pool, Share
 from assay.source.epochs import problem_set
 from assay.tasks.judging import to_compare, to_judge
-from assay.tasks.task import Solution, Task
+from assay.tasks.task import Checker, Generator, Solution, Task, Wordings
 from assay.types import Episode, Problem, Request, Reward, Verdict
 
 NAME = "pairs-of-letters"
@@ -54,15 +54,20 @@ STEPPED = Task(
     name=NAME,
     domain="letters",
     summary="the letters of the question one by one, then the last of them",
-    levels=range(1, 4),
-    instance=_letters,
-    canonical=lambda spec: spec["letters"],
-    compact=lambda spec: spec["letters"],
-    natural=lambda spec: spec["letters"],
-    solve=lambda spec: Solution(spec["letters"][-1], ",".join(spec["letters"]), "\n".join(spec["letters"])),
-    check=lambda spec, text: Verdict.ok(text) if text == spec["letters"][-1] else Verdict.fail("wrong", answer=text),
-    split=lambda spec: "train",
-    steps=_read,
+    generator=Generator(
+        levels=range(1, 4), instance=_letters, canonical=lambda spec: spec["letters"], split=lambda spec: "train"
+    ),
+    wordings=Wordings(
+        compact=lambda spec: spec["letters"],
+        natural=lambda spec: spec["letters"],
+        solve=lambda spec: Solution(spec["letters"][-1], ",".join(spec["letters"]), "\n".join(spec["letters"])),
+    ),
+    checker=Checker(
+        check=lambda spec, text: (
+            Verdict.ok(text) if text == spec["letters"][-1] else Verdict.fail("wrong", answer=text)
+        ),
+        steps=_read,
+    ),
 )
 RULED = dataclasses.replace(
     STEPPED,

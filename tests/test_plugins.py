@@ -206,7 +206,7 @@ def offering(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Offeri
 def test_a_task_of_another_package_is_one_like_ours(offering: Offering) -> None:
     (offer,) = offering(("assay.tasks", "theirs", "tiny_assay:TASK"))
     assert not offer.problem
-    assert tasks.task("theirs").levels == range(1, 3)
+    assert tasks.task("theirs").generator.levels == range(1, 3)
     with pytest.raises(errors.UnknownName, match="Did you mean 'theirs'"):
         tasks.task("their")
 

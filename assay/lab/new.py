@@ -109,7 +109,7 @@ def _taken(kind: str, name: str, inside: bool, slot: str) -> str:
     if kind == "method" and name in SLOTS[slot]:
         return f"'{slot}:{name}' is a part of {SLOTS[slot][name].__module__}"
     if kind == "task" and name in TASKS:
-        return f"'{name}' is a task of {TASKS[name].check.__module__}"
+        return f"'{name}' is a task of {TASKS[name].checker.check.__module__}"
     found = None if inside else importlib.util.find_spec(module)
     if found is not None:
         place = found.origin or ", ".join(found.submodule_search_locations or ())

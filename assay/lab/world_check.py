@@ -66,7 +66,7 @@ def check_world(task: Task | str, *, plays: int = 40, seed: int = 0) -> Checked:
     known = task_of(task) if isinstance(task, str) else task
     if known.world is None:
         raise UsageError(f"the task '{known.name}' has no world: nobody replies while it is answered.")
-    levels = itertools.cycle(known.levels)
+    levels = itertools.cycle(known.generator.levels)
     problems = [known.problem(Key(seed)("world", i), level=next(levels)) for i in range(plays)]
     every = [_Case(known.world, problem, Key(seed)("play", i)) for i, problem in enumerate(problems)]
     scripts = [_script(case, hostile=i % 2 == 1) for i, case in enumerate(every)]

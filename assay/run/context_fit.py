@@ -20,7 +20,7 @@ from assay.run.experiment import Experiment
 from assay.run.probing import probed
 from assay.source import Pool, Share
 from assay.tasks import task
-from assay.tasks.pose import PREFIX
+from assay.tasks.pose import PREFIX, Posing
 from assay.types import Problem
 
 if TYPE_CHECKING:
@@ -37,8 +37,10 @@ def asked_of(recipe: Recipe, pool: Pool) -> Pool:
     """
     if not any(mechanism.source.posed for mechanism in recipe.mechanisms):
         return pool
-    names = [PREFIX + share.task for share in pool.shares if task(share.task).posing is not None]
-    return dataclasses.replace(pool, shares=(*pool.shares, *(Share(name, tuple(task(name).levels)) for name in names)))
+    names = [PREFIX + share.task for share in pool.shares if task(share.task).ability(Posing) is not None]
+    return dataclasses.replace(
+        pool, shares=(*pool.shares, *(Share(name, tuple(task(name).generator.levels)) for name in names))
+    )
 
 
 def longest_asked(recipe: Recipe, problem: Problem, codec: Codec) -> int:

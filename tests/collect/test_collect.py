@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 import torch
+from altered import altered
 from of_methods import said
 from tiny import (
     ALONE,
@@ -59,7 +60,7 @@ def failing(task: Task, letter: str = "") -> Task:
             raise ZeroDivisionError("a bug in the checker")
         return task.check(spec, answer)  # type: ignore[arg-type]
 
-    return dataclasses.replace(task, check=check)
+    return altered(task, check=check)
 
 
 # Draws and requests

@@ -12,7 +12,7 @@ from assay.run.context_fit import longest_solution
 from assay.source import Pool, Share
 from assay.tasks import ALPHABET, TASKS
 
-OWN = [name for name in TASKS if not TASKS[name].unmarked]
+OWN = [name for name in TASKS if not TASKS[name].wordings.unmarked]
 """Tasks that small models learn from worked solutions. The others are for models that read English."""
 CODEC = character_tokenizer(ALPHABET)
 
@@ -22,7 +22,7 @@ def test_a_task_has_a_base_at_its_first_level(name: str) -> None:
     asked = Share.parse(name)
     made = base(base_for(Pool((asked,))))
     (read,) = (share for share in made.pool.shares if share.task == name)
-    assert set(asked.levels) <= set(read.levels) <= set(TASKS[name].levels)
+    assert set(asked.levels) <= set(read.levels) <= set(TASKS[name].generator.levels)
 
 
 @pytest.mark.parametrize("name", [name for name in OWN if BASES[name].eye is None])
