@@ -101,7 +101,7 @@ def play(
     asked = first_requests([problem], Memory(0), first=0, samples=1, sampling=sampling, codec=CODEC)
     writer, complete = Writer(*texts), list[Episode]()
     models = Models({"policy": writer}, dict.fromkeys(("policy", *roles), "policy"))  # type: ignore[dict-item]
-    with Plays(CODEC, Key(0)) as plays:
+    with Plays(CODEC, Key(0), models) as plays:
         turns = plays.begin(asked)
         while turns:
             from assay.collect import generate
@@ -334,12 +334,12 @@ def test_a_beginning_that_the_world_would_not_have_replied_to_so_is_an_error(mon
     wrote = Segment(CODEC.encode("ab"), np.zeros(2, np.int8))
     heard = Segment(CODEC.encode("d"), np.full(1, Origin.ENV, np.int8))
     with (
-        Plays(CODEC, Key(0)) as plays,
+        Plays(CODEC, Key(0), models_of(policy())) as plays,
         pytest.raises(Exception, match="reply 'd' behind 'ab', and the world replies 'c'"),
     ):
         plays.begin([dataclasses.replace(asked, prefix=(wrote, heard))])
     right = dataclasses.replace(heard, ids=CODEC.encode("c"))
-    with Plays(CODEC, Key(0)) as plays:
+    with Plays(CODEC, Key(0), models_of(policy())) as plays:
         (turn,) = plays.begin([dataclasses.replace(asked, prefix=(wrote, right))])
         assert turn.now.prefix == (wrote, right)
 
