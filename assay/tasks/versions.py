@@ -61,7 +61,7 @@ def _modules(value: Any, seen: set[int]) -> Iterator[str]:
         inner = [cell.cell_contents for cell in value.__closure__ or ()]
     elif isinstance(value, Task):
         # an answer is compared with what an instance holds, so the code that draws instances verifies too
-        inner = [value.generator.instance, value.checker, value.environment, *map(external, value.checker.externals)]
+        inner = [value.generator.instance, value.checker, value.world, *map(external, value.checker.externals)]
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
         yield type(value).__module__
         inner = [getattr(value, field.name) for field in dataclasses.fields(value)]
