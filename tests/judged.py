@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from altered import altered
 from tiny import END, policy, recipe_of, run, segment
 
 import assay.tasks
@@ -69,9 +70,8 @@ STEPPED = Task(
         steps=_read,
     ),
 )
-RULED = dataclasses.replace(
-    STEPPED,
-    summary="two letters, each of which is a rule",
+RULED = altered(
+    dataclasses.replace(STEPPED, summary="two letters, each of which is a rule"),
     solve=lambda spec: Solution(spec["letters"]),
     check=lambda spec, text: Verdict.ok(text) if text == spec["letters"] else Verdict.fail("wrong", answer=text),
     steps=None,

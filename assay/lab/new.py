@@ -196,7 +196,7 @@ def _package(kind: str, name: str, folder: Path, slot: str) -> Made:
     _write(kind, name, files, module, first_party=module, slot=slot)
     asks = {
         "method": (f"assay explain {name}", f"assay show {slot}:{name}", f"assay train {name} --task countdown:3"),
-        "task": (f"assay show {name}", f"assay train grpo --task {name}:4 --model MODEL"),
+        "task": (f"assay show {name}", f"assay train grpo --task {name}"),
         "world": (f"assay show {name}", f"assay train grpo --task {name}:5 --model MODEL"),
     }
     steps = (

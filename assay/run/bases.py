@@ -22,8 +22,9 @@ from assay.run.configure import to_data
 from assay.run.pretrained import PRETRAINED
 from assay.scale import Scale
 from assay.source import Pool, Share
-from assay.tasks import ALPHABET, TASKS, short
+from assay.tasks import ALPHABET, BUILT_IN, TASKS, short
 from assay.tasks.abilities import OwnBase
+from assay.tasks.versions import verifier_versions
 
 if TYPE_CHECKING:
     from assay.policy import Policy
@@ -50,7 +51,8 @@ class Base:
     @property
     def hash(self) -> str:
         """The digest under which the built model is cached. Fields that came later count only where they say something,
-        and `ask` under its earlier name, so that bases that were built before keep their hash.
+        and `ask` under its earlier name, so that bases that were built before keep their hash. The files of a task of
+        your own count too: while you write it, it changes.
         """
         data = to_data(self)
         del data["pool"]["left_out"]  # always empty: generated tasks have no rows that could be left out
@@ -58,6 +60,8 @@ class Base:
             del data["scale"]["num_tokens"]
         if self.eye is None:
             del data["eye"]
+        if written := [share.task for share in self.pool.shares if share.task in TASKS and share.task not in BUILT_IN]:
+            data["tasks"] = verifier_versions(written)
         if asked := data.pop("ask"):
             data["augment"] = asked
         return digest("base", json.dumps(data, sort_keys=True))

@@ -66,6 +66,9 @@ TASKS = LazyTasks(
 )
 """Name -> task. A task stands as `module:NAME`, and its module is imported when somebody asks for the task."""
 
+BUILT_IN = frozenset(TASKS)
+"""The names of the tasks that come with Assay. `TASKS` also holds those that a package or a program adds."""
+
 _GYM = "gym:"
 MADE_ON_DEMAND = (_GYM, JUDGE, COMPARE, HARDER)
 """How names of tasks begin that are made of other names, and not listed."""

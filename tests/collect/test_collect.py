@@ -58,7 +58,7 @@ def failing(task: Task, letter: str = "") -> Task:
     def check(spec: object, answer: str) -> Verdict:
         if letter in answer:
             raise ZeroDivisionError("a bug in the checker")
-        return task.check(spec, answer)  # type: ignore[arg-type]
+        return task.checker.check(spec, answer)  # type: ignore[arg-type]
 
     return altered(task, check=check)
 

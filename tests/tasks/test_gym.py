@@ -418,7 +418,7 @@ def test_an_instance_does_not_depend_on_the_process() -> None:
     code = (
         "import sys\nfrom assay.rng import Key, digest\nfrom assay.tasks.gym.task import gym_task\n"
         f"for name in {names!r}:\n"
-        "    print(digest([gym_task(name).instance(Key(i).generator(), 1) for i in range(40)]))"
+        "    print(digest([gym_task(name).generator.instance(Key(i).generator(), 1) for i in range(40)]))"
     )
     seen = {
         subprocess.run(

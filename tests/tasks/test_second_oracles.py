@@ -29,8 +29,8 @@ def second(name: str, pairs: list[tuple[Problem, str]]) -> list[Verdict]:
     return verify(pairs)
 
 
-def test_these_tasks_have_a_second_oracle() -> None:
-    assert NAMES == ["coq", "linear-program", "metamath", "programs", "smt", "sql", "verilog"]
+def test_whatever_a_foreign_program_verifies_has_a_second_oracle() -> None:
+    assert sorted(name for name, task in TASKS.items() if task.checker.externals) == NAMES
 
 
 @pytest.mark.slow

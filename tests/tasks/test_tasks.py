@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
 import json
-import os
 import subprocess
 import sys
 
@@ -84,6 +84,11 @@ def posed(name: str, level: int, seed: int, **options) -> Problem:
     return task(name).problem(Key(seed, name, level), level=level, **options)
 
 
+def beginning(prompts: list[str]) -> str:
+    """The characters with which all of these begin."""
+    return "".join(a for a, b in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(min(prompts), max(prompts))))
+
+
 def test_the_tasks_stand_under_their_own_names() -> None:
     assert all(TASKS[name].name == name for name in TASKS)
     assert len({task.summary for task in TASKS.values()}) == len(TASKS)
@@ -132,7 +137,7 @@ def test_compact_prompts_say_which_task_they_are() -> None:
         if name not in SHOWN
     }
     for name, own in prompts.items():
-        begin = os.path.commonprefix(own)
+        begin = beginning(own)
         alike = [other for other in prompts if other != name and any(p.startswith(begin) for p in prompts[other])]
         assert not alike, f"all prompts of '{name}' begin with {begin!r}, and so do some of {alike}"
 

@@ -451,7 +451,7 @@ def checker(prompts, completions, numbers, target, level, **kwargs):
     scores = []
     for prompt, completion, given, goal, depth in zip(prompts, completions, numbers, target, level):
         spec = {"numbers": given, "target": goal}
-        verdict = known.verify(Problem("countdown", prompt, spec, known.canonical(spec), depth), completion)
+        verdict = known.verify(Problem("countdown", prompt, spec, known.generator.canonical(spec), depth), completion)
         scores.append(float(verdict.status == "ok"))
     return scores
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from assay.tasks.abilities import OwnBase
 from assay.tasks.task import Checker, Generator, Solution, Spec, Task, Wordings
 from assay.types import Verdict
 
@@ -47,4 +48,5 @@ MY_TASK = Task(
     generator=Generator(levels=range(4, 9), instance=instance, canonical=canonical),
     wordings=Wordings(compact=compact, natural=natural, solve=solve),
     checker=Checker(check=check),
+    abilities=(OwnBase("sums of five digits", levels=(4,), num_steps=150),),
 )
