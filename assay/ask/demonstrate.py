@@ -38,6 +38,7 @@ class Demonstrate(Asking):
 
     solutions = "all"
     does = demonstrate
+    needs = ()
     imitates = True
 
 

@@ -38,3 +38,4 @@ class Candidates(Forward):
 
     k: Count = 3
     does = candidates
+    needs = ("texts",)
