@@ -22,7 +22,7 @@ MOST_STARTS = 20  # cities from which the reference is searched
 MOST_EXACT = 20  # cities of which the optimum is computed: the tables of twenty take 80 MB
 _MAX_CHARACTERS = 512
 _SLACK = 1e-9  # by which equal sums may differ
-_PLACES = re.compile(r"\d{1,3}(?:[ ,]+\d{1,3})*")
+_PLACES = re.compile(r"[0-9]{1,3}(?:[ ,]+[0-9]{1,3})*")
 
 City = Sequence[int]
 
