@@ -5,17 +5,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from assay.part import Rewarding
+from assay.tasks.decisions import DECISIONS, GAP
 from assay.types import Episode, Reward, Verdict
+
+NONE = 9.0  # the gap of what is no answer: no answer to a problem of ours costs ten times as much as a good one
 
 
 def outcome(episodes: Sequence[Episode], *, max_new: int, right: float, wrong: float) -> list[Reward | None]:
-    """`right` if the verdict is ok, else `wrong`."""
+    """`right` if the verdict is ok, else `wrong`; where answers have a cost, right - (right - wrong) gap."""
     rewarded = {True: Reward("outcome", right), False: Reward("outcome", wrong)}
-    return [rewarded[episode.right] for episode in episodes]
+    return [_by_cost(episode, right, wrong) or rewarded[episode.right] for episode in episodes]
+
+
+def _by_cost(episode: Episode, right: float, wrong: float) -> Reward | None:
+    """The reward of an answer that costs more than the reference by a share, the gap: `right` for one that costs as
+    much, `wrong` for one that costs twice as much, and so on. None where answers have no cost.
+    """
+    if episode.request.problem.domain != DECISIONS:
+        return None
+    gap = (episode.verdict.scores if episode.verdict else {}).get(GAP)
+    return Reward("outcome", right - (right - wrong) * (NONE if gap is None else gap))
 
 
 class Outcome(Rewarding):
-    """The outcome reward: one number for a right answer, another for a wrong one.
+    """The outcome reward: one number for a right answer, another for a wrong one. Where answers have a cost, as in the
+    task tsp, `right` is for one that costs as much as the reference, `wrong` for one that costs twice as much, and
+    others have a reward on the line through these two.
 
     reward=(Outcome(right=1.0, wrong=-1.0),)
     --mechanism.reward outcome --mechanism.reward.0.wrong -1
@@ -36,7 +51,8 @@ def graded(episodes: Sequence[Episode], *, right: float, wrong: float, malformed
     verdicts = [episode.verdict or Verdict.fail("wrong") for episode in episodes]
     worth = {"ok": right, "malformed": malformed, "wrong": wrong}
     kinds = ["ok" if v.status == "ok" else "malformed" if v.kind in MALFORMED else "wrong" for v in verdicts]
-    return [Reward("outcome", worth[kind]) for kind in kinds]
+    pairs = zip(episodes, kinds, strict=True)
+    return [_by_cost(episode, right, wrong) or Reward("outcome", worth[kind]) for episode, kind in pairs]
 
 
 class Graded(Rewarding):

@@ -22,8 +22,8 @@ from assay.run.configure import to_data
 from assay.run.pretrained import PRETRAINED
 from assay.scale import Scale
 from assay.source import Pool, Share
-from assay.tasks import ALPHABET, BUILT_IN, TASKS, short
-from assay.tasks.abilities import OwnBase
+from assay.tasks import ALPHABET, BUILT_IN, TASKS, short, task
+from assay.tasks.abilities import OwnBase, OwnPolicy
 from assay.tasks.versions import verifier_versions
 
 if TYPE_CHECKING:
@@ -177,6 +177,9 @@ def base(name: str) -> Base:
 def base_for(pool: Pool) -> str:
     """The base whose mixture holds every task of the pool."""
     wanted = {share.task for share in pool.shares}
+    kinds = {own.kind if (own := task(name).ability(OwnPolicy)) else "" for name in wanted}
+    if len(kinds) == 1 and (kind := kinds.pop()):
+        return kind
     own = [BASES[name] for name in wanted if name in BASES] if len(wanted) == 1 else []
     for made in [*own, *BASES.held.values()]:
         if wanted <= {share.task for share in made.pool.shares}:

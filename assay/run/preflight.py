@@ -58,7 +58,7 @@ class Facts:
     context: int  # the largest number of tokens of prompt and answer together
     longest: int  # tokens of the longest prompt seen
     template: str | None = None  # the chat template
-    ends: Mapping[str, frozenset[int]] = field(default_factory=dict)  # file -> ids of the end tokens that it names
+    ends: Mapping[str, frozenset[int]] = field(default_factory=dict)  # file or codec -> ids of the end tokens it names
     lora: int = 0  # rank of the adapter; 0: none
     episodes: Sequence[Episode] = ()  # the answers of the probe, with verdicts and rewards
     codec: Codec | None = None
@@ -66,13 +66,13 @@ class Facts:
 
 def facts_of(experiment: Experiment, policy: Policy, *, longest: int, episodes: Sequence[Episode] = ()) -> Facts:
     words = words_of(policy.codec)
-    ends = {} if words is None else {"tokenizer": frozenset(_some(words.id_of("eos_token")))}
+    ends = policy.end_ids if words is None else frozenset(_some(words.id_of("eos_token")))
     return Facts(
         parameters=policy.size(),
         context=policy.config.context,
         longest=longest,
         template=words.template if words is not None and words.alphabet is None else None,
-        ends=named_ends(Path(experiment.model)) | ends,
+        ends=named_ends(Path(experiment.model)) | {"tokenizer": ends},
         lora=0 if policy.adapter is None else policy.adapter.rank,
         episodes=episodes,
         codec=policy.codec,

@@ -49,6 +49,17 @@ class Concepts(Ability):
 
 
 @dataclass(frozen=True)
+class OwnPolicy(Ability):
+    """The task is for a kind of policy of its own: where no model is named, a run begins with an untrained one.
+
+    Example:
+        OwnPolicy("pointer")
+    """
+
+    kind: str  # a name of `assay.policy.kinds`
+
+
+@dataclass(frozen=True)
 class OwnBase(Ability):
     """A small model learns the task from its worked solutions alone, and is the base of the task's name, from which a
     run can begin. Its training ends early: a third of its answers or less is right, so that reinforcement learning has
