@@ -162,11 +162,11 @@ class Plays:
             act = game.world.act(request.seat, text, waits=True)
             reply, replied = game.play.step(act), True
             game.acts += (act,)
-            said = "" if reply.ask is None else game.world.written(reply.ask)
-            if said != heard:
+            told_now = "" if reply.ask is None else game.world.written(reply.ask)
+            if told_now != heard:
                 raise AssayError(
                     f"the beginning of an answer to problem {request.problem.id} of '{request.problem.task}' has the "
-                    f"reply {heard[:40]!r} behind {text[-40:]!r}, and the world replies {said[:40]!r}."
+                    f"reply {heard[:40]!r} behind {text[-40:]!r}, and the world replies {told_now[:40]!r}."
                 )
         return None if replied else reply
 
