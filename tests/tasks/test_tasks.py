@@ -20,7 +20,7 @@ from assay.types import Problem
 NAMES = ["mod-chain", "mod-chain-7", "countdown", "list-fn", "bool", "path", "knights", "compose", "lis", "activity"]
 NAMES += ["lookup-tool", "lookup-faulty", "lookup-strict", "calculator"]
 NAMES += ["dsl-deduction", "dsl-abduction", "dsl-induction", "programs", "linear-program", "sql", "smt"]
-NAMES += ["calls", "repair", "constraints", "binario", "kakurasu", "stack", "drawing"]
+NAMES += ["calls", "repair", "constraints", "binario", "kakurasu", "stack", "drawing", "tsp"]
 # answered without a mark: test_everyday.py
 EVERYDAY = ("words", "sentence", "sentence-strict", "object", "times", "sums")
 NAMES += EVERYDAY
