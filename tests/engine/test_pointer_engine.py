@@ -8,7 +8,7 @@ import dataclasses
 import functools
 import itertools
 import math
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -88,7 +88,7 @@ def naive_log_probs(model: PointerNetwork, context: np.ndarray, ids: np.ndarray)
         parts = zip(query.chunk(heads, -1), keys.chunk(heads, -1), values.chunk(heads, -1), strict=True)
         return torch.cat([torch.softmax(q @ k.t() / HEAD**0.5, -1) @ v for q, k, v in parts], -1)
 
-    for layer in model.layers:
+    for layer in (cast(Any, one) for one in model.layers):
         query, keys, values = layer.attention(layer.norm(x)).chunk(3, -1)
         x = x + layer.out(attend(query, keys, values))
         x = x + layer.down(torch.relu(layer.up(layer.ff_norm(x))))
@@ -118,7 +118,7 @@ def test_log_probs_and_gradients_are_those_of_the_formula() -> None:
     weight = np.random.default_rng(0).normal(size=len(batch.ids))
     for chunk in engine.chunks(batch, tokens=10**6):
         outputs = engine.forward(chunk, Want())
-        order = np.concatenate([np.arange(batch.at[i], batch.at[i + 1]) for i in chunk.rows])
+        order = np.concatenate([np.arange(int(batch.at[i]), int(batch.at[i + 1])) for i in chunk.rows])
         (outputs.logp * torch.from_numpy(weight[order])).sum().backward()
         engine.backward(chunk, outputs)
     ours, at = take_gradient(engine), batch.at

@@ -93,7 +93,7 @@ def steps(instances: Instances, answers: Sequence[Ids]) -> Steps:
     first, last, legal = np.zeros(total, np.int64), np.zeros(total, np.int64), np.zeros((total, width), bool)
     for t in range(int(lengths.max(initial=0))):
         rows = np.flatnonzero(lengths > t)
-        actions = np.array([answers[row][t] for row in rows], np.int64)
+        actions = np.array([answers[int(row)][t] for row in rows], np.int64)
         may = routes.legal(rows)
         _require_legal(may, actions, t)
         here = at[rows] + t
