@@ -15,7 +15,7 @@ from assay.errors import ConfigError, DataError
 from assay.policy.conversation import Chat
 from assay.types import Ids
 
-END = 0
+END = 0  # the action that ends a route
 _QUESTION = re.compile(r"[A-Za-z]( [0-9]{1,4},[0-9]{1,4})+")
 _ANSWER = re.compile(r"[0-9]{1,4}( [0-9]{1,4})*")
 

@@ -23,7 +23,8 @@ from assay.engine.pointer.engine import PointerEngine
 from assay.engine.transformers.engine import AdapterEngine
 from assay.errors import ConfigError, DataError
 from assay.policy.network import Network
-from assay.policy.pointer import END, HEAD, MASKED, PointerNetwork
+from assay.policy.pointer import HEAD, MASKED, PointerNetwork
+from assay.policy.routes import END
 from assay.record.disk import write_new
 from assay.rng import Key
 from assay.types import Segment
@@ -266,6 +267,13 @@ def test_a_route_that_was_begun_is_continued() -> None:
 
 
 # Bad input
+
+
+def test_a_beginning_that_is_no_route_is_refused() -> None:
+    (request,) = requests_of([7], 1)
+    begun = Segment(np.array([3, 3], np.int32), np.zeros(2, np.int8))
+    with pytest.raises(DataError, match="action 3 at step 2 of a route is not legal"):
+        engine_of().generate([dataclasses.replace(request, prefix=(begun,))], Key(0))
 
 
 @pytest.mark.parametrize("ids", [[1, 1], [6], [0], [1, 2, 3, 4, 5, 0, 0, 3]])
