@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from typing import cast
 
 from assay.errors import ConfigError
 from assay.known import RECIPES
 from assay.part import kind_of, name_of, needed, parts_of
-from assay.policy.kinds import ABILITIES, KINDS, Ability, Kind
+from assay.policy.kinds import ABILITIES, Ability, Kind
 from assay.recipe import Recipe
 from assay.run.experiment import Experiment
 from assay.run.named_model import kind_of_model
 
-PLAIN = ("grpo", "rloo", "reinforce", "dr-grpo", "gspo", "maxrl", "passk", "expert-iteration")
-"""Recipes that are proposed where another cannot serve a kind, as far as they can."""
+PROPOSED = 5  # recipes that are named where another cannot serve a kind
 
 
 def require_served(experiment: Experiment) -> None:
@@ -23,7 +24,7 @@ def require_served(experiment: Experiment) -> None:
     kind, recipe = kind_of_model(experiment.model), experiment.recipe
     if kind is None or (why := unserved(recipe, kind)) is None:
         return
-    able = ", ".join(name for name in PLAIN if unserved(RECIPES[name], kind) is None)
+    able = ", ".join(itertools.islice(serving(kind), PROPOSED))
     raise ConfigError(
         f"{recipe.name} cannot train {experiment.model}, a policy of the kind {kind.name}: {why}. Take a recipe that "
         f"can, such as {able}, or a language model."
@@ -43,11 +44,6 @@ def unserved(recipe: Recipe, kind: Kind) -> str | None:
     return None
 
 
-def serving(kind: Kind) -> list[str]:
-    """The names of the recipes that a kind of policy serves."""
-    return [name for name in RECIPES if unserved(RECIPES[name], kind) is None]
-
-
-def other_kinds() -> list[Kind]:
-    """The kinds that read no texts."""
-    return [kind for kind in KINDS.values() if not kind.can("texts")]
+def serving(kind: Kind) -> Iterator[str]:
+    """The names of the recipes that a kind of policy serves, the best known first."""
+    return (name for name in RECIPES if unserved(RECIPES[name], kind) is None)
