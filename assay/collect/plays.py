@@ -12,13 +12,13 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Protocol, Self, runtime_checkable
 
 import numpy as np
 
 from assay.ask import Codec
 from assay.collect.turns import ended_by_token, generate, text_of, without_stop
-from assay.errors import AssayError
+from assay.errors import AssayError, ConfigError
 from assay.models import Models
 from assay.rng import Key
 from assay.tasks import task
@@ -26,6 +26,13 @@ from assay.types import Episode, Finish, Ids, Origin, Request, Reward, Segment, 
 from assay.worlds import Act, Ask, Play, Reply, World
 
 CUT = " [cut]"  # what stands behind the part of a reply that its limit leaves
+
+
+@runtime_checkable
+class Templated(Protocol):
+    """A codec that writes messages of tools by a chat template."""
+
+    def heard(self, texts: Sequence[str], *, ended: bool) -> Ids: ...
 
 
 @dataclass
@@ -252,11 +259,23 @@ class Plays:
 
     def _heard_by(self, game: Game, request: Request, ask: Ask, failed: bool) -> Segment:
         """What is said to a seat, as tokens. A reply that is too long is cut, and says so."""
-        ids = self.codec.encode(game.world.written(ask))
+        ids = self._said(game, ask)
         if request.longest_reply and len(ids) > request.longest_reply:
             note = self.codec.encode(CUT)
             ids = np.concatenate([ids[: max(0, request.longest_reply - len(note))], note])
         return Segment(ids=ids, origin=np.full(len(ids), Origin.ENV, np.int8), failed=failed)
+
+    def _said(self, game: Game, ask: Ask) -> Ids:
+        """What is said to a seat that has written before, by the chat template if calls are written in its way."""
+        speech, answer = game.world.speech, game.seats[ask.seat]
+        if speech is None or not speech.templated:
+            return self.codec.encode(game.world.written(ask))
+        if not isinstance(self.codec, Templated):
+            raise ConfigError(
+                f"the world of '{game.root.problem.task}' is spoken in a chat template's own way, and this policy has "
+                "no template. Take a language model that has one."
+            )
+        return self.codec.heard([speech.write([line]) for line in ask.say], ended=ended_by_token(answer, self.codec))
 
     def _seated(self, game: Game, ask: Ask) -> Episode:
         """The empty answer of a seat that is asked for the first time. Answers of one seat form a group, as those of

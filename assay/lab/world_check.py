@@ -310,6 +310,9 @@ class _Letters:
     def encode(self, text: str) -> Ids:
         return np.frombuffer(text.encode("utf-32-le", "replace"), "<i4").astype(np.int32)
 
+    def heard(self, texts: Sequence[str], *, ended: bool) -> Ids:
+        return self.encode("".join(f"tool:{text}\n" for text in texts))
+
     def decode(self, ids: Sequence[int]) -> str:
         return "".join(chr(token) for token in ids if token != END)
 
