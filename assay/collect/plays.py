@@ -43,6 +43,7 @@ class Game:
     root: Request  # the request that it began with, of the first seat
     key: Key
     play: Play
+    barred: tuple[int, ...] = ()  # the marks that only the world may write, where they are single tokens
     acts: tuple[Act, ...] = ()
     seats: dict[str, Episode] = field(default_factory=dict)  # what each seat has read and written
 
@@ -150,7 +151,7 @@ class Plays:
         if request.prefix and (moment := self._moments.get(_acted_node(request))) is not None:
             game = self._forked(moment, request)
         else:
-            game = Game(world, request, key, world.start(request.problem.spec, key))
+            game = Game(world, request, key, world.start(request.problem.spec, key), _barred(world, self.codec))
             self._enter(game)
             reply = self._replayed(game, request)
             if reply is not None:
@@ -158,7 +159,7 @@ class Plays:
         answer = game.seats[request.seat] = Episode(request, request.prefix, "pause")
         replaced = any(segment.context is not None for segment in request.prefix)
         now, before = going_on(answer) if replaced else (request, ())
-        return Turn(now, request, game, request.seat, before)
+        return Turn(_keeping_from(now, game), request, game, request.seat, before)
 
     def _replayed(self, game: Game, request: Request) -> Reply | None:
         """Opens the play, and takes the turns of a given beginning. What the world asks first; None if it has replied
@@ -185,7 +186,7 @@ class Plays:
         game.seats[request.seat] = Episode(request, request.prefix, "pause")
         if ask.seat == request.seat and not ask.say and ask.context == "append":
             turn = self._turn(game, ask, game.seats[request.seat])
-            return dataclasses.replace(turn, now=request) if not turn.short else turn
+            return turn if turn.short else dataclasses.replace(turn, now=_keeping_from(request, game))
         turn = self._heard(game, ask, failed=reply.failed)
         if turn is None:
             raise AssayError(f"what the world of '{request.problem.task}' says first leaves no token for an answer.")
@@ -194,7 +195,7 @@ class Plays:
     def _forked(self, moment: Moment, request: Request) -> Game:
         """A second play from a moment of a first one, for a request that goes on from there."""
         world, first = moment.game.world, moment.game
-        game = Game(world, first.root, first.key, first.play, moment.acts, dict(moment.seats))
+        game = Game(world, first.root, first.key, first.play, first.barred, moment.acts, dict(moment.seats))
         if moment.saved is not None and world.resume is not None:
             game.play = world.resume(first.root.problem.spec, first.key, moment.saved)
         else:
@@ -296,7 +297,7 @@ class Plays:
         most = left if ask.most is None else min(ask.most, left)
         if most != now.max_new:
             now = changed(now, max_new=most)
-        return Turn(now, answer.request, game, ask.seat, before, short=most < left)
+        return Turn(_keeping_from(now, game), answer.request, game, ask.seat, before, short=most < left)
 
     def _earn(self, game: Game, reply: Reply) -> None:
         """Gives the rewards of a reply to the last turns of the seats that they are for."""
@@ -413,6 +414,17 @@ def conversation(ask: Ask, wording: str) -> str | tuple[dict[str, str], ...]:
         return "".join(line.text for line in ask.say)
     roles = {"system": "system", ask.seat: "assistant", "tool": "tool"}
     return tuple({"role": roles.get(line.author, "user"), "content": line.text} for line in ask.say)
+
+
+def _barred(world: World, codec: Codec) -> tuple[int, ...]:
+    """The tokens that are marks which only the world may write. A mark of several tokens ends a turn instead."""
+    marks = [codec.encode(mark) for mark in (world.speech.markers if world.speech else ())]
+    return tuple(sorted({int(ids[0]) for ids in marks if len(ids) == 1}))
+
+
+def _keeping_from(request: Request, game: Game) -> Request:
+    """The request, in which a policy cannot draw the marks that only the world may write."""
+    return changed(request, barred=game.barred) if game.barred else request
 
 
 def _tried(play: Play, act: Act) -> Reply:

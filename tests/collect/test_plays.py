@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from talking import replying
+from talking import StopsAt, replying
 from tiny import END, TINY, Letters, batch_of, models_of, policy, recipe_of, register, run
 
 from assay.ask import Sampling, first_requests
@@ -331,3 +331,18 @@ def test_worlds_are_closed_when_a_collection_breaks_off(monkeypatch: pytest.Monk
     with pytest.raises(IndexError):
         played(Models({"policy": Writer("a.")}, {"policy": "policy"}), asked, Key(0), CODEC)  # type: ignore[dict-item]
     assert len(made) == 3 and all(play.closed for play in made)
+
+
+def test_a_mark_that_only_the_world_may_write_is_not_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[int, ...]] = []
+
+    class Noting(Writer):
+        def generate(self, requests: Sequence[Request], key: Key, *, done: Any = None) -> list[Generation]:
+            asked.extend(request.barred for request in requests)
+            return super().generate(requests, key, done=done)
+
+    speech = dataclasses.replace(StopsAt(("b",)), markers=("d", "ad"))
+    talk = world(lambda play, act: told("c") if len(play.acts) < 2 else Reply(end="ended"), speech=speech)
+    monkeypatch.setitem(globals(), "Writer", Noting)
+    play(monkeypatch, talk, "ab", "a.")
+    assert asked == [(CODEC.encode("d")[0],)] * 2
