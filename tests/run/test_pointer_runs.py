@@ -27,6 +27,7 @@ from assay.run.memory_plan import choose_profile
 from assay.source import Pool, Share
 
 STEPS = 4
+OTHERS = ("reinforce", "rloo", "sft")
 
 
 def line_of(run: Path, recipe: str = "grpo", *more: str) -> list[str]:
@@ -44,7 +45,7 @@ def shell(capsys: pytest.CaptureFixture[str]) -> Shell:
     return Shell(capsys)
 
 
-@pytest.mark.parametrize("recipe", ["grpo", "reinforce", "rloo", "sft"])
+@pytest.mark.parametrize("recipe", ["grpo", *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)])
 def test_a_run_that_is_killed_ends_with_the_bits_of_a_calm_one(recipe: str, tmp_path: Path, shell: Shell) -> None:
     assert shell(*line_of(tmp_path / "calm", recipe)).code == 0
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "ASSAY_FAILPOINT": "loop.update:kill:3"}
@@ -70,6 +71,19 @@ def test_it_is_examined_reported_and_exported(tmp_path: Path, shell: Shell) -> N
     assert shell("report", run).code == 0 and "cost-gap" in (run / "report.html").read_text()
     written = shell("sample", run, "r 1,1 90,90 1,90 90,1", "--n", "2", "--json").document
     assert sorted(written["answers"][0]["text"].split()) == ["1", "2", "3", "4"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("recipe", "prompts", "samples"), [("reinforce", 256, 1), ("rloo", 32, 8), ("grpo", 32, 8)])
+def test_it_learns(recipe: str, prompts: int, samples: int, tmp_path: Path, shell: Shell) -> None:
+    """The mean gap to the reference halves in a hundred steps of a small policy."""
+    scale = ("--scale.num-prompts", prompts, "--scale.group-size", samples, "--scale.learning-rate", "2e-3")
+    asked = ("--evaluation.every", 0, "--evaluation.final-problems", 64, "--evaluation.final-samples", 4)
+    about = ("--task", "tsp:8", "--model", "pointer:32x1", "--steps", 100, "--run", tmp_path / "run")
+    assert shell("train", recipe, *about, *scale, *asked, "--machine.threads", 1).code == 0
+    exams = [json.loads(line) for line in (tmp_path / "run" / "evals.jsonl").read_text().splitlines()]
+    before, after = (exam["scores"]["cost-gap"]["mean"] for exam in exams if exam["set"] == "test")
+    assert after < before / 2
 
 
 def test_what_is_saved_is_what_was_trained(tmp_path: Path, shell: Shell) -> None:
