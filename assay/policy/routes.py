@@ -30,6 +30,7 @@ class RouteCodec:
     """
 
     places: int  # the most places of a problem
+    about: str = ""  # what decides what the network makes of the same numbers, beside its weights
 
     @property
     def end_ids(self) -> frozenset[int]:
@@ -49,7 +50,7 @@ class RouteCodec:
 
     @property
     def identity(self) -> bytes:
-        return b"routes"
+        return f"routes {self.about}".encode()
 
     @property
     def chat(self) -> Chat:

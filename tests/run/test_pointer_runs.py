@@ -102,6 +102,9 @@ def test_a_name_stands_for_the_same_weights_everywhere(tmp_path: Path, monkeypat
     monkeypatch.setenv("ASSAY_CACHE", str(tmp_path / "other"))
     assert fingerprint(load_policy(made("pointer:16x2"))) == first
     assert fingerprint(load_policy(made("pointer:32x2"))) != first
+    told = json.loads((made("pointer:16x2") / "config.json").read_text())
+    (made("pointer:16x2") / "config.json").write_text(json.dumps(told | {"clip": 5.0}))
+    assert fingerprint(load_policy(made("pointer:16x2"))) != first, "the same weights with other logits"
 
 
 def test_the_base_of_the_kind_is_taken_where_no_model_is_named() -> None:
