@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import torch
 from crashes import digest_of
-from small_runs import ROOT, Shell, sizes
+from small_runs import ROOT, Shell, make_model, sizes
 
 from assay.known import RECIPES
 from assay.policy import fingerprint, load_policy
@@ -111,6 +111,15 @@ def test_the_base_of_the_kind_is_taken_where_no_model_is_named() -> None:
     assert base_for(Pool((Share("tsp", (20,)),))) == "pointer"
     profile, reason = choose_profile("pointer")
     assert profile == "laptop" and "million parameters" in reason
+
+
+def test_a_language_model_is_asked_the_same_problems(tmp_path: Path, shell: Shell) -> None:
+    """One that knows nothing writes no trip: its reward is that of a gap of nine."""
+    about = ["train", "grpo", "--task", "tsp:6", "--model", make_model(tmp_path / "model"), "--steps", 2]
+    more = ("--run", tmp_path / "run", "--machine.engine", "torch")  # the cache of this test has no compiled core
+    assert shell(*about, *more, *sizes(scale_max_new=12)).code == 0
+    steps = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    assert [step["reward/mean"] for step in steps] == [-8.0, -8.0]
 
 
 # What a kind cannot serve
