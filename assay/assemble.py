@@ -101,7 +101,7 @@ def _phases(
         return ask_all(models, source(memory, first, count), memory, first)
 
     def curate(models: Models, episodes: Sequence[Episode], memory: Memory) -> list[Row]:
-        rows = [_row(episode) for episode in episodes]
+        rows = [Row.of(episode) for episode in episodes]
         for part in curators:
             rows = part(rows, models=models, memory=memory)
         return rows
@@ -162,7 +162,7 @@ def _offered(
     return {
         "pool": pool,
         "codec": codec,
-        "sampling": Sampling(scale.max_new, scale.temperature, scale.top_p, scale.top_k, scale.min_p, codec.stops),
+        "sampling": Sampling.at(scale, codec.stops),
         "num_prompts": scale.num_prompts,
         "group_size": scale.group_size,
         "max_new": scale.max_new,
@@ -240,16 +240,6 @@ def _improver(mechanism: Mechanism, scale: Scale, micro_tokens: int) -> Callable
         return {name.replace("policy/", f"{batch.role}/", 1): value for name, value in stats.items()}
 
     return improve_batch
-
-
-def _row(episode: Episode) -> Row:
-    """The row of an episode, with the rewards of its turns, spans and tokens as `process`. An episode without a reward,
-    because verifying it failed, neither trains nor counts in any mean.
-    """
-    if episode.reward is None:
-        return Row(episode, in_loss=False, in_group=False, in_denominator=False)
-    dense = episode.dense
-    return Row(episode, process=None if dense is None else dense.astype(np.float32))
 
 
 def remember(memory: Memory, models: Models, episodes: Sequence[Episode], rows: Sequence[Row], stats: Stats) -> Memory:

@@ -11,16 +11,17 @@ A number that the parts of one method compute for each other is declared beside 
     view.spread(view.constant(GAMMA))                  # in the part that reads it, [M]
 
 Letters in shapes: B rows; T response tokens of one row; M response tokens of all rows, laid end to end; C context
-tokens; K token ids for each position, as many as somebody asked for.
+tokens; K token ids for each position, as many as somebody asked for, or constraints that a step may cost; F numbers of
+an observation, A of an action. In a world of numbers a token is a step: the number of a discrete action, else 0.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Self, get_args, get_origin, get_type_hints, overload
 
 import numpy as np
 
@@ -36,12 +37,60 @@ class Stream:
     name: str = ""  # empty in the type of a field, which has the name of the field
     _: dataclasses.KW_ONLY
     per: Literal["token", "row"]
-    dtype: str = "float32"
+    dtype: str = "float32"  # of an array; "str": names, as `Names`
     wide: bool = False  # several numbers to each token: [T, K]
-    fill: float | None = (
-        None  # the value for a row that lacks this constant; None: all rows of a batch have it, or none
-    )
+    fill: float | None = None  # the value for a row that lacks it; None: all rows of a batch have it, or none
     filled_by: str = ""  # the part that computes the constant; an error about a missing constant names it
+
+
+@dataclass(frozen=True, eq=False)
+class Names(Sequence[str]):
+    """A name for each row, kept as the number of the name in a table that selections share: to select rows is to select
+    numbers, whatever the names are.
+
+    Example:
+        names = Names.of(["left", "right", "left"])
+        names.codes, list(names)[1], names.are("left")  # [0, 1, 0], "right", [True, False, True]
+    """
+
+    codes: np.ndarray  # int32[B] places in the table
+    table: tuple[str, ...]  # different names, perhaps more than these rows have
+
+    @classmethod
+    def of(cls, names: Iterable[str]) -> Self:
+        table: dict[str, int] = {}
+        codes = [table.setdefault(name, len(table)) for name in names]
+        return cls(np.array(codes, np.int32), tuple(table))
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice | np.ndarray) -> Names: ...
+    def __getitem__(self, place: Any) -> Any:
+        """The name at a place, or the names at several."""
+        codes = self.codes[place]
+        return Names(codes, self.table) if isinstance(codes, np.ndarray) else self.table[codes]
+
+    def __iter__(self) -> Iterator[str]:
+        return map(self.table.__getitem__, self.codes.tolist())
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Names) and other.table is self.table:
+            return np.array_equal(self.codes, other.codes)
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    def are(self, name: str) -> np.ndarray:
+        """bool[B]: the rows with this name."""
+        return self.codes == (self.table.index(name) if name in self.table else -1)
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """int64[B]: a number for each different name of these rows, counted in the order of their first rows."""
+        _, first, which = np.unique(self.codes, return_index=True, return_inverse=True)
+        return np.argsort(np.argsort(first))[which]
 
 
 Ids = np.ndarray  # int32[T] that is no stream, of a context for example
@@ -52,12 +101,15 @@ TokenCodes = Annotated[np.ndarray, Stream(per="token", dtype="int8")]
 TokenFlags = Annotated[np.ndarray, Stream(per="token", dtype="bool")]
 TokenFloats = Annotated[np.ndarray, Stream(per="token")]
 WideIds = Annotated[np.ndarray, Stream(per="token", dtype="int32", wide=True)]
-WideFlags = Annotated[np.ndarray, Stream(per="token", dtype="bool", wide=True)]
 WideFloats = Annotated[np.ndarray, Stream(per="token", wide=True)]
 RowFlags = Annotated[np.ndarray, Stream(per="row", dtype="bool")]
 RowFloats = Annotated[np.ndarray, Stream(per="row")]
 RowPlaces = Annotated[np.ndarray, Stream(per="row", dtype="int64")]
-RowNames = Annotated[tuple[str, ...], Stream(per="row", dtype="str")]
+RowNames = Annotated[Names, Stream(per="row", dtype="str")]
+Continuations = Annotated[np.ndarray, Stream(per="token", fill=1.0)]
+Costs = Annotated[np.ndarray, Stream(per="token", wide=True, fill=0.0)]
+Beyond = Annotated[float, Stream(per="row", fill=0.0)]
+Beyonds = Annotated[np.ndarray, Stream(per="row", fill=0.0)]
 
 
 @functools.cache
@@ -100,6 +152,8 @@ class Carried:
     top_ids: WideIds | None = None  # the likeliest tokens before the first update
     blend_ids: TokenIds | None = None  # a second token for each token. The learner reads a mixture of both embeddings,
     blend_share: TokenFloats | None = None  # (1 - share) e(token) + share e(second), with the current embeddings e
+    continues: Continuations | None = None  # kappa: how much of what follows the step counts; None: all, 1
+    cost: Costs | None = None  # [T, K] what the step cost, for each of K constraints
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -126,17 +180,14 @@ class Batch(Carried):
     right: RowFlags | None = None  # the verifier found the answer right
     ended: RowFlags | None = None  # the episode reached its true end
     truncated: RowFlags | None = None  # a limit cut the episode off; a paused one has neither flag
-    bootstrap: RowFloats | None = None  # value beyond a truncation
+    bootstrap: Beyonds | None = None  # value of the state in which a limit cut the episode off; 0 where none did
     place: RowPlaces | None = None  # where the row stood among all that credit was given; requests may repeat
     version: TokenIds | None = None  # policy version that wrote the token
     sampled: TokenFloats | None = None  # the sampler's log-prob under the full softmax; NaN if it is not known
     mu: TokenFloats | None = None  # the sampler's log-prob under the filtered distribution; NaN if it is not known
     entropy: TokenFloats | None = None  # entropy of the full softmax when the token was sampled; NaN if not known
-    reward: TokenFloats | None = None  # rewards of single tokens, for tasks that have them
-    continues: TokenFloats | None = None  # kappa: probability that the future counts
-    node: TokenIds | None = None
-    legal: WideFlags | None = None  # bool[M, V] where actions are masked
-    cost: WideFloats | None = None  # float32[M, K]
+    seen: WideFloats | None = None  # [M, F] what was observed before the step; None: the policy reads tokens
+    action: WideFloats | None = None  # [M, A] what was done, where it is numbers; None: the tokens say it
     generation: Ids | None = None  # contexts of sampling, if any of them differs from the training context
     generation_at: np.ndarray | None = None
     term_weights: Mapping[str, Floats] = field(default_factory=dict)  # [M] of each further loss term, by its name
@@ -174,11 +225,10 @@ class Batch(Carried):
         if self.generation is not None and self.generation_at is not None:
             generation, changes["generation_at"] = tokens_of(self.generation_at, rows)
             changes["generation"] = self.generation[generation]
-        indices, places = {"token": tokens, "row": rows}, rows.tolist()
+        indices = {"token": tokens, "row": rows}
         for name, stream in streams_of(type(self)).items():
             if (value := getattr(self, name)) is not None:
-                named = isinstance(value, tuple)
-                changes[name] = tuple(map(value.__getitem__, places)) if named else value[indices[stream.per]]
+                changes[name] = value[indices[stream.per]]
         changes["term_weights"] = {name: value[tokens] for name, value in self.term_weights.items()}
         changes["constants"] = {stream: value[indices[stream.per]] for stream, value in self.constants.items()}
         return dataclasses.replace(self, **changes)

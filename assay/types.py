@@ -11,7 +11,7 @@ import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -20,7 +20,10 @@ from assay.prompt import Prompt, Question
 from assay.rng import digest
 from assay.streams import Batch as Batch
 from assay.streams import (
+    Beyond,
     Carried,
+    Continuations,
+    Costs,
     Floats,
     Ids,
     Stream,
@@ -137,7 +140,11 @@ class Verdict:
 @light
 @dataclass(frozen=True, eq=False)
 class Segment:
-    """A run of tokens with, for each, its origin and the two log-probabilities the sampler knew when it wrote it."""
+    """A run of tokens with, for each, its origin and the two log-probabilities the sampler knew when it wrote it.
+
+    In a world of numbers each token is a step: it was chosen where `seen` was observed, and the world answered with
+    what it `earned`.
+    """
 
     ids: TokenIds
     origin: TokenCodes  # values of Origin
@@ -146,10 +153,16 @@ class Segment:
     entropy: TokenFloats | None = None  # of the full softmax at the row's temperature
     all_logp: WideFloats | None = None  # log-probs of `top_ids`, where a method compares distributions
     top_ids: WideIds | None = None  # the likeliest tokens, ascending; None: all that there are
+    seen: WideFloats | None = None  # [T, F] observed before the step; [T, K, F] of K candidates, NaN where it has fewer
+    action: WideFloats | None = None  # [T, A] what was done, where it is numbers; None: `ids` say it
+    earned: TokenFloats | None = None  # the rewards that a world gave, each at the last token of its turn or step
+    continues: Continuations | None = None  # the world's own discount of all that follows the step; None: 1
+    cost: Costs | None = None  # [T, K] what the step cost, for each of K constraints of its world
+    after: Floats | None = None  # [F] what was observed behind the last step, where a limit cut the episode off
     version: int = 0  # policy version that sampled it
     node: str = ""
     parent: str = ""
-    context: Ids | None = None  # None: the request's context and the segments before; else another context
+    context: Ids | None = None  # what was read before it, if a world replaced it; None: it goes on from the one before
     failed: bool = False  # a reply that tells of an error
 
     def __len__(self) -> int:
@@ -174,15 +187,34 @@ class Segment:
 
 
 def end_to_end(segments: Sequence[Segment], name: str) -> np.ndarray:
-    """A stream of these segments, end to end; NaN over segments that lack it."""
+    """A stream of these segments, end to end; its `fill`, or NaN, over segments that lack it. Where steps have
+    different numbers of candidates, all have as many as the most.
+    """
     pieces = [getattr(segment, name) for segment in segments]
     if len(pieces) == 1 and pieces[0] is not None:
         return pieces[0].copy()
     declared = streams_of(Segment)[name]
+    fill = np.nan if declared.fill is None else declared.fill
+    shape = _widest([piece.shape[1:] for piece in pieces if piece is not None]) if declared.wide else ()
     for place, piece in enumerate(pieces):
-        if piece is None:
-            pieces[place] = np.full(len(segments[place]), np.nan, declared.dtype)
-    return np.concatenate(pieces) if pieces else np.zeros(0, declared.dtype)
+        if piece is None or piece.shape[1:] != shape:
+            pieces[place] = _widened(piece, len(segments[place]), shape, fill, declared.dtype)
+    return np.concatenate(pieces) if pieces else np.zeros((0, *shape), declared.dtype)
+
+
+def _widest(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """The shape that contains all of these; ValueError if they have different numbers of axes, or of features."""
+    if len({(len(shape), *shape[-1:]) for shape in shapes}) > 1:
+        raise ValueError(f"numbers of these shapes cannot stand in one stream: {', '.join(map(str, shapes))}")
+    return tuple(max(sizes) for sizes in zip(*shapes, strict=True))
+
+
+def _widened(piece: np.ndarray | None, count: int, shape: tuple[int, ...], fill: float, dtype: str) -> np.ndarray:
+    """The piece in the corner of an array of this shape a token, with `fill` around it."""
+    made = np.full((count, *shape), fill, dtype)
+    if piece is not None:
+        made[tuple(slice(size) for size in piece.shape)] = piece
+    return made
 
 
 def first_tokens(segments: Sequence[Segment], count: int) -> tuple[Segment, ...]:
@@ -216,6 +248,10 @@ class Request:
     marks: tuple[str, ...] = ()  # an answer waits after these texts, which stand in `stop` too, and not at `max_new`
     train_context: Ids | None = None  # the prompt that the policy is trained to answer; None: `context`
     tag: str = ""
+    barred: tuple[int, ...] = ()  # tokens that are not drawn, though the policy knows them
+    seat: str = ""  # the seat of the task's world that the request speaks for; "": nobody replies to it
+    max_replies: int = 0  # the most tokens of replies; 0: replies count towards `max_new`
+    longest_reply: int = 0  # tokens; what is longer is cut, and says so; 0: no limit
     worded: Prompt | None = None  # the prompt with the texts that parts added; None: the problem's own question, bare
 
     @property
@@ -295,6 +331,14 @@ class Reward:
             yield from part.named(path)
 
 
+class Path(NamedTuple):
+    """The tokens `start` to `stop` of an answer, and what the policy read before the first of them."""
+
+    context: Ids
+    start: int
+    stop: int
+
+
 @light
 @dataclass(frozen=True, eq=False)
 class Episode:
@@ -350,6 +394,21 @@ class Episode:
                 return choice
         return self.request.context
 
+    def paths(self, *, sampled: bool = False) -> list[Path]:
+        """The contexts that its tokens were written under, each with its tokens: one, unless a world replaced it.
+
+        `sampled`: the context that was read when the first tokens were written, and not the one that is trained.
+        """
+        first = self.request.context if sampled else self.training_context
+        starts, at = [Path(first, 0, 0)], 0
+        for segment in self.segments:
+            if segment.context is not None:
+                starts.append(Path(segment.context, at, at))
+            at += len(segment)
+        ends = [*(path.start for path in starts[1:]), at]
+        paths = [path._replace(stop=end) for path, end in zip(starts, ends, strict=True)]
+        return [path for path in paths if path.stop > path.start] or paths[:1]
+
     @functools.cached_property
     def _length(self) -> int:
         return sum(len(segment.ids) for segment in self.segments)
@@ -365,6 +424,15 @@ class Episode:
     def stream(self, name: str) -> np.ndarray:
         """A stream of the segments over the whole answer; NaN over segments that lack it."""
         return end_to_end(self.segments, name)
+
+    def known(self, name: str) -> np.ndarray | None:
+        """A stream over the whole answer; None if no segment has it."""
+        return self.stream(name) if any(getattr(s, name) is not None for s in self.segments) else None
+
+    @property
+    def after(self) -> Floats | None:
+        """What was observed behind its last step; None if no limit cut it off, or if its policy reads tokens."""
+        return self.segments[-1].after if self.segments else None
 
 
 def drawn_in_step(episodes: Sequence[Episode]) -> int:
@@ -400,9 +468,21 @@ class Row(Carried):
     tag: str = ""  # distinguishes rows of one role in the objective; "": the request's tag
     keep: TokenFlags | None = None  # tokens that train and count; None: all whose origin trains
     advantage: TokenFloats | None = None  # written by credit; None: zero
-    process: TokenFloats | None = None  # rewards of single tokens
+    process: TokenFloats | None = None  # rewards of single tokens, turns and steps
+    bootstrap: Beyond | None = None  # the critic's value of the state in which a limit cut the episode off
     term_weights: Mapping[str, Floats] = field(default_factory=dict)  # [T] of each further loss term, by its name
     constants: Mapping[Stream, Any] = field(default_factory=dict)  # numbers that one part computes for another
+
+    @classmethod
+    def of(cls, episode: Episode) -> Row:
+        """The row of an episode, with what its world said of each step and the rewards of turns, spans and tokens as
+        `process`. An episode without a reward, because verifying it failed, neither trains nor counts in any mean.
+        """
+        if episode.reward is None:
+            return cls(episode, in_loss=False, in_group=False, in_denominator=False)
+        dense = episode.dense
+        process = None if dense is None else dense.astype(np.float32)
+        return cls(episode, process=process, continues=episode.known("continues"), cost=episode.known("cost"))
 
     def mark(self, **changes: Any) -> Row:
         return changed(self, **changes)

@@ -126,11 +126,11 @@ def field_of(record: Any, name: str) -> str:
 
 
 def digest(value: Any) -> str:
-    """Type, shape and SHA-256 of the bytes of an array; of anything else, of its JSON."""
+    """Type, shape and SHA-256 of the bytes of an array; of anything else, of its JSON, where names are a list."""
     if hasattr(value, "detach"):
         value = value.detach().cpu().contiguous().numpy()
     if not isinstance(value, np.ndarray):
-        return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+        return hashlib.sha256(json.dumps(value, sort_keys=True, default=list).encode()).hexdigest()
     said = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
     return f"{value.dtype}{list(value.shape)} {said}"
 

@@ -25,6 +25,7 @@ from assay.policy.transformer import Transformer
 from assay.reward.parts import Graded
 from assay.rng import Key
 from assay.source import Pool, Share
+from assay.streams import Names
 from assay.tasks import ALPHABET
 from assay.types import Batch, Problem, Request, Stats
 
@@ -98,9 +99,9 @@ def batch_of(requests: Sequence[Request], made: Sequence[Generation]) -> Batch:
         advantage=np.repeat(signs, np.diff(at)),
         origin=np.zeros(at[-1], np.int8),
         temperature=np.ones(len(ids), np.float32),
-        problem=tuple(r.problem.id for r in requests),
-        request=tuple(r.id for r in requests),
-        group=tuple(r.group for r in requests),
+        problem=Names.of(r.problem.id for r in requests),
+        request=Names.of(r.id for r in requests),
+        group=Names.of(r.group for r in requests),
         old=np.concatenate(old),
         sampled=np.concatenate(old),
     )

@@ -27,6 +27,7 @@ from assay.policy.config import PolicyConfig
 from assay.policy.lora import Lora
 from assay.policy.transformer import Transformer
 from assay.rng import Key
+from assay.streams import Names
 from assay.types import Batch, Problem, Request
 
 
@@ -106,9 +107,9 @@ def batch_of(requests: list[Request], answers: list[np.ndarray]) -> Batch:
         advantage=np.random.default_rng(1).normal(size=tokens).astype(np.float32) / tokens,
         origin=np.zeros(tokens, np.int8),
         temperature=np.ones(rows, np.float32),
-        problem=tuple(r.problem.id for r in requests),
-        request=tuple(r.id for r in requests),
-        group=tuple(r.group for r in requests),
+        problem=Names.of(r.problem.id for r in requests),
+        request=Names.of(r.id for r in requests),
+        group=Names.of(r.group for r in requests),
     )
 
 

@@ -33,6 +33,7 @@ from assay.engine.sharded.ranks import RankLayout, Ranks
 from assay.engine.torch.engine import TorchEngine
 from assay.policy.adapted import twin
 from assay.policy.transformer import Transformer
+from assay.streams import Names
 from assay.types import Batch
 from bench.micro_engine import SHAPES, config_of
 
@@ -48,7 +49,7 @@ def batch_of(tokens: int, vocab: int) -> Batch:
         lengths.append(int(drawn.integers(*LENGTHS)))
     prompts = [drawn.integers(1, vocab, PROMPT).astype(np.int32) for _ in range(len(lengths) // GROUP)]
     total, rows = sum(lengths), len(lengths)
-    names = tuple(map(str, range(rows)))
+    names = Names.of(map(str, range(rows)))
     return Batch(
         context=np.concatenate([prompts[i // GROUP] for i in range(rows)]),
         context_at=np.arange(rows + 1) * PROMPT,
@@ -62,7 +63,7 @@ def batch_of(tokens: int, vocab: int) -> Batch:
         temperature=np.ones(rows, np.float32),
         problem=names,
         request=names,
-        group=tuple(str(i // GROUP) for i in range(rows)),
+        group=Names.of(str(i // GROUP) for i in range(rows)),
     )
 
 

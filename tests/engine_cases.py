@@ -24,6 +24,7 @@ from assay.policy.config import PolicyConfig
 from assay.policy.foreign import Foreign
 from assay.policy.hf_config import config_to_hf
 from assay.policy.transformer import Transformer
+from assay.streams import Names
 from assay.types import Batch, Problem, Request
 
 SMALL = {
@@ -163,9 +164,9 @@ def batch_of(
         "advantage": random.normal(size=tokens).astype(np.float32),
         "origin": np.zeros(tokens, np.int8),
         "temperature": np.full(rows, temperature, np.float32),
-        "problem": tuple(str(i) for i in range(rows)),
-        "request": tuple(str(i) for i in range(rows)),
-        "group": tuple(str(i) for i in range(rows)),
+        "problem": Names.of(str(i) for i in range(rows)),
+        "request": Names.of(str(i) for i in range(rows)),
+        "group": Names.of(str(i) for i in range(rows)),
     }
     return Batch(**{**values, **changes})
 

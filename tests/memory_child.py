@@ -23,6 +23,7 @@ from assay.policy.config import PolicyConfig
 from assay.policy.lora import Lora
 from assay.policy.transformer import Transformer
 from assay.rng import Key
+from assay.streams import Names
 from assay.types import Batch, Problem, Request
 
 
@@ -65,9 +66,9 @@ def batch_of(made: list[Generation], requests: list[Request]) -> Batch:
         advantage=np.ones(at[-1], np.float32),
         origin=np.zeros(at[-1], np.int8),
         temperature=np.ones(len(ids), np.float32),
-        problem=tuple(r.problem.id for r in requests),
-        request=tuple(r.id for r in requests),
-        group=tuple(r.group for r in requests),
+        problem=Names.of(r.problem.id for r in requests),
+        request=Names.of(r.id for r in requests),
+        group=Names.of(r.group for r in requests),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,16 +12,18 @@ import pytest
 from engine_cases import engine_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny import episode, policy, segment
+from tiny import episode, policy, recipe_of, segment
 
 from assay.credit.pack import pack
 from assay.engine.interface import Want
+from assay.objective.improve import minibatches
 from assay.objective.view import view_of, view_of_batch
 from assay.rng import Key
-from assay.streams import Batch, Carried, Stream, TokenFloats, streams_of, token_streams
+from assay.streams import Batch, Carried, Names, Stream, TokenFloats, streams_of, token_streams
 from assay.types import Origin, Row, Segment
 
 OFFSETS = {"at": "ids", "context_at": "context", "generation_at": "generation"}
+NUMBERS = {"seen", "action"}  # what a world of numbers showed, and was told
 NOISE = Stream("noise", per="token")
 SIGNS = Stream("signs", per="row")
 
@@ -28,7 +31,7 @@ SIGNS = Stream("signs", per="row")
 def array_of(stream: Stream, count: int, random: np.random.Generator) -> Any:
     """Any values of the type that is declared."""
     if stream.dtype == "str":
-        return tuple(f"{stream.name} {i}" for i in range(count))
+        return Names.of(f"{stream.name} {i}" for i in range(count))
     shape = (count, 3) if stream.wide else (count,)
     values = random.random(shape) if stream.dtype.startswith("float") else random.integers(0, 2, shape)
     return values.astype(stream.dtype)
@@ -80,7 +83,7 @@ def test_a_declaration_is_read_from_the_type_of_the_field() -> None:
 
 def test_every_array_of_a_batch_is_declared_or_an_offset() -> None:
     batch = full_batch([2, 1])
-    arrays = {f.name for f in dataclasses.fields(batch) if isinstance(getattr(batch, f.name), np.ndarray | tuple)}
+    arrays = {f.name for f in dataclasses.fields(batch) if isinstance(getattr(batch, f.name), np.ndarray | Names)}
     assert arrays == streams_of(Batch).keys() | OFFSETS.keys() | {"context", "generation"}
 
 
@@ -125,6 +128,70 @@ def test_what_nobody_filled_stays_none() -> None:
     assert "old" not in token_streams(found)
 
 
+# Names
+
+
+WORDS = st.lists(st.sampled_from(["", "a", "b", "ab"]), max_size=8)
+
+
+@given(WORDS)
+def test_names_are_read_as_the_texts_that_they_were_made_of(words: list[str]) -> None:
+    names = Names.of(words)
+    assert list(names) == words and len(names) == len(words) and names == tuple(words) and names == words
+    assert [names[i] for i in range(len(names))] == words and names.codes.dtype == np.int32
+    assert len(set(names.table)) == len(names.table) == len(set(words))
+    assert all(
+        names.count(word) == words.count(word) and names.are(word).tolist() == [w == word for w in words]
+        for word in "ab"
+    )
+
+
+@given(WORDS, st.data())
+def test_a_selection_keeps_the_table_and_numbers_the_names_that_are_left(words: list[str], data: st.DataObject) -> None:
+    names = Names.of(words)
+    rows = data.draw(st.lists(st.sampled_from(range(len(words))), max_size=8)) if words else []
+    chosen = names[np.array(rows, np.int64)]
+    expected = [words[row] for row in rows]
+    assert chosen == expected and chosen.table is names.table
+    order = list(dict.fromkeys(expected))
+    assert chosen.numbers.tolist() == [order.index(word) for word in expected]
+
+
+def test_names_differ_from_others_and_from_what_is_no_name() -> None:
+    names = Names.of("ab")
+    assert names != Names.of("ba") and names != ("a",) and names != 3 and names == Names.of("ab")
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(names)
+
+
+class Watched(tuple[str, ...]):
+    """A table that counts how often it is looked into."""
+
+    looks = 0
+
+    def __getitem__(self, place: Any) -> Any:
+        type(self).looks += 1
+        return super().__getitem__(place)
+
+    def __iter__(self) -> Iterator[str]:
+        type(self).looks += 1
+        return super().__iter__()
+
+
+def test_selecting_rows_looks_at_no_name() -> None:
+    """Not one of three thousand, nor does cutting a batch into mini-batches."""
+    batch = full_batch([1] * 3000)
+    for name, stream in streams_of(type(batch)).items():
+        if stream.dtype == "str":
+            names = getattr(batch, name)
+            object.__setattr__(names, "table", Watched(names.table))
+    part = batch.select(np.arange(2999, -1, -1))
+    assert len(part) == 3000 and Watched.looks == 0
+    cut = list(minibatches(batch, recipe_of("grpo", num_minibatches=4).scale, Key(0)))
+    assert sum(map(len, cut)) == 3000 and Watched.looks == 0
+    assert part.request[0] == "request 2999" and Watched.looks == 1
+
+
 # Packing
 
 
@@ -133,8 +200,9 @@ def full_row(sample: int, count: int) -> Row:
     random = np.random.default_rng(sample)
     said = {name: array_of(s, count, random) for name, s in streams_of(Segment).items() if name != "origin"}
     said["origin"] = np.full(count, Origin.POLICY, np.int8)
-    found_out = {name: array_of(stream, count, random) for name, stream in streams_of(Row).items()}
-    found_out["keep"] = np.ones(count, bool)
+    own = {name: stream for name, stream in streams_of(Row).items() if stream.per == "token"}
+    found_out = {name: array_of(stream, count, random) for name, stream in own.items()}
+    found_out |= {"keep": np.ones(count, bool), "bootstrap": float(sample)}
     return Row(episode([Segment(**said)], sample=sample), weight=1.0, **found_out)
 
 
@@ -146,13 +214,13 @@ def test_every_stream_of_rows_that_a_batch_has_is_packed(lengths: list[int]) -> 
     batch = pack(rows)
     of_rows = streams_of(Row).keys() & streams_of(Batch).keys()
     of_segments = (streams_of(Segment).keys() & streams_of(Batch).keys()) - of_rows
-    assert of_rows >= streams_of(Carried).keys() and of_segments == {"ids", "origin", "mu", "entropy"}
+    assert of_rows >= streams_of(Carried).keys() and of_segments == {"ids", "origin", "mu", "entropy", *NUMBERS}
     expected = {name: [getattr(row, name) for row in rows] for name in of_rows}
     expected |= {name: [getattr(row.episode.segments[0], name) for row in rows] for name in of_segments}
     expected["sampled"] = [row.episode.segments[0].old for row in rows]
     for name, pieces in expected.items():
-        packed = getattr(batch, name)
-        np.testing.assert_array_equal(packed, np.concatenate(pieces), err_msg=name)
+        packed, row_by_row = getattr(batch, name), streams_of(Batch)[name].per == "row"
+        np.testing.assert_array_equal(packed, pieces if row_by_row else np.concatenate(pieces), err_msg=name)
         assert packed.dtype == streams_of(Batch)[name].dtype, name
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from assay.errors import DataError
+from assay.credit.paths import by_path
 from assay.memory import Memory
-from assay.streams import Stream, streams_of
+from assay.streams import Names, Stream, streams_of
 from assay.types import Batch, Origin, Row, Segment, changed, end_to_end
 
 Estimator = Callable[..., list[Row]]
@@ -94,12 +94,12 @@ def earned(row: Row) -> float:
 
 
 def pack(rows: Sequence[Row], *, injected: Collection[str] = (), places: Sequence[int] | None = None) -> Batch:
-    """The batch of these rows. Tokens that the policy did not write are trained only in the roles of `injected`.
-    `places`: where each row stands among those from which they were taken.
+    """The batch of these rows, with a row for each path of an answer whose context was replaced. Tokens that the policy
+    did not write are trained only in the roles of `injected`. `places`: where each row stands among those from which
+    they were taken.
     """
+    rows, places = by_path(rows, places)
     episodes = [row.episode for row in rows]
-    if any(segment.context is not None for episode in episodes for segment in episode.segments):
-        raise DataError("a segment with a context of its own cannot be trained in the row of the segments before it.")
     lengths = np.array([len(episode) for episode in episodes], dtype=np.int64)
     contexts = [episode.training_context for episode in episodes]
     asked = [episode.request.context for episode in episodes]
@@ -114,12 +114,12 @@ def pack(rows: Sequence[Row], *, injected: Collection[str] = (), places: Sequenc
         counted_rows=np.array([row.in_denominator for row in rows], dtype=bool),
         advantage=_join([_weighted(row) for row in rows], np.float32),
         temperature=np.array([e.request.temperature for e in episodes], dtype=np.float32),
-        problem=tuple(e.request.problem.id for e in episodes),
-        request=tuple(e.request.id for e in episodes),
-        group=tuple(row.group for row in rows),
+        problem=Names.of(e.request.problem.id for e in episodes),
+        request=Names.of(e.request.id for e in episodes),
+        group=Names.of(row.group for row in rows),
         role=rows[0].role if rows else "policy",
-        roles=tuple(row.role for row in rows),
-        tag=tuple(row.tag or row.episode.request.tag for row in rows),
+        roles=Names.of(row.role for row in rows),
+        tag=Names.of(row.tag or row.episode.request.tag for row in rows),
         outcome=np.array([np.nan if row.reward is None else row.reward for row in rows], dtype=np.float32),
         right=np.array([e.right for e in episodes], dtype=bool),
         ended=np.array([e.finish == "stop" for e in episodes], dtype=bool),
@@ -168,22 +168,27 @@ def _weighted(row: Row) -> np.ndarray:
 
 
 def _written(segments: Sequence[Segment]) -> dict[str, np.ndarray]:
-    """The streams that segments and batches declare and rows do not: numbers that the sampler gave to the tokens."""
+    """The streams that segments and batches declare and rows do not: numbers that the sampler gave to the tokens. One
+    that is wide is there if a segment has it; the others are NaN where nothing is known.
+    """
     declared = streams_of(Batch)
     names = (streams_of(Segment).keys() & declared.keys()) - streams_of(Row).keys()
+    names -= {name for name in names if declared[name].wide and all(getattr(s, name) is None for s in segments)}
     return {name: end_to_end(segments, name).astype(declared[name].dtype, copy=False) for name in names}
 
 
 def _carried(rows: Sequence[Row]) -> dict[str, np.ndarray]:
-    """The streams that rows and batches both declare. Either every row of the loss has a stream or none has it. A row
-    outside the loss may lack it and gets zeros, which nobody reads. The advantage is not among them: `pack` multiplies
-    it by the weight of the row.
+    """The streams that rows and batches both declare. Either every row of the loss has a stream or none has it, unless
+    the stream says what a row without it has. A row outside the loss may lack any and gets zeros, which nobody reads.
+    The advantage is not among them: `pack` multiplies it by the weight of the row.
     """
     found, fills = {}, [None if row.in_loss else 0.0 for row in rows]
     for name in (streams_of(Row).keys() & streams_of(Batch).keys()) - {"advantage"}:
         pieces = [getattr(row, name) for row in rows]
         if any(piece is not None for piece in pieces):
-            found[name] = _filled(streams_of(Batch)[name], rows, pieces, fills)
+            declared = streams_of(Batch)[name]
+            own = fills if declared.fill is None else [declared.fill] * len(rows)
+            found[name] = _filled(declared, rows, pieces, own)
     return found
 
 

@@ -59,7 +59,8 @@ class Generation:
 @light
 @dataclass(frozen=True, eq=False)
 class Span:
-    """A given continuation of a context, whose log-probabilities are asked for at a temperature.
+    """A given continuation of a context, whose log-probabilities are asked for at a temperature; in a world of numbers
+    with what was seen before each of its steps, and what was done.
 
     Example:
         (scores,) = engine.score([Span(context=prompt_ids, ids=answer_ids)])
@@ -69,6 +70,8 @@ class Span:
     context: Ids
     ids: Ids
     temperature: float = 1.0
+    seen: Floats | None = None  # [T, F], as `Segment.seen`
+    action: Floats | None = None  # [T, A], as `Segment.action`
 
 
 @light

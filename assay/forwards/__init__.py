@@ -95,7 +95,7 @@ def _fill(
     rows: list[Row], places: Sequence[int], models: Models, *, stream: Literal["old", "ref"], imitates: bool
 ) -> None:
     """Fills one of the two streams of the rows at these places, where it is not known yet."""
-    from assay.engine.interface import Span
+    from assay.engine.spans import scored
 
     places = [i for i in places if getattr(rows[i], stream) is None]
     if not places:
@@ -108,13 +108,9 @@ def _fill(
                 sampled = rows[i].episode.stream("old")
                 rows[i] = rows[i].mark(old=np.where(np.isnan(sampled), np.float32(0), sampled))
         places = [i for i in places if rows[i].old is None]
-    spans = []
-    for i in places:
-        episode = rows[i].episode
-        # `old`, the ratio's denominator, belongs to the context of sampling; the reference to the context of training
-        context = episode.request.context if stream == "old" else episode.training_context
-        spans.append(Span(context, episode.stream("ids").astype(np.int32, copy=False), episode.request.temperature))
-    for i, scores in zip(places, engine.score(spans) if spans else [], strict=True):
+    # `old`, the ratio's denominator, belongs to the context of sampling; the reference to the context of training
+    made = scored(engine, [rows[i].episode for i in places], sampled=stream == "old")
+    for i, scores in zip(places, made, strict=True):
         rows[i] = changed(rows[i], **{stream: scores.logp})
 
 

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from assay.credit.gae import gae
+from assay.credit.gae import Truncated, gae
 from assay.credit.pack import pack
-from assay.engine.spans import laid
 from assay.forwards.fit import Goal
 from assay.forwards.fit import fit as steps
 from assay.memory import Memory
@@ -32,14 +31,13 @@ if TYPE_CHECKING:
 
 def token_kl(rows: Sequence[Row], *, models: Models, weight: float, estimator: str) -> tuple[list[Row], Stats]:
     """Adds - weight k to the per-token rewards (`process`) of the rows, on tokens that the policy wrote."""
-    from assay.engine.interface import Span
+    from assay.engine.spans import scored
 
     result, total, count = list(rows), 0.0, 0
     for role in dict.fromkeys(row.role for row in rows):
         places = [i for i, row in enumerate(rows) if row.role == role and (row.in_loss or row.in_denominator)]
         episodes = [rows[i].episode for i in places]
-        spans = [Span(e.training_context, e.stream("ids").astype(np.int32), e.request.temperature) for e in episodes]
-        scores = models.reference(role).score(spans) if spans else []
+        scores = scored(models.reference(role), episodes, sampled=False)
         for i, episode, ref in zip(places, episodes, scores, strict=True):
             filled = rows[i].old
             old = episode.stream("old") if filled is None else filled
@@ -81,6 +79,7 @@ def critic(
     rate: float,
     num_minibatches: int | None,
     aggregate: Part,
+    truncated: Truncated,
 ) -> tuple[list[Row], Stats]:
     """Computes the values of the rows, then takes the critic's optimiser steps. A critic that learns first computes the
     values once more afterwards.
@@ -89,8 +88,9 @@ def critic(
     places = [i for i, row in enumerate(rows) if row.in_loss or row.in_denominator]
     if not places:  # all answers of the step were lost
         return result, {"critic/explained": 0.0, "critic/loss": 0.0}
-    seen = values_of(engine, [rows[i] for i in places], tokens=micro_tokens)
-    lessons = gae(seen, gamma=gamma, lam=lam)
+    beyond = truncated == "bootstrap"
+    seen = values_of(engine, [rows[i] for i in places], tokens=micro_tokens, beyond=beyond)
+    lessons = gae(seen, gamma=gamma, lam=lam, truncated=truncated)
     batch = pack(lessons)
     stats = {"critic/explained": _explained(batch)}
     settings = dataclasses.replace(
@@ -101,7 +101,7 @@ def critic(
     key = memory.key("critic", memory.step)
     stats["critic/loss"] = fit(engine, batch, key, settings, clip, micro_tokens, aggregate)
     if models.specs[model].learns_first:
-        seen = values_of(engine, seen, tokens=micro_tokens)
+        seen = values_of(engine, seen, tokens=micro_tokens, beyond=beyond)
     for i, row in zip(places, seen, strict=True):
         result[i] = row
     return result, stats
@@ -121,6 +121,7 @@ class Critic(Forward):
     rate: Positive = 1.0  # its learning rate, as a multiple of the policy's
     num_minibatches: Count | None = None  # its optimiser steps in a pass over the batch; None: as many as the policy's
     aggregate: Aggregate = SequenceMean()  # how its loss averages over tokens and rows
+    truncated: Truncated = "end"  # the return where a limit cut an answer off, as in `gae` of `credit`
     does = critic
 
     @property
@@ -128,21 +129,27 @@ class Critic(Forward):
         return {self.model: "value"}
 
 
-def values_of(engine: Engine, rows: Sequence[Row], *, tokens: int) -> list[Row]:
-    """The rows with `value`: V of the state before each token of the answer, in the training context."""
-    import torch
+def values_of(engine: Engine, rows: Sequence[Row], *, tokens: int, beyond: bool = False) -> list[Row]:
+    """The rows with `value`: V of the state before each token of the answer, in the training context. `beyond`: and
+    with `bootstrap`, V of the state behind the last token, where a limit cut the answer off.
+    """
+    from assay.engine.interface import Want
+    from assay.engine.spans import forwarded, joined, longer, paths_of
 
-    from assay.engine.interface import Span, Want
+    spans, counts = paths_of([row.episode for row in rows], sampled=False)
+    ends = [beyond and _goes_on(row) for row in rows]
+    for row, end, last in zip(rows, ends, np.cumsum(counts, dtype=np.int64).tolist(), strict=True):
+        if end:
+            spans[last - 1] = longer(spans[last - 1], row.episode.after)
+    values = joined([value for (value,) in forwarded(engine, spans, Want(value=True), "value", tokens=tokens)], counts)
+    made = [row.mark(value=value[: len(row.episode)]) for row, value in zip(rows, values, strict=True)]
+    behind = zip(made, values, ends, strict=True)
+    return [row.mark(bootstrap=float(value[-1])) if end else row for row, value, end in behind]
 
-    spans = [Span(row.episode.training_context, row.episode.stream("ids").astype(np.int32)) for row in rows]
-    result = [row.mark(value=np.zeros(len(row.episode), np.float32)) for row in rows]
-    with torch.no_grad():
-        for chunk in engine.chunks(laid(spans), tokens=tokens) if rows else ():
-            out = engine.forward(chunk, Want(value=True)).value
-            assert out is not None
-            for row, piece in zip(chunk.rows, np.split(out.float().cpu().numpy(), chunk.batch.at[1:-1]), strict=True):
-                result[row] = result[row].mark(value=piece)
-    return result
+
+def _goes_on(row: Row) -> bool:
+    """Whether there is a state behind the last step, and what was observed in it is known."""
+    return row.episode.finish == "length" and (row.episode.known("seen") is None or row.episode.after is not None)
 
 
 def fit(

@@ -13,16 +13,17 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from assay.curate.continued import CONTINUATION
-from assay.engine.spans import laid
+from assay.engine.spans import laid, longer
 from assay.forwards.fit import Goal, fit
 from assay.memory import Memory
 from assay.models import Models
 from assay.part import Count, Forward, Positive, Rewarding
 from assay.reward import Outcome
 from assay.reward.composed import Child
-from assay.reward.learnt import Sees, blind, longer, readings, scores_after
+from assay.reward.learnt import Sees, blind, readings, scores_after
 from assay.reward.within import steps_of
 from assay.scale import Output
+from assay.streams import Names
 from assay.types import Batch, Reward, Row, Stats
 from assay.verifiers.answer_tokens import Decoding
 
@@ -159,7 +160,7 @@ def lessons(spans: Sequence[Span], labels: Sequence[Places], groups: Sequence[st
         laid([longer(span) for span in spans]),
         mask=np.concatenate(masks),
         target=np.concatenate(targets),
-        group=tuple(groups),
+        group=Names.of(groups),
     )
 
 
@@ -183,9 +184,8 @@ def labelled(loss: Callable[[np.ndarray, np.ndarray, Sequence[str]], Fitted]) ->
 
     def of_batch(scores: np.ndarray, part: Batch) -> Fitted:
         assert part.target is not None
-        names = [name for name, count in zip(part.group, part.lengths, strict=True) for _ in range(count)]
-        groups = [names[i] for i in np.flatnonzero(part.mask)]
-        return loss(scores, part.target[part.mask].astype(np.float64), groups)
+        rows = np.repeat(np.arange(len(part)), part.lengths)
+        return loss(scores, part.target[part.mask].astype(np.float64), part.group[rows[part.mask]])
 
     return of_batch
 

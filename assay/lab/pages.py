@@ -134,11 +134,11 @@ def _tasks(which: str) -> Iterator[Sequence[str]]:
     yield "task", "in one line", "levels", "first", "verified by", "second oracle"
     yield ("---",) * 6
     for task in TASKS.values():
-        if bool(task.externals) == (which == "external"):
-            levels = f"{task.levels[0]} to {task.levels[-1]}"
-            by = _names(task.externals) if task.externals else "its own checker"
-            first = str(task.first or task.levels[0])
-            yield f"`{task.name}`", task.summary, levels, first, by, "yes" if task.second else "no"
+        if bool(task.checker.externals) == (which == "external"):
+            made, checker = task.generator, task.checker
+            levels = f"{made.levels[0]} to {made.levels[-1]}"
+            by = _names(checker.externals) if checker.externals else "its own checker"
+            yield f"`{task.name}`", task.summary, levels, str(made.first_level), by, "yes" if checker.second else "no"
 
 
 def _parts_of_own(which: str) -> Iterator[Sequence[str]]:

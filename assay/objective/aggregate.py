@@ -77,9 +77,9 @@ class FixedLength(Aggregate):
 
 def prompt_mean(batch: Batch, *, max_new: int) -> np.ndarray:
     """1 / (P N_g): the denominator has N_g tokens of group g, and rows of P groups."""
-    names, group = np.unique(batch.group, return_inverse=True)
-    tokens = np.bincount(group, weights=_per_row(batch.counted, batch), minlength=len(names))
-    groups = np.count_nonzero(np.bincount(group, weights=batch.counted_rows, minlength=len(names)))
+    group = batch.group.numbers
+    tokens = np.bincount(group, weights=_per_row(batch.counted, batch))
+    groups = np.count_nonzero(np.bincount(group, weights=batch.counted_rows))
     return np.repeat(1.0 / (max(1, groups) * np.maximum(1, tokens))[group], batch.lengths)
 
 

@@ -158,18 +158,16 @@ def minibatches(batch: Batch, scale: Scale, key: Key) -> Iterator[Batch]:
     if scale.num_updates == 1:
         yield batch
         return
-    names = list(dict.fromkeys(batch.group))
-    whole = len(names) >= scale.num_minibatches
-    units = (
-        [[i for i, g in enumerate(batch.group) if g == name] for name in names]
-        if whole
-        else [[i] for i in range(len(batch))]
-    )
+    unit = batch.group.numbers
+    count = len(np.unique(unit))
+    if count < scale.num_minibatches:
+        unit, count = np.arange(len(batch)), len(batch)
+    members, at = np.argsort(unit, kind="stable"), np.searchsorted(np.sort(unit), np.arange(count + 1))
     for epoch in range(scale.num_epochs):
-        order = key("minibatch", epoch).generator().permutation(len(units))
+        order = key("minibatch", epoch).generator().permutation(count)
         for part in np.array_split(order, scale.num_minibatches):
-            rows = [i for unit in part for i in units[unit]]
-            if rows:
+            rows = members[tokens_of(at, part)[0]]
+            if len(rows):
                 yield batch.select(rows)
 
 

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 def tagged(view: View, *, tag: str) -> Tensor:
     """1[tag of the row = tag]."""
-    return view.of_rows([name == tag for name in view.batch.tag or [""] * len(view.batch)])
+    tags = view.batch.tag
+    return view.of_rows([not tag] * len(view.batch) if tags is None else tags.are(tag))
 
 
 class Tagged(Selector):

@@ -88,9 +88,7 @@ class View:
     @property
     def group(self) -> Tensor:
         """int64[B] numbers of the rows' groups, in order of appearance."""
-        names: dict[str, int] = {}
-        numbers = [names.setdefault(name, len(names)) for name in self.batch.group]
-        return self.row.new_tensor(numbers)
+        return self.row.new_tensor(self.batch.group.numbers)
 
     def constant(self, stream: Stream) -> Tensor:
         """A constant that one part computed for another: [M] for a stream per token, [B] or [B, K] for one per row."""

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from assay.engine.interface import Engine, Span
 
 Sees = Literal["response", "answer"]
-NOTHING = 0  # the token behind what is read, which the model does not read
 
 
 def read(episode: Episode, sees: Sees, codec: Decoding) -> Span:
@@ -65,20 +64,11 @@ def _reasoned(episode: Episode, ids: Sequence[int], codec: Decoding) -> int:
 def scores_after(engine: Engine, spans: Sequence[Span], *, tokens: int) -> list[np.ndarray]:
     """For each span of T tokens [T + 1]: the score after its first 0, 1, ..., T tokens. Equal spans have equal bits."""
     from assay.engine.interface import Want
-    from assay.engine.spans import distinct, forwarded
+    from assay.engine.spans import distinct, forwarded, longer
 
     different, of = distinct([longer(span) for span in spans])
     found = forwarded(engine, different, Want(value=True), "value", tokens=tokens)
     return [found[place][0].astype(np.float64) for place in of]
-
-
-def longer(span: Span) -> Span:
-    """The span with a token behind it. The value head gives the value before each token: here that is the score after
-    the last token of the span.
-    """
-    from assay.engine.interface import Span
-
-    return Span(span.context, np.append(span.ids, np.int32(NOTHING)), span.temperature)
 
 
 def learnt_score(

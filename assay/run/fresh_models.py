@@ -14,6 +14,7 @@ from assay.host.cache import cache_folder, locked
 from assay.policy.kinds import KINDS
 from assay.rng import Key, digest
 from assay.tasks import TASKS
+from assay.tasks.abilities import OwnPolicy
 
 VERSION = 1  # of the weights that a name stands for
 
@@ -35,7 +36,7 @@ def describe(model: str) -> dict[str, Any]:
     return {
         "name": model,
         "summary": f"{KINDS[name].about}; random weights of the shape {shape}",
-        "tasks": [one.name for one in TASKS.values() if one.policy == name],
+        "tasks": [one.name for one in TASKS.values() if (own := one.ability(OwnPolicy)) and own.kind == name],
         "hash": folder.name.rpartition("-")[2],
         "built": folder.exists(),
         "path": str(folder),

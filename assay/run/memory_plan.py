@@ -91,7 +91,7 @@ def work_of(experiment: Experiment, shape: PolicyConfig, *, device: str, prompt:
         answers=recipe.scale.num_prompts * recipe.scale.group_size * recipe.scale.oversample,
         group=recipe.scale.group_size,
         prompt=longest,
-        max_new=max(1, min(recipe.scale.max_new, shape.context - longest)),  # answers are cut to the context
+        max_new=max(1, min(recipe.scale.longest, shape.context - longest)),  # answers are cut to the context
         micro_tokens=machine.micro_tokens,
         cache_bytes=machine.cache_mb << 20,
         evaluated=max(plan.num_problems * plan.num_samples, plan.final_problems * plan.final_samples),
@@ -114,7 +114,7 @@ def work_of(experiment: Experiment, shape: PolicyConfig, *, device: str, prompt:
 
 def _continues(experiment: Experiment, mechanisms: Sequence[Mechanism]) -> bool:
     """Whether answers are continued: those of other requests by parts of `expand`, or their own after a reply."""
-    turns = any(task(share.task).environment is not None for share in experiment.pool.shares)
+    turns = any(task(share.task).world is not None for share in experiment.pool.shares)
     return turns or any(part.continues for mechanism in mechanisms for part in mechanism.expand)
 
 

@@ -1,6 +1,6 @@
 """Following pointers in a key-value store that only a tool can read.
 
-The policy writes `[ax]` to ask for the value of field x of object a, and the environment's reply follows at once. Some
+The policy writes `[ax]` to ask for the value of field x of object a, and the reply follows at once. Some
 calls fail although they are correct. The instance decides which calls fail, by their number in the answer, and asking
 again helps. Every value is uniform, so without the tool an answer is right with probability 1/26.
 
@@ -17,13 +17,15 @@ import string
 import numpy as np
 
 from assay.rng import digest
-from assay.tasks.task import Environment, Solution, Spec, Task
+from assay.tasks.abilities import OwnBase
+from assay.tasks.task import Checker, Generator, Solution, Spec, Task, Wordings
 from assay.types import Verdict
+from assay.worlds.tools import Scene, ToolError, takes_text, tools
 
 OBJECTS = string.ascii_lowercase
 FIELDS = "wxyz"
 ERROR = "!"
-_CALL = re.compile(r"\[([a-z])([wxyz])\]\Z")
+_CALL = re.compile(r"([a-z])([wxyz])")
 _MAX_CHARACTERS = 16
 
 
@@ -56,12 +58,12 @@ def _fails(spec: Spec, call: int) -> bool:
     return int(digest("lookup", _canonical(spec), call), 16) < spec["error_rate"] * 2**64
 
 
-def _reply(spec: Spec, text: str) -> str | None:
-    """The reply to the call that ends the text. Its number counts all calls before it, correct or not."""
-    call = _CALL.search(text)
-    if call is None or _fails(spec, text.count("]")):
-        return ERROR
-    return _value(spec, *call.groups())
+def _look_up(scene: Scene, pointer: str) -> str:
+    """The value of a field of an object. Calls that cannot be read count among those of which some fail."""
+    call = _CALL.fullmatch(pointer)
+    if call is None or _fails(scene.spec, scene.calls):
+        raise ToolError("the look-up failed")
+    return _value(scene.spec, *call.groups())
 
 
 def _canonical(spec: Spec) -> str:
@@ -86,15 +88,15 @@ def _solve(spec: Spec, slips: float) -> Solution:
     """All calls with their replies, failed ones too. In a share of the steps, a
     call with a capital letter comes first.
     """
-    steps = ""
+    steps, calls = "", 0
     objects = _objects(spec)
     for step, (key, field) in enumerate(zip(objects, spec["fields"])):
         if _slips(spec, step, slips):
-            steps += f"[{key}{field.upper()}]{ERROR}"
-        steps += f"[{key}{field}]"
-        while (reply := _reply(spec, steps)) == ERROR:
-            steps += f"{reply}[{key}{field}]"
-        steps += str(reply)
+            steps, calls = f"{steps}[{key}{field.upper()}]{ERROR}", calls + 1
+        calls += 1
+        while _fails(spec, calls):
+            steps, calls = f"{steps}[{key}{field}]{ERROR}", calls + 1
+        steps += f"[{key}{field}]{_value(spec, key, field)}"
     return Solution(objects[-1], steps)
 
 
@@ -105,22 +107,29 @@ def _check(spec: Spec, text: str) -> Verdict:
     return Verdict.ok(answer) if answer == _objects(spec)[-1] else Verdict.fail("wrong", answer=answer)
 
 
-def _lookup(name: str, tag: str, fails: str, *, error_rate: float, slips: float = 0.0) -> Task:
+def _lookup(name: str, tag: str, fails: str, store: str, *, error_rate: float, slips: float = 0.0) -> Task:
     return Task(
         name=name,
         domain="tools",
         summary=f"Follow pointers in a store by look-ups of which {fails}; the level is their number.",
-        levels=range(2, 9),
-        instance=lambda generator, level: _instance(generator, level, error_rate),
-        canonical=_canonical,
-        compact=lambda spec: f"{tag} {spec['start']}{spec['fields']}",
-        natural=_natural,
-        solve=lambda spec: _solve(spec, slips),
-        check=_check,
-        environment=Environment(stop=("]",), reply=_reply, failed=lambda reply: reply == ERROR),
+        generator=Generator(
+            levels=range(2, 9),
+            instance=lambda generator, level: _instance(generator, level, error_rate),
+            canonical=_canonical,
+        ),
+        wordings=Wordings(
+            compact=lambda spec: f"{tag} {spec['start']}{spec['fields']}",
+            natural=_natural,
+            solve=lambda spec: _solve(spec, slips),
+        ),
+        checker=Checker(check=_check),
+        abilities=(OwnBase(f"two look-ups in a store{store}", levels=(2,), num_steps=43, context=256),),
+        world=tools((takes_text("look", "pointer"), _look_up), explain=lambda why: ERROR),
     )
 
 
-LOOKUP = _lookup("lookup-tool", "T", "10% fail", error_rate=0.1)
-LOOKUP_FAULTY = _lookup("lookup-faulty", "U", "20% fail", error_rate=0.2)
-LOOKUP_STRICT = _lookup("lookup-strict", "V", "those with a capital fail", error_rate=0.0, slips=0.5)
+LOOKUP = _lookup("lookup-tool", "T", "10% fail", "", error_rate=0.1)
+LOOKUP_FAULTY = _lookup("lookup-faulty", "U", "20% fail", " that often fails", error_rate=0.2)
+LOOKUP_STRICT = _lookup(
+    "lookup-strict", "V", "those with a capital fail", " that takes small letters only", error_rate=0.0, slips=0.5
+)

@@ -43,6 +43,7 @@ from assay.objective import NoRatio, Objective, Open
 from assay.objective.improve import accumulate
 from assay.policy.config import Rope
 from assay.rng import Key
+from assay.streams import Names
 from assay.types import Batch
 
 pytestmark = pytest.mark.usefixtures("kind")
@@ -249,7 +250,7 @@ def test_a_number_that_is_none_is_reported_with_its_token(caplog: pytest.LogCapt
     engine = engine_of("llama")
     poison, prompt = 7, np.array([1, 2], np.int32)
     answers = [np.array(ids, np.int32) for ids in ([3, 4, 5], [3, 4, poison, 5, 6], [4])]
-    batch = batch_of([prompt] * 3, answers, request=("first", "second", "third"))
+    batch = batch_of([prompt] * 3, answers, request=Names.of(("first", "second", "third")))
     with torch.no_grad():
         embedding_of(engine)[poison] = float("nan")
     engine._refresh()

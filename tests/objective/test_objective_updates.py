@@ -47,7 +47,7 @@ def test_every_row_is_seen_once_an_epoch_and_groups_stay_whole(
     batch = batch_of(sizes)
     parts = list(minibatches(batch, scale_of(num_minibatches=count, num_epochs=epochs), Key(seed)))
     seen = [request for part in parts for request in part.request]
-    assert sorted(seen) == sorted(batch.request * epochs)
+    assert sorted(seen) == sorted(list(batch.request) * epochs)
     per_epoch = [seen[e * len(batch) : (e + 1) * len(batch)] for e in range(epochs)]
     assert all(sorted(epoch) == sorted(batch.request) for epoch in per_epoch)
     assert len(parts) == epochs * min(count, len(batch))

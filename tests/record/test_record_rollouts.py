@@ -143,7 +143,8 @@ OF_0_1_0 = {
 def test_every_stream_of_one_number_a_token_has_a_column_and_no_old_name_is_gone() -> None:
     columns = set(rollout_table([], decode, step=0))
     declared = {**streams_of(Segment), **streams_of(Row)}
-    single = {"tokens" if name == "ids" else name for name, stream in declared.items() if not stream.wide}
+    each = {name for name, stream in declared.items() if stream.per == "token" and not stream.wide}
+    single = {"tokens" if name == "ids" else name for name in each}
     assert columns == OF_0_1_0 | single
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from talking import replies, said
 
 from assay.rng import Key
 from assay.tasks import TASKS
@@ -38,12 +39,12 @@ def by_cells(shapes: list[Any]) -> list[str]:
 def test_the_painter_agrees_with_another_one(shapes: list[Any]) -> None:
     rows = painted([placed(shape) for shape in shapes])
     assert rows == by_cells(shapes)
-    assert DRAWING.check({"shapes": shapes}, "/".join(rows)).status == "ok"
+    assert DRAWING.checker.check({"shapes": shapes}, "/".join(rows)).status == "ok"
 
 
 @given(SHAPES)
 def test_the_plan_of_the_worked_solution_is_read_as_it_is_meant(shapes: list[Any]) -> None:
-    solution, boxes = DRAWING.solve({"shapes": shapes}), [placed(shape) for shape in shapes]
+    solution, boxes = DRAWING.wordings.solve({"shapes": shapes}), [placed(shape) for shape in shapes]
     assert planned(solution.steps) == planned(solution.natural_steps) == boxes
     assert solution.steps.endswith(outline(painted(boxes)))
 
@@ -76,15 +77,15 @@ def test_a_plan_that_cannot_be_read(plan: str) -> None:
     assert planned(plan) is None
 
 
-def test_the_environment_has_two_turns() -> None:
-    environment = DRAWING.environment
-    assert environment is not None
-    assert environment.reply(SPEC, "[d33.13]") == "0000/0000/0000/0111"
-    assert environment.failed(str(environment.reply(SPEC, "[up]"))) and not environment.failed("0000")
-    assert environment.reply(SPEC, "[d33.13]0000/0000/0000/0111[d33.13]") is None
+def test_the_world_has_two_turns() -> None:
+    first, second = replies(DRAWING, SPEC, "[d33.13]", "[d33.13]")
+    assert said(first) == "0000/0000/0000/0111" and not first.failed
+    assert second.ask is None and second.end == "ended"
+    (unread,) = replies(DRAWING, SPEC, "[up]")
+    assert said(unread) == "!" and unread.failed
 
 
-@pytest.mark.parametrize("level", DRAWING.levels)
+@pytest.mark.parametrize("level", DRAWING.generator.levels)
 def test_every_box_is_seen(level: int) -> None:
     for seed in range(30):
         spec = TASKS["drawing"].problem(Key(seed), level=level).spec

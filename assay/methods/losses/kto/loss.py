@@ -21,7 +21,8 @@ def kto(view: View, *, beta: float, balance: float) -> Tensor:
     """
     score = view.sum(view.logp - view.streams["ref"])
     trains = view.length > 0
-    apart = trains & trains.new_tensor([tag == MISMATCHED for tag in view.batch.tag or [""] * len(view.batch)])
+    tags = view.batch.tag
+    apart = trains.new_zeros(trains.shape) if tags is None else trains & trains.new_tensor(tags.are(MISMATCHED))
     level = (score.detach() * apart).sum() / apart.sum().clamp(min=1)
     gain = beta * (score - level.clamp(min=0))
     right, wrong = trains & ~apart & view.right, trains & ~apart & ~view.right
