@@ -16,7 +16,7 @@ from assay.policy.conversation import Chat
 from assay.types import Ids
 
 END = 0  # the action that ends a route
-_QUESTION = re.compile(r"[A-Za-z]( [0-9]{1,4},[0-9]{1,4})+")
+_QUESTION = re.compile(r"[A-Za-z]+( [0-9]{1,4},[0-9]{1,4})+")
 _ANSWER = re.compile(r"[0-9]{1,4}( [0-9]{1,4})*")
 
 
