@@ -41,7 +41,7 @@ def test_every_record_names_functions_that_take_what_they_are_given(kind: Kind, 
 def test_every_network_is_of_a_kind_that_there_is() -> None:
     from assay.policy.network import Network
 
-    for name in ("assay.policy.transformer", "assay.policy.foreign"):
+    for name in ("assay.policy.transformer", "assay.policy.foreign", "assay.policy.pointer"):
         __import__(name)
     assert {made.kind for made in Network.__subclasses__() if made.__module__.startswith("assay.")} <= KINDS.keys()
 
