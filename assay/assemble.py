@@ -63,7 +63,7 @@ def assemble(
 
     `verdicts` says which completions are right; without it the verifiers of the tasks do, at the end of each round.
 
-    stages = assemble(recipe, pool=Pool((Share("countdown", (3, 4)),)), codec=policy.tokenizer, micro_tokens=2048)
+    stages = assemble(recipe, pool=Pool((Share("countdown", (3, 4)),)), codec=policy.codec, micro_tokens=2048)
     memory = train(stages, models, Memory(seed), recorder)
     """
     spans = itertools.pairwise([0, *stages.ends([stage.share for stage in recipe.stages], recipe.scale.num_steps)])

@@ -85,9 +85,9 @@ def model() -> Policy:
 
 
 def engine(policy: Policy, *, learns: bool) -> LocalEngine:
-    kind = engine_of(policy.transformer, "auto", "cpu", "fp32").engine
-    about = {"end_ids": policy.end_ids, "decode": policy.tokenizer.decode, "vocab": policy.tokenizer.vocab}
-    return kind(twin(policy.transformer), optimiser=AdamW() if learns else None, precision="fp32", **about)
+    kind = engine_of(policy.network, "auto", "cpu", "fp32").engine
+    about = {"end_ids": policy.end_ids, "decode": policy.codec.decode, "vocab": policy.codec.vocab}
+    return kind(twin(policy.network), optimiser=AdamW() if learns else None, precision="fp32", **about)
 
 
 @contextlib.contextmanager
@@ -134,7 +134,7 @@ def seconds_a_step(lag: int, pools: int, steps: int, seconds: float) -> float:
 
     learner.step = step  # type: ignore[method-assign]
     expected = Expected(
-        vocab=learner.vocab, context=learner.context, end_ids=learner.end_ids, decode=policy.tokenizer.decode
+        vocab=learner.vocab, context=learner.context, end_ids=learner.end_ids, decode=policy.codec.decode
     )
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -146,7 +146,7 @@ def seconds_a_step(lag: int, pools: int, steps: int, seconds: float) -> float:
         about = {"context": learner.context, "vocab": learner.vocab, "end_ids": learner.end_ids}
         models = Models({"policy": Paired(learner, lambda: samplers, **about)}, recipe.roles, recipe.models)
         pool = Pool((Share("countdown", (3,)),))
-        stages = assemble(recipe, pool=pool, codec=policy.tokenizer, micro_tokens=4096, verdicts=AtEnd(half_right))
+        stages = assemble(recipe, pool=pool, codec=policy.codec, micro_tokens=4096, verdicts=AtEnd(half_right))
         train(stages, models, Memory(0), clock)
     return (clock.ends[-1] - clock.ends[0]) / (len(clock.ends) - 1)
 

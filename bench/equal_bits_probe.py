@@ -46,6 +46,7 @@ PLACES = {  # what is asked of a tree: where it stands, or stood before
 }
 FIELDS = {  # of records: what is asked for, and what else it was or will be called
     "forwards": ("forwards", "assess"),
+    "codec": ("codec", "tokenizer"),
     "old": ("old",),
     "ref": ("ref",),
     "value": ("value",),
@@ -262,7 +263,8 @@ def fixed(name: str, engine: str, task: str, model: str) -> Digests:
     policy, found = loading.load_model(made), {}
     loading.set_threads(made.machine)
     models = of_tree("build_models")(made, policy)
-    stages = of_tree("assemble")(made.recipe, pool=made.pool, codec=policy.tokenizer, micro_tokens=256)
+    codec = getattr(policy, field_of(policy, "codec"))
+    stages = of_tree("assemble")(made.recipe, pool=made.pool, codec=codec, micro_tokens=256)
     memory, where = of_tree("memory").Memory(SEED), [""]
     with watched(models, found, lambda: where[0]):
         for number, stage in enumerate(stages[:3]):

@@ -188,7 +188,7 @@ def training(device: str, *, hidden: int, imitate: int, reinforce: int, prompts:
     shape = dataclasses.replace(qwen(hidden, 2, 4, 4, 3 * hidden, tokenizer.vocab), context=96)
     policy = fresh_policy(shape, tokenizer, key=Key("gpu"))
     settings: dict[str, Any] = {"end_ids": policy.end_ids, "decode": tokenizer.decode, "device": device}
-    engine = TorchEngine(policy.transformer, optimiser=AdamW(), precision="auto", **settings)
+    engine = TorchEngine(policy.network, optimiser=AdamW(), precision="auto", **settings)
     solved = [pool.problem(Key("solved", i)) for i in range(64)]
     spans = [Span(tokenizer.render(p.prompt), tokenizer.encode(p.solution or "")) for p in solved]
     before = float(scores(engine, spans).mean())

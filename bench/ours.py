@@ -17,7 +17,7 @@ def load(work: Job) -> tuple[LocalEngine, Policy]:
     policy = load_policy(checkpoints.build(work.shape, work.ending))
     precision = work.options.get("precision", "auto")
     engine = engine_for(work.options.get("engine", "auto"), "cpu", precision).engine
-    return engine(policy.transformer, end_ids=policy.end_ids, precision=precision), policy
+    return engine(policy.network, end_ids=policy.end_ids, precision=precision), policy
 
 
 def requests(work: Job) -> list[Request]:

@@ -63,7 +63,7 @@ def steps(channel: Channel, work: Job, engine: LocalEngine, policy: Policy) -> N
         except Closed:
             return
         key = Key(0, step)
-        episodes = [rewarded(episode) for episode in generate(models, requests, key, policy.tokenizer)]
+        episodes = [rewarded(episode) for episode in generate(models, requests, key, policy.codec)]
         generated = time.perf_counter()
         rewards = np.array([episode.reward for episode in episodes], dtype=np.float64)
         advantage = workload.advantages(rewards, samples=shape.samples)

@@ -78,7 +78,7 @@ def measured(mb: int, servers: int, rounds: int) -> dict[str, Any]:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         save_policy(policy, folder / "model")
         options: dict[str, str | int] = {"precision": "fp32", "threads": 1, "engine": "torch", "cache-mb": 16}
-        learner = TorchEngine(policy.transformer, end_ids=policy.end_ids, precision="fp32", optimiser=None)
+        learner = TorchEngine(policy.network, end_ids=policy.end_ids, precision="fp32", optimiser=None)
         expected = Expected(vocab=learner.vocab, context=learner.context, end_ids=policy.end_ids)
         ways: dict[str, Carrier] = {"files": Files(folder / "weights"), "gloo": Network("gloo")}
         arms: dict[str, Published] = {}
@@ -102,7 +102,7 @@ def measured(mb: int, servers: int, rounds: int) -> dict[str, Any]:
             for name in random.Random(turn).sample(list(arms), len(arms)):
                 version += 1
                 with torch.no_grad():
-                    for tensor in policy.transformer.parameters():
+                    for tensor in policy.network.parameters():
                         tensor.mul_(1 + 1e-3)
                 learner.load({**learner.view(), "version": version})
                 arms[name].measured()

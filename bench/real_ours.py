@@ -48,13 +48,13 @@ OBJECTIVE = Objective(gate=Clip(low=CLIP_RATIO, high=CLIP_RATIO), aggregate=Fixe
 
 def load(options: dict[str, Any], *, learns: bool) -> tuple[LocalEngine, Policy]:
     policy, precision = load_policy(options["folder"]), options["precision"]
-    settings: dict[str, Any] = {"end_ids": policy.end_ids, "vocab": policy.tokenizer.vocab, "precision": precision}
+    settings: dict[str, Any] = {"end_ids": policy.end_ids, "vocab": policy.codec.vocab, "precision": precision}
     if learns:
-        attach(policy.transformer, Lora(rank=RANK, alpha=ALPHA), key=Key(0))
+        attach(policy.network, Lora(rank=RANK, alpha=ALPHA), key=Key(0))
     else:
         settings |= {"end_ids": frozenset(), "optimiser": None}  # no token ends an answer
-    choice = engine_of(policy.transformer, options["engine"], "cpu", precision)
-    return choice.engine(policy.transformer, **settings), policy
+    choice = engine_of(policy.network, options["engine"], "cpu", precision)
+    return choice.engine(policy.network, **settings), policy
 
 
 def requests(work: Work) -> list[Request]:
@@ -90,7 +90,7 @@ def step(
     channel: Channel, work: Work, engine: LocalEngine, policy: Policy, options: dict[str, Any], key: Key, began: float
 ) -> None:
     models = Models({"policy": engine}, {"policy": "policy"})
-    episodes = [paid(work, episode) for episode in generate(models, requests(work), key, policy.tokenizer)]
+    episodes = [paid(work, episode) for episode in generate(models, requests(work), key, policy.codec)]
     generated = time.perf_counter()
     rewards = np.array([episode.reward for episode in episodes], dtype=np.float64)
     values = advantages(rewards, samples=work.samples)

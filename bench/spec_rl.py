@@ -47,10 +47,10 @@ def measure(kind: str, recipe: Recipe) -> np.ndarray:
     """[steps, 3]: seconds of rollouts, tokens of answers, tokens that were decoded."""
     policy = load_policy(ready("countdown"))
     make = engine_for(kind, "cpu", "fp32").engine  # type: ignore[arg-type]
-    settings = {"end_ids": policy.end_ids, "decode": policy.tokenizer.decode, "optimiser": AdamW()}
-    engine = make(copy.deepcopy(policy.transformer), **settings)
+    settings = {"end_ids": policy.end_ids, "decode": policy.codec.decode, "optimiser": AdamW()}
+    engine = make(copy.deepcopy(policy.network), **settings)
     models = Models({"policy": engine, "reference": engine.copy()}, recipe.roles)
-    (stage,) = assemble(recipe, pool=POOL, codec=policy.tokenizer, micro_tokens=2048)
+    (stage,) = assemble(recipe, pool=POOL, codec=policy.codec, micro_tokens=2048)
     memory, result = Memory(0), []
     with processor_of(engine):
         while memory.step < stage.end:

@@ -161,10 +161,10 @@ def kept_and_not(model: str, pairs: int) -> None:
     made = Transformer(config).initialise(torch.Generator().manual_seed(0))
     for kind in ("native", "torch"):
         make = engine_for(kind, "cpu", "fp32").engine  # type: ignore[arg-type]
-        engine = make(policy.transformer, end_ids=policy.end_ids, decode=policy.tokenizer.decode, optimiser=None)
+        engine = make(policy.network, end_ids=policy.end_ids, decode=policy.codec.decode, optimiser=None)
         with processor_of(engine):
             for name, (share, fork) in list(SHAPES.items())[1:]:
-                phases = assemble(shaped(share, fork), pool=POOL, codec=policy.tokenizer, micro_tokens=4096)[0]
+                phases = assemble(shaped(share, fork), pool=POOL, codec=policy.codec, micro_tokens=4096)[0]
 
                 def collect(player: Any, phases: Any = phases) -> None:
                     models = Models({"policy": player}, {"policy": "policy"})
@@ -192,7 +192,7 @@ def main() -> None:
     print("tree                       leaves length fork at  sampled  measured   formula  independent  prompts")
     alone = 0
     for name, (share, fork) in SHAPES.items():
-        phases = assemble(shaped(share, fork), pool=POOL, codec=policy.tokenizer, micro_tokens=4096)[0]
+        phases = assemble(shaped(share, fork), pool=POOL, codec=policy.codec, micro_tokens=4096)[0]
         requests = phases.ask(models, phases.source(Memory(0)), Memory(0))
         episodes, _ = phases.collect(models, requests, Memory(0))
         print(line(name, episodes, alone))

@@ -55,14 +55,14 @@ def policy_folder() -> str:
 
 def fresh(folder: str | Path) -> TorchEngine:
     policy = load_policy(folder)
-    return TorchEngine(policy.transformer, end_ids=policy.end_ids, precision="fp32")
+    return TorchEngine(policy.network, end_ids=policy.end_ids, precision="fp32")
 
 
 def write_reference(folder: Path) -> None:
     """The base with noise: a policy that its own answers tell from it."""
     policy, generator = load_policy(policy_folder()), torch.Generator().manual_seed(0)
     with torch.no_grad():
-        for parameter in policy.transformer.parameters():
+        for parameter in policy.network.parameters():
             spread = NOISE * (parameter.std() if parameter.numel() > 1 else 0.0)
             parameter += spread * torch.randn(parameter.shape, generator=generator)
     save_policy(policy, folder)
@@ -70,15 +70,15 @@ def write_reference(folder: Path) -> None:
 
 def answers(policy: Policy) -> list[Row]:
     """What the base says to prompts of its pool, with the reward of `countdown_reward`."""
-    engine = TorchEngine(policy.transformer, end_ids=policy.end_ids, optimiser=None, precision="fp32")
+    engine = TorchEngine(policy.network, end_ids=policy.end_ids, optimiser=None, precision="fp32")
     key = Key(0)("trl-gradient")
     pool = bases.base("countdown").pool
     asked = []
     for problem in (pool.problem(key("problem", i)) for i in range(PROMPTS)):
-        context = policy.tokenizer.render(problem.prompt)
+        context = policy.codec.render(problem.prompt)
         asked += [Request(problem, context, problem.id, MAX_NEW, sample=i) for i in range(GROUP)]
     models = Models({"policy": engine}, {"policy": "policy"})
-    made = generate(models, asked, key, policy.tokenizer)
+    made = generate(models, asked, key, policy.codec)
     values = countdown_reward.score(
         [[{"content": episode.text}] for episode in made],
         [episode.request.problem.spec["numbers"] for episode in made],

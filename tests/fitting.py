@@ -25,4 +25,4 @@ def planned(name: str, pool: Pool, **settings: Any) -> Experiment:
 
 
 def policy(context: int) -> Any:
-    return SimpleNamespace(config=SimpleNamespace(context=context), tokenizer=CODEC)
+    return SimpleNamespace(config=SimpleNamespace(context=context), codec=CODEC)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from assay.ask.also import AlsoAsk
 from assay.ask.as_role import AsRole
@@ -20,8 +20,9 @@ from assay.ask.template import Templated
 from assay.ask.trunks import Trunks
 from assay.memory import Memory
 from assay.part import Asking, bind
+from assay.policy.codec import Codec
 from assay.tasks import task
-from assay.types import Episode, Ids, Problem, Request
+from assay.types import Episode, Problem, Request
 
 __all__ = [
     "AlsoAsk",
@@ -43,20 +44,6 @@ __all__ = [
     "first_requests",
     "group_of_requests",
 ]
-
-
-class Codec(Protocol):
-    """The part of a tokenizer that the phases need."""
-
-    @property
-    def end_ids(self) -> frozenset[int]: ...  # tokens that end an answer
-    @property
-    def vocab(self) -> int: ...  # number of tokens
-    @property
-    def stops(self) -> tuple[str, ...]: ...  # texts that end an answer as an end token does
-    def render(self, prompt: Any) -> Ids: ...  # a prompt, text or messages, as the model reads it
-    def encode(self, text: str) -> Ids: ...
-    def decode(self, ids: Sequence[int]) -> str: ...
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 
@@ -17,12 +17,15 @@ from assay.engine.interface import Engine
 from assay.engine.local import LocalEngine
 from assay.engine.precision import Precision, choose
 from assay.errors import ConfigError
+from assay.policy.kinds import kind_of
+from assay.policy.network import Network
 
 if TYPE_CHECKING:
     from assay.policy.foreign import Foreign
+    from assay.policy.policy import Policy
     from assay.policy.transformer import Transformer
 
-Kind = Literal["auto", "native", "torch"]
+Wish = Literal["auto", "native", "torch"]
 
 
 @contextmanager
@@ -49,19 +52,36 @@ class Choice:
     refused: bool = False  # the core would have been faster, but it cannot run here
 
 
-def engine_of(model: Transformer | Foreign, kind: Kind, device: str, precision: Precision) -> Choice:
+def engine_of(model: Network, wish: Wish, device: str, precision: Precision) -> Choice:
     """The engine class for this network: that of the setting `machine.engine`, or the fastest for `auto`."""
-    from assay.policy.transformer import Transformer
+    return kind_of(model).engine(model, wish, device, precision)
 
-    if not isinstance(model, Transformer):
-        from assay.engine.transformers.engine import AdapterEngine
 
-        family = f"our own engines do not run the model family {model.config.family}"
-        if kind != "auto":
-            raise ConfigError(f"machine.engine is {kind}, but {family}. Set machine.engine to auto.")
-        return Choice(AdapterEngine, f"{family}; transformers computes it, which is slower")
+def engine_of_ours(model: Transformer, wish: Wish, device: str, precision: Precision) -> Choice:
     parameters = sum(parameter.numel() for parameter in model.parameters())
-    return engine_for(kind, device, precision, parameters=parameters)
+    return engine_for(wish, device, precision, parameters=parameters)
+
+
+def engine_of_theirs(model: Foreign, wish: Wish, device: str, precision: Precision) -> Choice:
+    from assay.engine.transformers.engine import AdapterEngine
+
+    family = f"our own engines do not run the model family {model.config.family}"
+    if wish != "auto":
+        raise ConfigError(f"machine.engine is {wish}, but {family}. Set machine.engine to auto.")
+    return Choice(AdapterEngine, f"{family}; transformers computes it, which is slower")
+
+
+def frozen_engine(
+    policy: Policy, *, wish: Wish = "auto", device: str, precision: Precision, **settings: Any
+) -> LocalEngine:
+    """An engine in this process that writes and scores with a policy, and does not train it."""
+    about = {**settings_of(policy), "device": device, "precision": precision, "optimiser": None, **settings}
+    return engine_of(policy.network, wish, device, precision).engine(policy.network, **about)
+
+
+def settings_of(policy: Policy) -> dict[str, Any]:
+    """What every engine is told of a policy beside its network."""
+    return {"end_ids": policy.end_ids, "decode": policy.codec.decode, "vocab": policy.codec.vocab}
 
 
 def critic_of(engine: type[LocalEngine], *, speaks: bool = False) -> type[LocalEngine]:
@@ -75,7 +95,7 @@ def critic_of(engine: type[LocalEngine], *, speaks: bool = False) -> type[LocalE
     return SpeakingEngine if speaks else ValueEngine
 
 
-def engine_for(kind: Kind, device: str, precision: Precision, *, parameters: int = 0) -> Choice:
+def engine_for(wish: Wish, device: str, precision: Precision, *, parameters: int = 0) -> Choice:
     """The engine class for a network of ours. `auto` takes the core where it can run and is faster than torch.
 
     `native` names the core, and is an error where the core cannot run.
@@ -83,15 +103,15 @@ def engine_for(kind: Kind, device: str, precision: Precision, *, parameters: int
     from assay.engine.native.engine import NativeEngine, refusal
     from assay.engine.torch.engine import TorchEngine
 
-    if kind == "torch":
+    if wish == "torch":
         return Choice(TorchEngine, "torch was asked for")
     compute, _ = choose(precision, torch.device(device))
     reason = refusal(torch.device(device), compute)
-    if reason is None and kind == "auto" and parameters > CORE_LIMIT:
+    if reason is None and wish == "auto" and parameters > CORE_LIMIT:
         size = f"{parameters / 1e6:,.0f} million parameters"
         return Choice(TorchEngine, f"with {size} torch is as fast as the core, in less memory")
     if reason is None:
         return Choice(NativeEngine, "")
-    if kind == "native":
+    if wish == "native":
         raise ConfigError(f"machine.engine is native, but {reason}. Set machine.engine to auto or torch.")
     return Choice(TorchEngine, reason, refused=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import torch
@@ -24,12 +24,9 @@ from assay.engine.state import FileState, below, disturb, read_all
 from assay.errors import ConfigError, DataError, StorageError, UsageError
 from assay.policy.adapted import mergeable, own, stored, twin
 from assay.policy.lora import WEIGHTS
-from assay.policy.transformer import Transformer
+from assay.policy.network import Network
 from assay.rng import Key
 from assay.types import Batch, Ids, Request, Stats
-
-if TYPE_CHECKING:
-    from assay.policy.foreign import Foreign
 
 Checkpointing = Literal["auto", "on", "off"]
 """Whether the backward pass computes a layer's activations again instead of keeping them; `auto`: if they are large."""
@@ -75,7 +72,7 @@ class LocalEngine(ABC):
 
     def __init__(
         self,
-        model: Transformer | Foreign,
+        model: Network,
         *,
         end_ids: frozenset[int],
         decode: Decode | None = None,
@@ -388,7 +385,7 @@ class LocalEngine(ABC):
 
     # Parts
 
-    def _placed(self, model: Transformer | Foreign) -> Transformer | Foreign:
+    def _placed(self, model: Network) -> Network:
         """The model on the device: trained parameters in fp32 at least, a frozen base in the format that is read."""
         if not model.base_names:
             return model.to(device=self.device, dtype=self.wide)

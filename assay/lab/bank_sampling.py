@@ -111,8 +111,8 @@ def _prepared(model: str, pool: Pool, wish: Wish, count: int, grader: Grader) ->
 
     policy, engine = open_engine(model, system=wish.system)
     problems, max_new = exam(model, pool, policy, count=count, split=wish.split, max_new=wish.max_new)
-    sampling = Sampling(max_new, wish.temperature, wish.top_p, stop=policy.tokenizer.stops)
-    worded, codec, key = asked_with(model, policy.tokenizer), policy.tokenizer, Key(wish.seed)("eval")
+    sampling = Sampling(max_new, wish.temperature, wish.top_p, stop=policy.codec.stops)
+    worded, codec, key = asked_with(model, policy.codec), policy.codec, Key(wish.seed)("eval")
 
     def ask(portion: list[Problem], asked: Asked) -> SampleBank:
         requests = questions(portion, samples=wish.samples, sampling=sampling, codec=codec)

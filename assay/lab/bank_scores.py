@@ -6,7 +6,6 @@ are read by the same program.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,25 +41,14 @@ class Reader:
 
 def reader(model: str, system: str) -> Reader:
     """The model under this name, asked with the system message of a bank."""
-    from assay.engine.choose import engine_of
+    from assay.engine.choose import frozen_engine
     from assay.policy import load_policy
-    from assay.policy.transformer import Transformer
+    from assay.policy.kinds import kind_of
 
     policy = load_policy(ready(model))
-    chat = dataclasses.replace(policy.tokenizer.chat, system=system or None)
-    policy = dataclasses.replace(policy, tokenizer=policy.tokenizer.speaking(chat)) if system else policy
-    device = device_of("auto")
-    kind = "torch" if isinstance(policy.transformer, Transformer) else "auto"
-    engine = engine_of(policy.transformer, kind, device, "fp32").engine(
-        policy.transformer,
-        end_ids=policy.end_ids,
-        decode=policy.tokenizer.decode,
-        vocab=policy.tokenizer.vocab,
-        device=device,
-        precision="fp32",
-        optimiser=None,
-    )
-    return Reader(model, policy, engine)
+    policy = policy.told(system) if system else policy
+    wish = "torch" if kind_of(policy).can("shifts") else "auto"
+    return Reader(model, policy, frozen_engine(policy, wish=wish, device=device_of("auto"), precision="fp32"))
 
 
 def score(bank: SampleBank, model: Reader, into: Path, *, against: Reader | None = None) -> Json:
@@ -91,7 +79,7 @@ def score(bank: SampleBank, model: Reader, into: Path, *, against: Reader | None
 
 def _require_words(bank: SampleBank, model: Reader, rows: Sequence[Json]) -> None:
     """Refuses a model whose tokens are others than those of the bank."""
-    vocab, decode = model.policy.tokenizer.vocab, model.policy.tokenizer.decode
+    vocab, decode = model.policy.codec.vocab, model.policy.codec.decode
     for row in rows:
         if max(row["ids"], default=0) >= vocab or decode(row["ids"]) != row["text"]:
             raise DataError(
@@ -103,7 +91,7 @@ def _require_words(bank: SampleBank, model: Reader, rows: Sequence[Json]) -> Non
 
 def _contexts(bank: SampleBank, model: Reader) -> dict[str, np.ndarray]:
     """Problem -> the tokens of its prompt, as the bank's model was asked."""
-    codec, asked = model.policy.tokenizer, bank.asked
+    codec, asked = model.policy.codec, bank.asked
     requests = []
     for name, said in asked.problems.items():
         prompt = said["prompt"] if isinstance(said["prompt"], str) else tuple(said["prompt"])

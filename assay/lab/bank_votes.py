@@ -77,7 +77,7 @@ def _votes(bank: SampleBank, verifier: Reader) -> dict[str, Votes]:
         prompt = bank.asked.problems[row["problem"]]["prompt"]
         said = prompt if isinstance(prompt, str) else tuple(prompt)
         asked.append((Problem(row["task"], said, {}, row["problem"], wording=wording), row["text"]))
-    chances = chances_right(verifier.engine, asked, verifier.policy.tokenizer)
+    chances = chances_right(verifier.engine, asked, verifier.policy.codec)
     found: dict[str, list[tuple[str | None, bool, float]]] = {}
     for row, chance in zip(rows, chances.tolist(), strict=True):
         answer = None if row["finish"] == "length" else row["answer"]

@@ -97,14 +97,16 @@ def reader_of(model: str, system: str = "") -> Reader:
 
 def _reader_of(model: str) -> Reader:
     from assay.policy import load_policy, load_tokenizer
-    from assay.policy.model_folder import id_list, read_json
+    from assay.policy.hf_config import read_json
+    from assay.policy.kinds import tokenizer_of
+    from assay.policy.model_folder import id_list
     from assay.run.base_training import ready
 
     folder = Path(ready(model))
     described = read_json(folder / "config.json") if (folder / "config.json").is_file() else {}
     if not isinstance(context := described.get("max_position_embeddings"), int):
         policy = load_policy(str(folder) if folder.is_dir() else model)
-        return Reader(policy.tokenizer, policy.end_ids, policy.config.context)
+        return Reader(tokenizer_of(policy, "assay data check"), policy.end_ids, policy.config.context)
     tokenizer = load_tokenizer(folder)
     return Reader(tokenizer, tokenizer.end_ids | frozenset(id_list(described, "eos_token_id")), context)
 

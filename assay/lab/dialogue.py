@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from assay.errors import DataError, UsageError
 from assay.lab.sample import check_sampling, open_engine
+from assay.policy.kinds import tokenizer_of
 from assay.rng import Key
 from assay.run.ancestry import origin
 from assay.types import Ids, Problem, Request
@@ -207,6 +208,7 @@ def open_dialogue(
         temperature = WARM if run is None else run.experiment.evaluation.temperature
     check_sampling(max_new=max_new, temperature=temperature, top_p=top_p)
     policy, engine = open_engine(model, system=system, precision=precision)
+    words = tokenizer_of(policy, "a conversation")
     if max_new is None:
         usual = LONG if run is None else run.experiment.recipe.scale.max_new
         max_new = min(usual, max(1, engine.context // 2))
@@ -216,4 +218,4 @@ def open_dialogue(
             "question."
         )
     with engine.keeping(), processor_of(engine):
-        yield Dialogue(policy.tokenizer, engine, max_new=max_new, temperature=temperature, top_p=top_p, seed=seed)
+        yield Dialogue(words, engine, max_new=max_new, temperature=temperature, top_p=top_p, seed=seed)

@@ -53,7 +53,7 @@ def planned(experiment: Experiment, rules: Sequence[str], place: Path | Numbered
     prepared = prepare(experiment, place)
     with prepared.grader:
         model, notes = prepared.model, [*prepared.notes, *prepared.doubts]
-        size = sum(weight.numel() for name, weight in model.transformer.named_parameters() if ".lora_" not in name)
+        size = model.size(adapter=False)
         return Planned(prepared.experiment, notes, rules, prepared.memory, size, model.config.context)
 
 

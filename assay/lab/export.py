@@ -36,7 +36,7 @@ def export(model: str, folder: Path, *, merge: bool = False) -> Path | None:
     _require_new(folder)
     source = ready(model)
     policy = load_policy(source)
-    if merge and policy.transformer.lora is None:
+    if merge and policy.adapter is None:
         raise UsageError(f"{model} has no adapter to merge; leave --merge out.")
     save_policy(policy, folder, merge=merge)
     if (run := origin(source)) is not None:
@@ -44,7 +44,7 @@ def export(model: str, folder: Path, *, merge: bool = False) -> Path | None:
         return write_card(run.path, folder, step=step, merged=merge)
     if (Path(source) / NAME).is_file():
         return Path(shutil.copyfile(Path(source) / NAME, folder / NAME))
-    if (provenance := provenance_in(policy.tokenizer.files, model)) is not None:
+    if (provenance := provenance_in(policy.codec.files, model)) is not None:
         (folder / NAME).write_text(base_card(provenance, fingerprint(policy)))
         return folder / NAME
     return None

@@ -111,7 +111,7 @@ def extrapolate(
     first, *later = [_opened(model) for model in (start, *checkpoints)]
     for model, policy in zip(checkpoints, later, strict=True):
         _require_alike(start, first, model, policy)
-    states = [policy.transformer.state_dict() for policy in (first, *later)]
+    states = [policy.weights() for policy in (first, *later)]
     weights, told = extrapolated(states[0], states[1:], scores, to)
     save_policy(first, folder, weights=weights)
     record = {"start": start, "checkpoints": list(checkpoints), "scores": scores, "to": to, **told}
@@ -137,14 +137,14 @@ def _opened(model: str) -> Policy:
 
     inner = Path(model) / "policy"
     policy = load_policy(inner if inner.is_dir() else ready(model))
-    if getattr(policy.transformer, "lora", None) is not None:
+    if policy.adapter is not None:
         raise UsageError(f"{model} is an adapter: merge it first with `assay export {model} FOLDER --merge`.")
     return policy
 
 
 def _require_alike(start: str, first: Policy, model: str, policy: Policy) -> None:
-    one, other = ({n: tuple(t.shape) for n, t in p.transformer.state_dict().items()} for p in (first, policy))
-    if one == other and first.tokenizer.vocab == policy.tokenizer.vocab:
+    one, other = ({n: tuple(t.shape) for n, t in p.weights().items()} for p in (first, policy))
+    if one == other and first.codec.vocab == policy.codec.vocab:
         return
     unlike = sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
     shapes = [f"'{name}' is {one.get(name)} and {other.get(name)}" for name in unlike[:1]]

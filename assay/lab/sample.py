@@ -36,7 +36,7 @@ SHORT = 64  # default length of an answer in tokens, for a model that is not a r
 
 def open_engine(model: str, *, system: str | None = None, precision: Precision = "auto") -> tuple[Policy, LocalEngine]:
     """A model and an engine that samples from it. A run's model gets the system message of the run, unless given."""
-    from assay.engine.choose import engine_of
+    from assay.engine.choose import frozen_engine
     from assay.policy import load_policy
 
     policy = load_policy(ready(model))
@@ -44,21 +44,10 @@ def open_engine(model: str, *, system: str | None = None, precision: Precision =
     if not given and (run := origin(model)) is not None:
         system = run.system or None
     if system is not None:
-        chat = dataclasses.replace(policy.tokenizer.chat, system=system)
-        policy = dataclasses.replace(policy, tokenizer=policy.tokenizer.speaking(chat))
+        policy = policy.told(system)
         if given:
-            policy.tokenizer.require_system()
-    device = device_of("auto")
-    engine = engine_of(policy.transformer, "auto", device, precision).engine(
-        policy.transformer,
-        end_ids=policy.end_ids,
-        decode=policy.tokenizer.decode,
-        vocab=policy.tokenizer.vocab,
-        device=device,
-        precision=precision,
-        optimiser=None,
-    )
-    return policy, engine
+            policy.codec.require_system()
+    return policy, frozen_engine(policy, device=device_of("auto"), precision=precision)
 
 
 def sample(
@@ -80,21 +69,21 @@ def sample(
     check_sampling(max_new=max_new, temperature=temperature, top_p=top_p)
     policy, engine = open_engine(model, system=system)
     problem = Problem(task="prompt", prompt=prompt, spec={}, canonical=prompt)
-    context = policy.tokenizer.render(prompt)
+    context = policy.codec.render(prompt)
     if len(context) + max_new > policy.config.context:
         raise DataError(
             f"the prompt has {len(context)} tokens and --max-new is {max_new}; the context of the model holds "
             f"{policy.config.context}. Lower --max-new or shorten the prompt."
         )
     question = Request(
-        problem, context, "prompt", max_new, temperature=temperature, top_p=top_p, stop=policy.tokenizer.stops
+        problem, context, "prompt", max_new, temperature=temperature, top_p=top_p, stop=policy.codec.stops
     )
     requests = [dataclasses.replace(question, sample=i) for i in range(count)]
     made = engine.generate(requests, Key(seed)("sample"))
     answers = []
     for answer in made:
         logp = float(answer.segment.old.sum()) if answer.segment.old is not None else None
-        text = policy.tokenizer.decode(answer.segment.ids)
+        text = policy.codec.decode(answer.segment.ids.tolist())
         answers.append({"text": text, "finish": answer.finish, "tokens": len(answer.segment), "logp": logp})
     return {"prompt": prompt, "model": model, "answers": answers}
 
@@ -146,12 +135,12 @@ def examine(
         grader=grader or Grader(),
         samples=samples,
         key=Key(seed)("eval"),
-        sampling=Sampling(max_new, temperature, stop=policy.tokenizer.stops),
-        codec=policy.tokenizer,
-        asked=asked_with(model, policy.tokenizer),
-        rewarded=rewarding(run.experiment.recipe, pool, policy.tokenizer, Memory(seed)) if run and rates else list,
+        sampling=Sampling(max_new, temperature, stop=policy.codec.stops),
+        codec=policy.codec,
+        asked=asked_with(model, policy.codec),
+        rewarded=rewarding(run.experiment.recipe, pool, policy.codec, Memory(seed)) if run and rates else list,
     )
-    asking = {"model": model, "max_new": max_new, "system": policy.tokenizer.chat.system}
+    asking = {"model": model, "max_new": max_new, "system": policy.codec.chat.system}
     return {**asking, "left_out": len(pool.left_out), **sat.examined(ks)}
 
 
@@ -176,7 +165,7 @@ def exam(
     if len(asked) < count and not pool.finite:
         say(f"these levels have only {len(asked)} different problems, of {count} that were asked for")
     if rows := [problem for problem in asked if problem.provenance == "data"]:
-        prompts = measured(rows, lambda row: len(policy.tokenizer.render(row.prompt)))
+        prompts = measured(rows, lambda row: len(policy.codec.render(row.prompt)))
         fits = fit(max_new, prompts, context=policy.config.context, model=model, flag="--max-new")
         for line in fits.lines:
             say(line)

@@ -106,7 +106,7 @@ def search(
     if problem := part.refusal():
         raise UsageError(problem)
     policy, models = opened(model, guide, trust_addresses=trust_addresses)
-    codec, count = policy.tokenizer, how_many(pool, problems, 1)
+    codec, count = policy.codec, how_many(pool, problems, 1)
     asked, max_new = exam(model, pool, policy, count=count, split="test", max_new=max_new)
     sampling, changed, key = (
         Sampling(max_new, temperature, stop=codec.stops),

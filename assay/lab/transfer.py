@@ -12,6 +12,7 @@ from assay.ask import Sampling
 from assay.collect import Verify
 from assay.errors import ConfigError, UsageError
 from assay.lab.sample import asked_with, check_sampling, exam, how_many
+from assay.policy.kinds import kind_of, tokenizer_of
 from assay.rng import Key
 from assay.run.base_training import ready
 from assay.scoring import bank
@@ -33,34 +34,35 @@ def recovered(shifted: float, plain: float, oracle: float) -> float | None:
 
 def opened(model: str) -> tuple[Policy, TorchEngine]:
     """A model, and an engine in torch that samples from it."""
+    from assay.engine.choose import settings_of
     from assay.engine.torch.engine import TorchEngine
     from assay.host.space import device_of
     from assay.policy import load_policy
-    from assay.policy.transformer import Transformer
 
     policy = load_policy(ready(model))
-    if not isinstance(policy.transformer, Transformer):
+    if not kind_of(policy).can("shifts"):
         raise ConfigError(
-            f"{model} is of the family {policy.config.family}, whose logits are computed by transformers. Logits are "
-            "shifted for the families llama, qwen2 and qwen3."
+            f"{model} is of the family {policy.config.family}, and Assay's own engine computes no logits of it that "
+            "could be shifted. Logits are shifted for the families llama, qwen2 and qwen3."
         )
-    settings = {"end_ids": policy.end_ids, "decode": policy.tokenizer.decode, "vocab": policy.tokenizer.vocab}
-    return policy, TorchEngine(policy.transformer, device=device_of("auto"), optimiser=None, **settings)
+    return policy, TorchEngine(policy.network, device=device_of("auto"), optimiser=None, **settings_of(policy))
 
 
 def require_one_vocabulary(models: Sequence[tuple[str, Policy]]) -> None:
     """Refuses models whose tokens, end tokens or chat templates differ: their logits cannot be added."""
     (first, large), *others = models
-    vocabulary = large.tokenizer.backend.get_vocab()
+    words = tokenizer_of(large, "assay transfer")
+    vocabulary = words.backend.get_vocab()
     for name, policy in others:
-        own = policy.tokenizer.backend.get_vocab()
+        other = tokenizer_of(policy, "assay transfer")
+        own = other.backend.get_vocab()
         unlike = sorted(token for token in vocabulary.keys() | own.keys() if vocabulary.get(token) != own.get(token))
         if unlike:
             token, ids = unlike[0], (vocabulary.get(unlike[0], "missing"), own.get(unlike[0], "missing"))
             told = f"the token {token!r} is {ids[0]} in the one and {ids[1]} in the other"
         elif large.end_ids != policy.end_ids:
             told = f"their end tokens are {sorted(large.end_ids)} and {sorted(policy.end_ids)}"
-        elif large.tokenizer.template != policy.tokenizer.template:
+        elif words.template != other.template:
             told = "their chat templates differ"
         else:
             continue
@@ -103,10 +105,10 @@ def transfer(
             asked,
             samples=samples,
             key=Key(seed)("eval"),
-            sampling=Sampling(max_new, temperature, stop=policy.tokenizer.stops),
-            codec=policy.tokenizer,
+            sampling=Sampling(max_new, temperature, stop=policy.codec.stops),
+            codec=policy.codec,
             verify=verify,
-            asked=asked_with(tuned, policy.tokenizer),
+            asked=asked_with(tuned, policy.codec),
         )
         return bank.examined(answered, ks)
 

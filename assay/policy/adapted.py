@@ -6,7 +6,7 @@ import copy
 import dataclasses
 import functools
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -14,13 +14,10 @@ from torch.nn import functional as F
 
 from assay.errors import ConfigError, StorageError
 from assay.policy.lora import Lora, check
+from assay.policy.network import Network
 from assay.rng import Key
 
-if TYPE_CHECKING:
-    from assay.policy.foreign import Foreign
-    from assay.policy.transformer import Transformer
-
-Model = TypeVar("Model", bound="Transformer | Foreign")
+Model = TypeVar("Model", bound=Network)
 PEFT = "base_model.model."  # PEFT's prefix of the names of tensors
 
 
@@ -97,12 +94,12 @@ def twin(model: Model) -> Model:
     return copy.deepcopy(model, shared)  # type: ignore[arg-type]
 
 
-def own(model: Transformer | Foreign) -> dict[str, nn.Parameter]:
+def own(model: Network) -> dict[str, nn.Parameter]:
     """The trained parameters by their names in the network: all of them, or with an adapter all but the base's."""
     return {name: p for name, p in model.named_parameters() if name not in model.base_names}
 
 
-def stored(model: Transformer | Foreign) -> dict[str, Tensor]:
+def stored(model: Network) -> dict[str, Tensor]:
     """The tensors that a checkpoint holds, by their names in files: Hugging Face's, or PEFT's for an adapter."""
     if model.lora is None:
         return model.tensors()
@@ -113,14 +110,14 @@ def _peft(name: str) -> str:
     return PEFT + name if ".lora_" in name else name
 
 
-def merged(model: Transformer | Foreign) -> dict[str, Tensor]:
+def merged(model: Network) -> dict[str, Tensor]:
     """The weights with the adapter merged into them (a plain network that
     computes the same), by their names in files.
     """
     return {name: make() for name, make in mergeable(model).items()}
 
 
-def mergeable(model: Transformer | Foreign) -> dict[str, Callable[[], Tensor]]:
+def mergeable(model: Network) -> dict[str, Callable[[], Tensor]]:
     """A function for each tensor of `merged` that makes it, so that they need not all be there at once."""
     changed = {f"{n}.weight": m for n, m in model.named_modules() if isinstance(m, Adapted)}
     renamed = {model.file_name(name): module.merged for name, module in changed.items()}
@@ -133,7 +130,7 @@ def _itself(tensor: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def take(model: Transformer | Foreign, weights: Mapping[str, Tensor], *, place: str) -> None:
+def take(model: Network, weights: Mapping[str, Tensor], *, place: str) -> None:
     """Load an adapter's tensors. A missing or an unexpected tensor is an error."""
     slots = stored(model)
     problems = [f"{name} is missing" for name in slots if name not in weights]

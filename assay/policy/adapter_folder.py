@@ -12,8 +12,9 @@ from safetensors.torch import save_file
 
 from assay.errors import AssayError, ConfigError, StorageError
 from assay.policy.adapted import attach, stored, take
+from assay.policy.hf_config import read_json
 from assay.policy.lora import CONFIG, ORIGIN, WEIGHTS, Lora, read_config, write_config
-from assay.policy.model_folder import as_json, load_whole, located, model_files, read_json, write_files, writing
+from assay.policy.model_folder import as_json, load_whole, located, model_files, write_files, writing
 from assay.policy.policy import AdapterBase, Policy, base_fingerprint
 from assay.policy.safetensors_folder import opened
 from assay.policy.tokenizer import load_tokenizer
@@ -26,7 +27,7 @@ def put_on(policy: Policy, lora: Lora, *, place: str, key: Key) -> Policy:
     The adapter's B is zero, so the policy computes what it computed before.
     """
     base = AdapterBase(place, base_fingerprint(policy))
-    attach(policy.transformer, lora, key=key)
+    attach(policy.network, lora, key=key)
     return dataclasses.replace(policy, base=base)
 
 
@@ -43,7 +44,7 @@ def load_adapted(folder: Path, **how: Any) -> Policy:
                 f"{policy.base.fingerprint}, {ORIGIN} says {fingerprint}. Put the old base back; or remove {ORIGIN} if "
                 "the new one is what you want."
             )
-    take(policy.transformer, _tensors(folder), place=str(folder))
+    take(policy.network, _tensors(folder), place=str(folder))
     return policy
 
 
@@ -61,7 +62,7 @@ def below(folder: Path, load: Callable[[str], Policy]) -> tuple[Policy, Lora, st
     if policy is None:
         raise ConfigError(f"the base of the adapter {folder} is {base}, an adapter itself; merge that one first.")
     if (folder / "tokenizer.json").is_file():
-        policy = dataclasses.replace(policy, tokenizer=load_tokenizer(folder).ending(policy.end_ids))
+        policy = dataclasses.replace(policy, codec=load_tokenizer(folder).ending(policy.end_ids))
     _require_rank(folder, lora)
     return policy, lora, base
 
@@ -90,7 +91,7 @@ def _tensors(folder: Path) -> dict[str, Any]:
 
 def adapter_files(policy: Policy) -> dict[str, bytes]:
     """All files of an adapter's folder except its tensors, by name."""
-    lora, base = policy.transformer.lora, policy.base
+    lora, base = policy.network.lora, policy.base
     assert lora is not None and base is not None
     files = {name: content for name, content in model_files(policy).items() if name != "config.json"}
     origin = {"base": base.place, "fingerprint": base.fingerprint}
@@ -98,7 +99,7 @@ def adapter_files(policy: Policy) -> dict[str, bytes]:
 
 
 def save_adapted(policy: Policy, folder: Path) -> None:
-    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in stored(policy.transformer).items()}
+    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in stored(policy.network).items()}
     with writing(folder):
         try:
             save_file(tensors, folder / WEIGHTS, metadata={"format": "pt"})

@@ -1,4 +1,4 @@
-"""A policy on disk: reads and writes a whole model in the Hugging Face layout, or an adapter in PEFT's layout."""
+"""A policy on disk, of whatever kind it is: a whole model, or an adapter in PEFT's layout."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from assay.policy.adapter_folder import load_adapted, save_adapted
+from assay.policy.adapter_folder import load_adapted
+from assay.policy.kinds import kind_of
 from assay.policy.lora import CONFIG
-from assay.policy.model_folder import SHARD_BYTES, load_whole, located, save_whole
+from assay.policy.model_folder import SHARD_BYTES, load_whole, located
 from assay.policy.policy import Policy
 
 
@@ -45,8 +46,5 @@ def save_policy(
     written in PEFT's layout; with `merge`, it is merged into its base and written as a plain model. Writing is not
     atomic: to be safe from crashes, write into a fresh folder and rename that folder.
     """
-    folder = Path(path)
-    if policy.transformer.lora is not None and not merge:
-        save_adapted(policy, folder)
-    else:
-        save_whole(policy, folder, weights=weights, dtype=dtype, max_shard_bytes=max_shard_bytes)
+    how = {"weights": weights, "dtype": dtype, "max_shard_bytes": max_shard_bytes, "merge": merge}
+    kind_of(policy).save(policy, Path(path), **how)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from assay.errors import ConfigError, DataError, StorageError
-from assay.policy.lora import Lora
+from assay.policy.network import Network
 from assay.policy.pictures import Eye, Pictures
 from assay.policy.safetensors_folder import listed, numbers_in
 
@@ -35,11 +35,10 @@ class ForeignConfig:
     head_dim: int
 
 
-class Foreign(nn.Module):
+class Foreign(Network):
     """A causal language model of `transformers`, with the `config.json` that it was read from."""
 
-    lora: Lora | None = None
-    base_names: frozenset[str] = frozenset()
+    kind = "foreign"
     pictures: Pictures | None = None  # those of the tokenizer, for a model that sees
 
     def __init__(self, inner: Any, raw: Mapping[str, Any]) -> None:
@@ -70,10 +69,14 @@ class Foreign(nn.Module):
         """The name that a parameter has in checkpoint files."""
         return name.removeprefix("inner.")
 
-    def described(self, dtype: str) -> dict[str, Any]:
-        """`config.json` as it was read, for weights of this type."""
+    def described(self, dtype: str, ids: Mapping[str, Any]) -> dict[str, Any]:
+        """`config.json` as it was read, with its own special tokens, for weights of this type."""
         kind = {name: dtype for name in ("dtype", "torch_dtype") if name in self.raw} or {"torch_dtype": dtype}
         return {**self.raw, **kind}
+
+
+def size(raw: Mapping[str, Any]) -> int | None:
+    """How many parameters a model has is known only when `transformers` has made it."""
 
 
 def check_foreign(raw: Mapping[str, Any]) -> None:

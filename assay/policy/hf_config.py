@@ -9,10 +9,12 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Any, get_args
 
-from assay.errors import ConfigError
-from assay.policy.config import OPTIONAL, REQUIRED, Family, PolicyConfig, Rope, RopeKind
+from assay.errors import ConfigError, StorageError
+from assay.host import files as small_files
+from assay.policy.config import OPTIONAL, REQUIRED, Family, PolicyConfig, Rope, RopeKind, parameters
 
 ARCHITECTURES: dict[str, str] = {
     "llama": "LlamaForCausalLM",
@@ -146,6 +148,22 @@ _USED = frozenset(
 
 _ROPE_FIELDS = {"rope_theta": "theta", "original_max_position_embeddings": "original_context"}
 _ROPE_NAMES = {ours: theirs for theirs, ours in _ROPE_FIELDS.items()}
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The JSON object in a file of a model's folder."""
+    try:
+        value = small_files.read_json(path)
+    except FileNotFoundError as error:
+        raise StorageError(f"{path.parent} has no {path.name}.") from error
+    if not isinstance(value, dict):
+        raise StorageError(f"{path} must hold a JSON object, not {type(value).__name__}.")
+    return value
+
+
+def size(raw: Mapping[str, Any]) -> int:
+    """How many parameters the model of this `config.json` has."""
+    return parameters(config_from_hf(raw))
 
 
 def config_from_hf(raw: Mapping[str, Any]) -> PolicyConfig:

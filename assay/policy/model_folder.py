@@ -14,16 +14,17 @@ import torch
 from torch import Tensor
 
 from assay.errors import ConfigError, DataError, EndpointError, StorageError
-from assay.host import files as small_files
 from assay.host.space import room_of
 from assay.policy import lora
 from assay.policy.adapted import merged
 from assay.policy.config import PolicyConfig, parameters
-from assay.policy.hf_config import ARCHITECTURES, config_from_hf, config_to_hf
+from assay.policy.hf_config import config_from_hf, read_json
+from assay.policy.kinds import kind_in, tokenizer_of
+from assay.policy.network import Network
 from assay.policy.pictures import SETTINGS
 from assay.policy.policy import Policy, allocate, check_vocabulary
 from assay.policy.safetensors_folder import numbers_in, read_weights, write_weights
-from assay.policy.tokenizer import FILES, load_tokenizer
+from assay.policy.tokenizer import FILES, Tokenizer, load_tokenizer
 from assay.policy.transformer import Transformer
 
 if TYPE_CHECKING:
@@ -67,40 +68,49 @@ def _download(name: str, *, weights: bool) -> Path:
 def load_whole(
     folder: Path, *, dtype: torch.dtype, device: torch.device | str, allow_nonfinite: bool = False
 ) -> Policy:
-    """The policy of a folder that holds all weights."""
-    how: dict[str, Any] = {"dtype": dtype, "device": device, "allow_nonfinite": allow_nonfinite}
-
-    def foreign(raw: Mapping[str, Any]) -> Foreign:
-        from assay.policy.foreign import load_foreign
-
-        return load_foreign(folder, raw, **how)
-
-    return read_whole(folder, partial(load_weights, folder, **how), foreign)
+    """The policy of a folder that holds all weights, of whatever kind it is."""
+    return kind_in(folder).load(folder, dtype=dtype, device=device, allow_nonfinite=allow_nonfinite)
 
 
-def read_whole(
-    folder: Path, own: Callable[[PolicyConfig], Transformer], foreign: Callable[[Mapping[str, Any]], Foreign]
-) -> Policy:
-    """The policy of a folder with a network of ours or of `transformers`, which is made from what config.json says."""
+def load_ours(folder: Path, **how: Any) -> Policy:
+    """The policy of a folder with a network of ours."""
+    return read_ours(folder, partial(load_weights, folder, **how))
+
+
+def load_theirs(folder: Path, **how: Any) -> Policy:
+    """The policy of a folder with a network of `transformers`."""
+    from assay.policy.foreign import load_foreign
+
+    return read_theirs(folder, lambda raw: load_foreign(folder, raw, **how))
+
+
+def read_ours(folder: Path, make: Callable[[PolicyConfig], Transformer]) -> Policy:
+    """The policy of a folder whose network is made of what config.json says."""
     raw = read_json(folder / "config.json")
-    family = raw.get("model_type")
-    if isinstance(family, str) and family not in ARCHITECTURES:
-        from assay.policy.foreign import check_foreign, pictures_of
+    config = config_from_hf(raw)
+    tokenizer = load_tokenizer(folder)
+    check_vocabulary(config, tokenizer)
+    return _whole(folder, raw, make(config), tokenizer)
 
-        check_foreign(raw)
-        settings = read_json(folder / SETTINGS) if (folder / SETTINGS).exists() else {}
-        tokenizer = replace(load_tokenizer(folder), pictures=pictures_of(raw, settings))
-        transformer = foreign(raw)
-        transformer.pictures = tokenizer.pictures
-    else:
-        config = config_from_hf(raw)
-        tokenizer = load_tokenizer(folder)
-        check_vocabulary(config, tokenizer)
-        transformer = own(config)
-    check_vocabulary(transformer.config, tokenizer)
+
+def read_theirs(folder: Path, make: Callable[[Mapping[str, Any]], Foreign]) -> Policy:
+    """The same for a network of `transformers`, which may see pictures."""
+    from assay.policy.foreign import check_foreign, pictures_of
+
+    raw = read_json(folder / "config.json")
+    check_foreign(raw)
+    settings = read_json(folder / SETTINGS) if (folder / SETTINGS).exists() else {}
+    tokenizer = replace(load_tokenizer(folder), pictures=pictures_of(raw, settings))
+    network = make(raw)
+    network.pictures = tokenizer.pictures
+    return _whole(folder, raw, network, tokenizer)
+
+
+def _whole(folder: Path, raw: Mapping[str, Any], network: Transformer | Foreign, tokenizer: Tokenizer) -> Policy:
+    check_vocabulary(network.config, tokenizer)
     generation = read_json(folder / "generation_config.json") if (folder / "generation_config.json").exists() else {}
     ends = [*id_list(raw, "eos_token_id"), *id_list(generation, "eos_token_id")]
-    return Policy(transformer, tokenizer.ending(ends), generation)
+    return Policy(network, tokenizer.ending(ends), generation)
 
 
 def load_weights(
@@ -167,7 +177,7 @@ def save_whole(
     max_shard_bytes: int,
 ) -> None:
     """Writes a policy as a whole model; an adapter is merged into its base."""
-    stored = _stored_weights(policy.transformer, weights, dtype)
+    stored = stored_weights(policy.network, weights, dtype)
     types = {tensor.dtype for tensor in stored.values()}
     name = str(types.pop()).removeprefix("torch.") if len(types) == 1 else "float32"
     with writing(folder):
@@ -177,17 +187,14 @@ def save_whole(
 
 def model_files(policy: Policy, *, dtype: str = "float32") -> dict[str, bytes]:
     """All files of the Hugging Face layout except the weights, by name. `dtype` is the number format of the weights."""
-    tokenizer, transformer = policy.tokenizer, policy.transformer
+    tokenizer = tokenizer_of(policy, "a folder in the Hugging Face layout")
     ends = sorted(policy.end_ids)
     ids = {
         "bos_token_id": tokenizer.id_of("bos_token"),
         "eos_token_id": ends[0] if len(ends) == 1 else ends or None,
         "pad_token_id": tokenizer.pad_id,
     }
-    if isinstance(transformer, Transformer):
-        config = config_to_hf(transformer.config, dtype=dtype, extra=ids)
-    else:
-        config = transformer.described(dtype)
+    config = policy.network.described(dtype, ids)
     generation = dict(policy.generation) if policy.generation else {k: v for k, v in ids.items() if v is not None}
     if frozenset(id_list(generation, "eos_token_id")) != policy.end_ids:
         generation["eos_token_id"] = ids["eos_token_id"]
@@ -217,10 +224,13 @@ def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
         (folder / name).write_bytes(content)
 
 
-def _stored_weights(
-    transformer: Transformer | Foreign, weights: Mapping[str, Tensor] | None, dtype: torch.dtype | None
+def stored_weights(
+    network: Network, weights: Mapping[str, Tensor] | None, dtype: torch.dtype | None
 ) -> dict[str, Tensor]:
-    slots = transformer.tensors() if transformer.lora is None else merged(transformer)
+    """The tensors of a folder: those of the network, with its adapter merged, or others of the same names and shapes
+    in their place.
+    """
+    slots = network.tensors() if network.lora is None else merged(network)
     given = slots if weights is None else dict(weights)
     if _HEAD not in slots:
         given = {name: tensor for name, tensor in given.items() if name != _HEAD}
@@ -234,16 +244,6 @@ def _stored_weights(
     if problems:
         raise DataError(f"these weights are not those of the policy: {'; '.join(problems[:8])}.")
     return {name: given[name].detach().to(dtype or given[name].dtype) for name in slots}
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    try:
-        value = small_files.read_json(path)
-    except FileNotFoundError as error:
-        raise StorageError(f"{path.parent} has no {path.name}.") from error
-    if not isinstance(value, dict):
-        raise StorageError(f"{path} must hold a JSON object, not {type(value).__name__}.")
-    return value
 
 
 def id_list(raw: Mapping[str, Any], name: str) -> list[int]:

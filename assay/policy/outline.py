@@ -14,8 +14,9 @@ import torch
 from assay.policy.adapted import attach
 from assay.policy.adapter_folder import below
 from assay.policy.config import PolicyConfig
+from assay.policy.kinds import kind_in
 from assay.policy.lora import CONFIG
-from assay.policy.model_folder import copies, located, read_whole, require_all
+from assay.policy.model_folder import copies, located, read_ours, read_theirs, require_all
 from assay.policy.policy import Policy, laid
 from assay.policy.safetensors_folder import require_tensors
 from assay.policy.transformer import Transformer
@@ -33,12 +34,20 @@ def outline(source: str | Path) -> Policy:
     Of files on this machine the headers are compared with config.json. From the Hub come only the small files.
     """
     folder = located(source, weights=False)
+    here = Path(source).expanduser().is_dir() or any(folder.glob("*.safetensors"))
     if (folder / CONFIG).is_file():
         policy, lora, _ = below(folder, outline)
-        attach(policy.transformer, lora, key=Key("adapter"))
+        attach(policy.network, lora, key=Key("adapter"))
         return policy
-    here = Path(source).expanduser().is_dir() or any(folder.glob("*.safetensors"))
-    return read_whole(folder, partial(_ours, folder, here=here), partial(_theirs, folder, here=here))
+    return kind_in(folder).outline(folder, here=here)
+
+
+def outline_ours(folder: Path, *, here: bool) -> Policy:
+    return read_ours(folder, partial(_ours, folder, here=here))
+
+
+def outline_theirs(folder: Path, *, here: bool) -> Policy:
+    return read_theirs(folder, partial(_theirs, folder, here=here))
 
 
 def _ours(folder: Path, config: PolicyConfig, *, here: bool) -> Transformer:

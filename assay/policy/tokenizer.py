@@ -140,6 +140,11 @@ class Tokenizer:
         return np.concatenate([np.array([begin], np.int32), ids]) if self._begins else ids
 
     @property
+    def identity(self) -> bytes:
+        """What tells it apart from other tokenizers in fingerprints."""
+        return self.files["tokenizer.json"]
+
+    @property
     def stops(self) -> tuple[str, ...]:
         """The texts that end an answer, beside the end tokens."""
         return self.chat.stop

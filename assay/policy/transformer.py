@@ -11,14 +11,16 @@ Parameter names are those of Hugging Face checkpoints.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from assay.policy.config import PolicyConfig
-from assay.policy.lora import Lora
+from assay.policy.hf_config import config_to_hf
+from assay.policy.network import Network
 from assay.policy.rope import Rotary
 
 Attend = Callable[[int, Tensor, Tensor, Tensor], Tensor]
@@ -106,7 +108,7 @@ class Decoder(nn.Module):
         self.norm = RMSNorm(c.hidden, c.norm_eps)
 
 
-class Transformer(nn.Module):
+class Transformer(Network):
     """The network of a policy. `forward` gives final hidden states; the caller applies the output layer, in chunks.
 
     Example:
@@ -114,8 +116,7 @@ class Transformer(nn.Module):
         logits = model.logits(model(ids, positions, attend))
     """
 
-    lora: Lora | None = None  # the adapter on the network (`assay.policy.adapted`)
-    base_names: frozenset[str] = frozenset()  # with an adapter: the parameters of the base, which are not trained
+    kind = "transformer"
 
     def __init__(self, config: PolicyConfig) -> None:
         super().__init__()
@@ -158,6 +159,10 @@ class Transformer(nn.Module):
     def file_name(self, name: str) -> str:
         """The name that a parameter has in checkpoint files."""
         return name
+
+    def described(self, dtype: str, ids: Mapping[str, Any]) -> dict[str, Any]:
+        """Its `config.json`."""
+        return config_to_hf(self.config, dtype=dtype, extra=ids)
 
     def logits(self, hidden: Tensor) -> Tensor:
         return self.lm_head(hidden)

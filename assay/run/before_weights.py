@@ -72,7 +72,7 @@ def prepare(experiment: Experiment, place: Path | Numbered, functions: Functions
         doubts += data_needs.answer_warnings(experiment.pool, read) if not experiment.rewards else []
         model = outline_of(experiment)
         experiment, longest, lines = _with_model(experiment, model, place)
-        try_functions(grader, experiment.pool, model.tokenizer)
+        try_functions(grader, experiment.pool, model.codec)
     except BaseException:
         grader.__exit__(None, None, None)
         raise

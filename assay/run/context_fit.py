@@ -12,6 +12,7 @@ from assay.ask import Codec
 from assay.ask.prompts import length_of
 from assay.errors import DataError
 from assay.part import Asking, Part, parts_of
+from assay.policy.kinds import words_of
 from assay.prompt import Prompt
 from assay.recipe import Recipe, at_scale
 from assay.run import data_needs
@@ -23,8 +24,8 @@ from assay.tasks.pose import PREFIX
 from assay.types import Problem
 
 if TYPE_CHECKING:
-    from assay.policy import PolicyConfig, Tokenizer
-    from assay.policy.foreign import ForeignConfig
+    from assay.policy.codec import PolicyCodec
+    from assay.policy.network import Shape
 
 PROBE = 256  # problems looked at before a run starts
 
@@ -59,9 +60,9 @@ def longest_asked(recipe: Recipe, problem: Problem, codec: Codec) -> int:
     return max(length_of(prompt, codec) for prompt in different.values())
 
 
-def longest_prompt(recipe: Recipe, problems: Sequence[Problem], tokenizer: Tokenizer) -> int:
+def longest_prompt(recipe: Recipe, problems: Sequence[Problem], codec: Codec) -> int:
     """The length in tokens of the longest prompt that the recipe may make of these problems."""
-    return max((longest_asked(recipe, problem, tokenizer) for problem in problems), default=0)
+    return max((longest_asked(recipe, problem, codec) for problem in problems), default=0)
 
 
 def longest_answer(recipe: Recipe, problems: Sequence[Problem], policy: Reader) -> int:
@@ -72,7 +73,7 @@ def longest_answer(recipe: Recipe, problems: Sequence[Problem], policy: Reader) 
 
     def too_long(max_new: int) -> bool:
         shorter, _ = at_scale(recipe, dataclasses.replace(recipe.scale, max_new=max_new))
-        return longest_prompt(shorter, problems, policy.tokenizer) + max_new > policy.config.context
+        return longest_prompt(shorter, problems, policy.codec) + max_new > policy.config.context
 
     return bisect.bisect_left(range(1, recipe.scale.max_new + 1), True, key=too_long)
 
@@ -83,13 +84,13 @@ def longest_solution(pool: Pool) -> int:
 
 
 class Reader(Protocol):
-    """The tokenizer and the configuration of a model: a policy has them, and so have its files without the weights."""
+    """The codec and the shape of a model: a policy has them, and so have its files without the weights."""
 
     @property
-    def tokenizer(self) -> Tokenizer: ...
+    def codec(self) -> PolicyCodec: ...
 
     @property
-    def config(self) -> PolicyConfig | ForeignConfig: ...
+    def config(self) -> Shape: ...
 
 
 def check_lengths(experiment: Experiment, policy: Reader) -> tuple[Experiment, int, list[str]]:
@@ -99,7 +100,7 @@ def check_lengths(experiment: Experiment, policy: Reader) -> tuple[Experiment, i
     A generated task that does not fit is refused. With rows of data files, whose completions have no known length, the
     returned experiment has a lower `max_new` if the longest prompt demands it, and leaves out rows that do not fit.
     """
-    policy.tokenizer.require_system()
+    policy.codec.require_system()
     pool, max_new = asked_of(experiment.recipe, experiment.pool), experiment.recipe.scale.max_new
     context, rows, longest = policy.config.context, data_needs.all_rows(pool), 0
     sentences: list[str] = []
@@ -107,12 +108,13 @@ def check_lengths(experiment: Experiment, policy: Reader) -> tuple[Experiment, i
     if experiment.evaluation.levels:
         probe += probed(experiment.examined, PROBE)
     spoken = any(not isinstance(problem.prompt, str) for problem in (*rows, *probe))
-    if policy.tokenizer.template is None and (experiment.chat.system or spoken):
+    words = words_of(policy.codec)
+    if words is not None and words.template is None and (experiment.chat.system or spoken):
         sentences.append(
             "the tokenizer has no chat template: each message is written as `Role: text`, with an empty line between "
             "two messages"
         )
-    prompts = data_needs.measured(rows, functools.partial(longest_asked, experiment.recipe, codec=policy.tokenizer))
+    prompts = data_needs.measured(rows, functools.partial(longest_asked, experiment.recipe, codec=policy.codec))
     if rows:
         fits = data_needs.fit(max_new, prompts, context=context, model=experiment.model)
         sentences += fits.lines
@@ -122,7 +124,7 @@ def check_lengths(experiment: Experiment, policy: Reader) -> tuple[Experiment, i
         asked = dataclasses.replace(experiment.pool, left_out=fits.left_out)
         experiment, fewer = data_needs.at_most_rows(dataclasses.replace(experiment, recipe=recipe, pool=asked))
         sentences += fewer
-    longest = max(longest, longest_prompt(experiment.recipe, probe, policy.tokenizer))
+    longest = max(longest, longest_prompt(experiment.recipe, probe, policy.codec))
     if (needed := longest + max_new) > context:
         fitting = longest_answer(experiment.recipe, probe, policy)
         shorter = f"--scale.max-new {fitting}, easier levels" if fitting else "easier levels"

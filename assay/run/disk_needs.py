@@ -42,9 +42,8 @@ def require_disk(experiment: Experiment, model: Policy, place: Path | Numbered) 
 
 def save_bytes(experiment: Experiment, model: Policy) -> int:
     """The bytes of the weights and of the moments in one checkpoint of a run that trains this model."""
-    recipe, network = experiment.recipe, model.transformer
-    learnt = [weight for name, weight in network.named_parameters() if network.lora is None or ".lora_" in name]
-    size = WIDE * sum(weight.numel() for weight in learnt)
+    recipe = experiment.recipe
+    size = WIDE * (model.size() if model.adapter is None else model.size() - model.size(adapter=False))
     trained = sum(one.trained for one in recipe.models.values())
     return trained * (size + 2 * moment_bytes(size, experiment.machine.optimiser_bits))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -14,6 +13,7 @@ from assay.host.space import cores, device_of
 from assay.host.terminal import say
 from assay.models import Models
 from assay.policy.conversation import Chat
+from assay.policy.kinds import Ability, kind_of
 from assay.rng import Key
 from assay.run.bases import untrained_of
 from assay.run.experiment import Experiment, Machine
@@ -33,10 +33,7 @@ def load_model(experiment: Experiment) -> Policy:
     from assay.policy import load_policy
     from assay.run.named_model import locate
 
-    policy = load_policy(locate(experiment.model))
-    if experiment.chat == Chat():
-        return policy
-    return dataclasses.replace(policy, tokenizer=policy.tokenizer.speaking(experiment.chat))
+    return _spoken(load_policy(locate(experiment.model)), experiment)
 
 
 def outline_of(experiment: Experiment) -> Policy:
@@ -45,10 +42,12 @@ def outline_of(experiment: Experiment) -> Policy:
     from assay.run.named_model import locate
 
     made = untrained_of(experiment.model)
-    policy = outline(locate(experiment.model)) if made is None else made
-    if experiment.chat == Chat():
-        return policy
-    return dataclasses.replace(policy, tokenizer=policy.tokenizer.speaking(experiment.chat))
+    return _spoken(outline(locate(experiment.model)) if made is None else made, experiment)
+
+
+def _spoken(policy: Policy, experiment: Experiment) -> Policy:
+    """The policy with the chat settings of the run, if it has any: else those that its folder states."""
+    return policy if experiment.chat == Chat() else policy.speaking(experiment.chat)
 
 
 def require_runnable(experiment: Experiment, policy: Policy) -> None:
@@ -59,11 +58,26 @@ def require_runnable(experiment: Experiment, policy: Policy) -> None:
     from assay.policy.adapted import attach
 
     _refuse_second_adapter(experiment, policy)
+    _refuse_unable(experiment, policy)
     if experiment.lora.rank:
-        attach(policy.transformer, experiment.lora, key=Key("outline"))
+        attach(policy.network, experiment.lora, key=Key("outline"))
     _refuse_critics(experiment, policy)
     machine = experiment.machine
-    engine_of(policy.transformer, machine.engine, device_of(machine.device), machine.precision)
+    engine_of(policy.network, machine.engine, device_of(machine.device), machine.precision)
+
+
+def _refuse_unable(experiment: Experiment, policy: Policy) -> None:
+    """Refuses settings that the kind of the policy cannot follow."""
+    kind, machine = kind_of(policy), experiment.machine
+    asked: dict[str, tuple[bool, Ability]] = {
+        f"--lora {experiment.lora.rank}": (bool(experiment.lora.rank), "adapters"),
+        f"--machine.learners {machine.learners}": (machine.learners > 1, "ranks"),
+        f"--machine.samplers {machine.samplers}": (bool(machine.samplers), "servers"),
+        f"--evaluation.shots {experiment.evaluation.shots}": (bool(experiment.evaluation.shots), "texts"),
+    }
+    for what, (wanted, ability) in asked.items():
+        if wanted:
+            kind.require(ability, what=what, instead="Leave the setting out.")
 
 
 def with_adapter(experiment: Experiment, policy: Policy) -> Policy:
@@ -79,7 +93,7 @@ def with_adapter(experiment: Experiment, policy: Policy) -> Policy:
 
 
 def _refuse_second_adapter(experiment: Experiment, policy: Policy) -> None:
-    adapter = policy.transformer.lora
+    adapter = policy.adapter
     if experiment.lora.rank and adapter is not None:
         raise ConfigError(
             f"{experiment.model} is an adapter of rank {adapter.rank} already. Leave --lora out to train this adapter "
@@ -150,9 +164,7 @@ def _wanted(experiment: Experiment, policy: Policy) -> dict[str, bool]:
 
 
 def _refuse_critics(experiment: Experiment, policy: Policy) -> None:
-    from assay.policy.transformer import Transformer
-
-    if _valued(experiment) and not isinstance(policy.transformer, Transformer):
+    if _valued(experiment) and not kind_of(policy).can("critics"):
         raise ConfigError(
             f"{experiment.recipe.name} has a critic, which needs a model of the families llama, qwen2 or qwen3; "
             f"{experiment.model} is of the family {policy.config.family}. Take a recipe without a critic."
@@ -190,11 +202,11 @@ def _optimiser(experiment: Experiment) -> AdamW:
 
 def _settings(experiment: Experiment, policy: Policy) -> dict[str, Any]:
     """The settings of every engine in this process."""
+    from assay.engine.choose import settings_of
+
     machine = experiment.machine
     return {
-        "end_ids": policy.end_ids,
-        "decode": policy.tokenizer.decode,
-        "vocab": policy.tokenizer.vocab,
+        **settings_of(policy),
         "device": device_of(machine.device),
         "precision": machine.precision,
         "memory_bytes": machine.cache_mb << 20,
@@ -208,14 +220,14 @@ def _here(experiment: Experiment, policy: Policy) -> dict[str, LocalEngine]:
     from assay.policy.adapted import twin
 
     machine, device = experiment.machine, device_of(experiment.machine.device)
-    choice = engine_of(policy.transformer, machine.engine, device, machine.precision)
+    choice = engine_of(policy.network, machine.engine, device, machine.precision)
     if machine.engine == "auto" and device == "cpu" and choice.reason:
         slower = ", which takes 1.5 times as long as the compiled core" if choice.refused else ""
         say(f"this run computes with torch{slower}: {choice.reason}")
     settings, optimiser, valued = _settings(experiment, policy), _optimiser(experiment), _valued(experiment)
     wanted = _wanted(experiment, policy)
     *others, last = wanted  # the last set takes the loaded network itself; all others take copies of it
-    networks = {name: twin(policy.transformer) for name in others} | {last: policy.transformer}
+    networks = {name: twin(policy.network) for name in others} | {last: policy.network}
     return {
         name: (critic_of(choice.engine, speaks=_speaks(experiment, name)) if name in valued else choice.engine)(
             networks.pop(name), optimiser=optimiser if trained else None, **settings
@@ -233,11 +245,11 @@ def _over(ranks: Ranks, experiment: Experiment, policy: Policy) -> dict[str, Pai
     from assay.policy.adapted import twin
 
     machine, device = experiment.machine, device_of(experiment.machine.device)
-    choice = engine_of(policy.transformer, "auto", device, machine.precision)
+    choice = engine_of(policy.network, "auto", device, machine.precision)
     settings, optimiser, valued = _settings(experiment, policy), _optimiser(experiment), _valued(experiment)
 
     def network_of(name: str) -> Any:
-        copied = twin(policy.transformer)
+        copied = twin(policy.network)
         return with_value_head(copied) if name in valued else copied
 
     def samplers(name: str) -> list[LocalEngine]:
@@ -245,12 +257,12 @@ def _over(ranks: Ranks, experiment: Experiment, policy: Policy) -> dict[str, Pai
 
     engines: dict[str, Paired] = {}
     for name, trained in _wanted(experiment, policy).items():
-        network = network_of(name) if name in valued else policy.transformer
+        network = network_of(name) if name in valued else policy.network
         learner = ShardedLearner(
             ranks,
             name,
             network,
-            vocab=policy.tokenizer.vocab,
+            vocab=policy.codec.vocab,
             precision=machine.precision,
             optimiser=optimiser if trained else None,
             checkpointing=machine.checkpointing,
@@ -262,12 +274,8 @@ def _over(ranks: Ranks, experiment: Experiment, policy: Policy) -> dict[str, Pai
 
 
 def policy_files(policy: Policy) -> dict[str, bytes]:
-    """The files of `policy/` beside the weights, in the Hugging Face layout, or in PEFT's layout for an adapter."""
-    from assay.policy.adapter_folder import adapter_files
-    from assay.policy.model_folder import model_files
-
-    made = model_files(policy) if policy.transformer.lora is None else adapter_files(policy)
-    return {f"policy/{name}": content for name, content in made.items()}
+    """The files of `policy/` beside the weights, as the kind of the policy stores it."""
+    return {f"policy/{name}": content for name, content in kind_of(policy).files(policy).items()}
 
 
 def set_threads(machine: Machine) -> None:

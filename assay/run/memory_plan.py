@@ -18,12 +18,12 @@ from assay.host.space import Room, device_of, room_of
 from assay.policy.config import PolicyConfig, parameters
 from assay.recipe import Mechanism, Profile
 from assay.run.experiment import Experiment
-from assay.run.named_model import shape_at_hub, shape_of
+from assay.run.named_model import size_of
 from assay.run.probing import probed
 from assay.tasks import task
 
 if TYPE_CHECKING:
-    from assay.policy.foreign import ForeignConfig
+    from assay.policy.network import Shape
 
 PROBE = 64  # problems whose prompts are measured
 LETTERS = 3  # characters per token, guessed low: a prompt planned too long costs memory, one too short stops the run
@@ -37,8 +37,7 @@ MEDIUM = 400_000_000  # and those with at most so many the profile processor, wh
 
 def choose_profile(model: str) -> tuple[Profile, str]:
     """The profile for this model on this machine, and why."""
-    shape = shape_of(model) or shape_at_hub(model)
-    return profile_for(None if shape is None else parameters(shape), gpu=has_gpu())
+    return profile_for(size_of(model), gpu=has_gpu())
 
 
 def profile_for(count: int | None, *, gpu: bool) -> tuple[Profile, str]:
@@ -194,9 +193,9 @@ def plan_memory(
     return Plan(shape, work, budget(shape, work), room or room_of(device))
 
 
-def memory_of(experiment: Experiment, shape: PolicyConfig | ForeignConfig | None) -> Plan | None:
-    """The memory that a run of a model of this shape will need; None for a network of `transformers`, of whose memory
-    nothing is known, and for a run of several learners (`assay plan`).
+def memory_of(experiment: Experiment, shape: Shape | None) -> Plan | None:
+    """The memory that a run of a model of this shape will need; None for a network that is no transformer of
+    ours, of whose memory nothing is known, and for a run of several learners (`assay plan`).
     """
     if not isinstance(shape, PolicyConfig) or experiment.machine.learners > 1:
         return None

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from assay.errors import AssayError, StorageError, unknown
 from assay.host.files import read_json
 from assay.host.reach import of_hub
-from assay.policy.config import PolicyConfig
+from assay.policy.config import PolicyConfig, parameters
 from assay.policy.gguf_file import is_gguf
+from assay.policy.hf_config import config_from_hf
+from assay.policy.kinds import kind_named
+from assay.policy.lora import CONFIG, read_config
 from assay.run.bases import BASES, folder_of
 from assay.run.pretrained import PRETRAINED, converted, fetched, found
 
@@ -64,14 +69,23 @@ def shape_of(model: str) -> PolicyConfig | None:
         return BASES[model].shape if BASES[model].eye is None else None
     if not Path(model).exists() and model in PRETRAINED:
         return PRETRAINED[model].shape
-    try:
-        from assay.policy.hf_config import config_from_hf
-        from assay.policy.lora import CONFIG, read_config
+    return _stated(model, config_from_hf)
 
+
+def size_of(model: str) -> int | None:
+    """How many parameters a model has, read without loading, building or fetching it; None where that is not known."""
+    if (shape := shape_of(model) or shape_at_hub(model)) is not None:
+        return parameters(shape)
+    return _stated(model, lambda raw: kind_named(raw.get("model_type")).size(raw))
+
+
+def _stated(model: str, read: Callable[[Mapping[str, Any]], Any]) -> Any:
+    """What `read` finds in the config.json of a model's folder, or of the base below an adapter; None without one."""
+    try:
         path = folder_below(model)
         if is_adapter(model):
-            path = Path(read_config(read_json(path / CONFIG))[1])  # the base below an adapter
-        return config_from_hf(read_json(path / "config.json"))
+            path = Path(read_config(read_json(path / CONFIG))[1])
+        return read(read_json(path / "config.json"))
     except (OSError, AssayError):
         return None  # loading the model will report the same problem, with advice
 
@@ -92,8 +106,6 @@ def shape_at_hub(model: str) -> PolicyConfig | None:
 
 def is_adapter(model: str) -> bool:
     """Whether a model folder or a run folder holds a LoRA adapter instead of full weights."""
-    from assay.policy.lora import CONFIG
-
     model = resolved(model)
     try:
         return (folder_below(model) / CONFIG).is_file()

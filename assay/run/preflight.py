@@ -24,6 +24,7 @@ from assay.known import RECIPES
 from assay.memory import Memory
 from assay.models import Models
 from assay.part import bind, name_of
+from assay.policy.kinds import words_of
 from assay.recipe import LORA_FACTOR, at_profile
 from assay.rng import Key
 from assay.run.experiment import Experiment
@@ -60,19 +61,21 @@ class Facts:
     ends: Mapping[str, frozenset[int]] = field(default_factory=dict)  # file -> ids of the end tokens that it names
     lora: int = 0  # rank of the adapter; 0: none
     episodes: Sequence[Episode] = ()  # the answers of the probe, with verdicts and rewards
-    codec: Codec | None = None  # the tokenizer
+    codec: Codec | None = None
 
 
 def facts_of(experiment: Experiment, policy: Policy, *, longest: int, episodes: Sequence[Episode] = ()) -> Facts:
+    words = words_of(policy.codec)
+    ends = {} if words is None else {"tokenizer": frozenset(_some(words.id_of("eos_token")))}
     return Facts(
-        parameters=sum(p.numel() for p in policy.transformer.parameters()),
+        parameters=policy.size(),
         context=policy.config.context,
         longest=longest,
-        template=policy.tokenizer.template if policy.tokenizer.alphabet is None else None,
-        ends=named_ends(Path(experiment.model)) | {"tokenizer": frozenset(_some(policy.tokenizer.id_of("eos_token")))},
-        lora=0 if policy.transformer.lora is None else policy.transformer.lora.rank,
+        template=words.template if words is not None and words.alphabet is None else None,
+        ends=named_ends(Path(experiment.model)) | ends,
+        lora=0 if policy.adapter is None else policy.adapter.rank,
         episodes=episodes,
-        codec=policy.tokenizer,
+        codec=policy.codec,
     )
 
 
@@ -120,7 +123,7 @@ def look(experiment: Experiment, policy: Policy, models: Models, *, longest: int
     failed, episodes = [], []
     began = time.monotonic()
     try:
-        episodes = probe(experiment, models, policy.tokenizer, verify=verify)
+        episodes = probe(experiment, models, policy.codec, verify=verify)
     except (Stopped, DataError):  # a reward function that fails here would fail in the first step as well
         raise
     except AssayError as error:

@@ -67,7 +67,7 @@ def require_samplers(experiment: Experiment, policy: Policy) -> None:
     from assay.engine.remote.transport.secret import secret_of
     from assay.engine.remote.transport.site import Expected
 
-    tokenizer = policy.tokenizer
+    tokenizer = policy.codec
     about = {"vocab": tokenizer.vocab, "context": policy.config.context, "decode": tokenizer.decode}
     secret = secret_of(os.environ, whose=f"the samplers at {machine.samplers}")
     for address in machine.samplers.split(","):
@@ -133,10 +133,10 @@ class _Fleet:
         learner, policy, seconds = self.learner, self.policy, float(self.experiment.machine.deadline)
         sites = [self.sites[number] for number in numbers]
         expected = Expected(
-            vocab=policy.tokenizer.vocab,
+            vocab=policy.codec.vocab,
             context=learner.context,
             end_ids=policy.end_ids,
-            decode=policy.tokenizer.decode,
+            decode=policy.codec.decode,
             digest=self.digest,
         )
         try:

@@ -13,6 +13,7 @@ from assay.errors import ConfigError, DataError, EndpointError, ProcessLost, Sto
 from assay.host.terminal import say
 from assay.memory import Memory, columns
 from assay.models import Models
+from assay.policy.kinds import tokenizer_of, words_of
 from assay.policy.provenance import provenance_in
 from assay.record.checkpoint import Checkpoint
 from assay.record.folder import Numbered, RunFolder
@@ -74,7 +75,7 @@ def begin(
 
     experiment = prepared.experiment
     beside = {} if setup is None else {setup_file.NAME: setup_file.repeating(setup, experiment)}
-    provenance = provenance_in(policy.tokenizer.files, experiment.model)
+    provenance = provenance_in(policy.codec.files, experiment.model)
     path = place if isinstance(place, Path) else place.take()
     identity = {name: to_data(getattr(experiment, name)) for name in IDENTITY}
     identity |= {"recipe": experiment.recipe.name, "weights": fingerprint(policy)}
@@ -144,8 +145,8 @@ def carry_on(
         if data_needs.files(experiment.pool) and folder.learnt() is None:
             folder.keep_learnt(data_needs.learnt(experiment.pool))
         policy = with_adapter(experiment, policy)
-        if policy.tokenizer.pictures is not None:
-            picture_needs.keep(policy.tokenizer.pictures, folder.path)
+        if (words := words_of(policy.codec)) is not None and words.pictures is not None:
+            picture_needs.keep(words.pictures, folder.path)
         restarts, begun = 0, memory.step  # restarts from one checkpoint, at least one after a loss; and its step
         while True:
             rest = {"quiet": quiet, "shown": shown, "grader": grader, "checkpoint": checkpoint, "longest": longest}
@@ -182,7 +183,7 @@ def _worked(experiment: Experiment, policy: Policy, exams: Exams, shown: Panel) 
     shots = experiment.evaluation.shots
     if not shots or experiment.chat.examples:
         return None
-    exam = worked(policy.tokenizer, shots, experiment.pool, exams["test"])
+    exam = worked(tokenizer_of(policy, "evaluation.shots"), shots, experiment.pool, exams["test"])
     if (needed := exam.longest + experiment.recipe.scale.max_new) <= policy.config.context:
         return exam
     shown.note(
@@ -259,7 +260,7 @@ def _train(
 
     if checkpoint is not None:
         _restore(folder, checkpoint, models)
-    codec = policy.tokenizer
+    codec = policy.codec
     stages = assemble(
         experiment.recipe,
         pool=experiment.pool,

@@ -35,9 +35,9 @@ def likelihood(model: Path, task: str) -> float:
     """Of the worked solutions of some problems, per token."""
     policy = load_policy(model)
     problems = [TASKS[task].problem(Key("held out", n), level=LEVELS[task], split="test") for n in range(8)]
-    read = policy.tokenizer
+    read = policy.codec
     spans = [Span(read.render(p.prompt), np.asarray(read.encode(p.solution or ""), np.int32)) for p in problems]
-    scores = TorchEngine(policy.transformer, end_ids=policy.end_ids, precision="fp32").score(spans)
+    scores = TorchEngine(policy.network, end_ids=policy.end_ids, precision="fp32").score(spans)
     return float(np.mean(np.concatenate([score.logp for score in scores])))
 
 

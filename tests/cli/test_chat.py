@@ -42,7 +42,7 @@ def endless(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tokenizer = character_tokenizer(ALPHABET)
     shape = PolicyConfig("qwen2", tokenizer.vocab, 16, 1, 2, 2, 8, 32, 32768, attention_bias=True)
     policy = fresh_policy(shape, tokenizer, key=Key("endless"))
-    save_policy(dataclasses.replace(policy, tokenizer=dataclasses.replace(tokenizer, end_ids=frozenset([1]))), folder)
+    save_policy(dataclasses.replace(policy, codec=dataclasses.replace(tokenizer, end_ids=frozenset([1]))), folder)
     return folder
 
 

@@ -60,14 +60,14 @@ def family(request: pytest.FixtureRequest) -> str:
 def engine(folder: Path, precision: str = "fp32", **changes: Any) -> AdapterEngine:
     policy = load_policy(folder)
     values: dict[str, Any] = {"end_ids": frozenset({2}), "precision": precision, **changes}
-    return AdapterEngine(policy.transformer, **values)
+    return AdapterEngine(policy.network, **values)
 
 
 @pytest.mark.slow
 def test_what_is_none_of_our_families_is_run_by_transformers(family: str, folders: dict[str, Path]) -> None:
     policy = load_policy(folders[family])
-    assert isinstance(policy.transformer, Foreign)
-    assert engine_of(policy.transformer, "auto", "cpu", "fp32").engine is AdapterEngine
+    assert isinstance(policy.network, Foreign)
+    assert engine_of(policy.network, "auto", "cpu", "fp32").engine is AdapterEngine
     assert (policy.config.vocab, policy.config.context) == (TOKENIZER.vocab, 64)
     assert policy.end_ids == frozenset({2})
 
@@ -113,7 +113,7 @@ def test_what_was_trained_loads_in_transformers(family: str, folders: dict[str, 
 
     policy = load_policy(folders[family])
     before = fingerprint(policy)
-    learner = AdapterEngine(policy.transformer, end_ids=policy.end_ids, precision="fp32")
+    learner = AdapterEngine(policy.network, end_ids=policy.end_ids, precision="fp32")
     step(learner)
     state = learner.state()
     step(learner)
@@ -126,7 +126,7 @@ def test_what_was_trained_loads_in_transformers(family: str, folders: dict[str, 
     loaded: Any = AutoModelForCausalLM.from_pretrained(tmp_path / "trained", output_loading_info=True)
     model, report = loaded
     assert not any(report[kind] for kind in ("missing_keys", "unexpected_keys", "mismatched_keys"))
-    for name, tensor in as_foreign(policy.transformer).inner.state_dict().items():
+    for name, tensor in as_foreign(policy.network).inner.state_dict().items():
         assert torch.equal(model.state_dict()[name], tensor), name
     for name, content in TOKENIZER.files.items():
         assert (tmp_path / "trained" / name).read_bytes() == content
@@ -138,10 +138,10 @@ def test_what_was_trained_loads_in_transformers(family: str, folders: dict[str, 
 @pytest.mark.parametrize("kind", ["gemma2", "phi3", "mistral"])
 def test_adapters_of_low_rank_on_any_model(kind: str, folders: dict[str, Path], tmp_path: Path) -> None:
     policy = put_on(load_policy(folders[kind]), Lora(2, 4.0), place=str(folders[kind]), key=KEY)
-    learner = AdapterEngine(policy.transformer, end_ids=policy.end_ids, precision="fp32")
+    learner = AdapterEngine(policy.network, end_ids=policy.end_ids, precision="fp32")
     twin = learner.copy()
     shared = {n for n, p in twin.model.named_parameters() if p.data_ptr() == learner.model.get_parameter(n).data_ptr()}
-    assert shared == set(policy.transformer.base_names)
+    assert shared == set(policy.network.base_names)
     for _ in range(3):
         step(learner)
     assert all(".lora_" in name for name in learner.state() if name.startswith("parameter/"))
@@ -163,7 +163,7 @@ def test_peft_loads_the_adapter_of_another_family(folders: dict[str, Path], tmp_
     from transformers import AutoModelForCausalLM
 
     policy = put_on(load_policy(folders["mistral"]), Lora(2, 4.0), place=str(folders["mistral"]), key=KEY)
-    learner = AdapterEngine(policy.transformer, end_ids=policy.end_ids, precision="fp32")
+    learner = AdapterEngine(policy.network, end_ids=policy.end_ids, precision="fp32")
     step(learner)
     save_policy(policy, tmp_path)
     with warnings.catch_warnings():

@@ -79,17 +79,15 @@ def imitator(shape: PolicyConfig, folder: Path) -> Policy:
 
 
 def engine_of(kind: type[LocalEngine], policy: Policy, precision: Any) -> LocalEngine:
-    return kind(copy.deepcopy(policy.transformer), end_ids=policy.end_ids, precision=precision)
+    return kind(copy.deepcopy(policy.network), end_ids=policy.end_ids, precision=precision)
 
 
 def answers_of(policy: Policy) -> list[Row]:
     """Answers of the model itself, judged."""
     engine = engine_of(TorchEngine, policy, "fp32")
     problems = [POOL.problem(Key(5)(i)) for i in range(24)]
-    requests = first_requests(
-        problems, Memory(0), first=0, samples=8, sampling=Sampling(MAX_NEW), codec=policy.tokenizer
-    )
-    episodes = generate(Models({"policy": engine}, {"policy": "policy"}), requests, Key(1), policy.tokenizer)
+    requests = first_requests(problems, Memory(0), first=0, samples=8, sampling=Sampling(MAX_NEW), codec=policy.codec)
+    episodes = generate(Models({"policy": engine}, {"policy": "policy"}), requests, Key(1), policy.codec)
     verdicts = verify(episodes)
     right = [verdict.status == "ok" for verdict in verdicts]
     assert 0.1 < np.mean(right) < 1, "the model is to be neither new nor perfect"
@@ -106,7 +104,7 @@ def batches_of(policy: Policy, *, moved: float) -> Iterator[tuple[Case, Batch]]:
     for case in cases():
         if case.objective not in seen:
             asked = as_asked(engine, rows, case)
-            yield case, batch_of(engine, asked, case, vocab=policy.tokenizer.vocab, moved=moved)
+            yield case, batch_of(engine, asked, case, vocab=policy.codec.vocab, moved=moved)
         seen.add(case.objective)
 
 
@@ -119,8 +117,8 @@ def gradient(engine: LocalEngine, batch: Batch, objective: Objective) -> Tensor:
 
 def test_fp32_gradients_are_the_exact_ones(trained: Policy) -> None:
     exact, ours = engine_of(TorchEngine, trained, "fp64"), engine_of(NativeEngine, trained, "fp32")
-    moved = TorchEngine(jostled(trained.transformer, 0), end_ids=trained.end_ids, precision="fp64")
-    longest = max(max(parameter.shape) for parameter in trained.transformer.parameters())
+    moved = TorchEngine(jostled(trained.network, 0), end_ids=trained.end_ids, precision="fp64")
+    longest = max(max(parameter.shape) for parameter in trained.network.parameters())
     for case, batch in batches_of(trained, moved=0.15):
         want, near, got = (gradient(engine, batch, case.objective) for engine in (exact, moved, ours))
         assert want.norm() > 0, case.name

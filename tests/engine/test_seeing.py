@@ -28,9 +28,9 @@ TEXTS = ("sum r", "count blue", "top y")
 def engine(precision: Precision = "fp32", **values: Any) -> tuple[AdapterEngine, Any]:
     policy = seeing_policy()
     made = AdapterEngine(
-        policy.transformer, end_ids=policy.end_ids, vocab=policy.tokenizer.vocab, precision=precision, **values
+        policy.network, end_ids=policy.end_ids, vocab=policy.codec.vocab, precision=precision, **values
     )
-    return made, policy.tokenizer
+    return made, policy.codec
 
 
 def requests_of(codec: Any) -> list[Request]:

@@ -26,7 +26,7 @@ SHAPE = PolicyConfig("qwen2", TOKENIZER.vocab, 32, 2, 4, 2, 8, 64, 128, attentio
 
 def engine_of(name: str) -> TorchEngine:
     policy = fresh_policy(dataclasses.replace(SHAPE, init_std=0.3), TOKENIZER, key=Key(name))
-    return TorchEngine(policy.transformer, end_ids=policy.end_ids, precision="fp32")
+    return TorchEngine(policy.network, end_ids=policy.end_ids, precision="fp32")
 
 
 def spans_of(count: int, seed: int = 0) -> list[Span]:

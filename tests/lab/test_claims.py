@@ -239,7 +239,7 @@ def test_a_group_of_samples_is_right_if_one_is(monkeypatch: pytest.MonkeyPatch) 
         right = ((True, False, False, False, False), (False, True, True, False, True))
 
     class Policy:
-        tokenizer = None
+        codec = None
 
     cases = constructed.Cases("countdown", {3: 2}, n=2, tries=2, settings={}, steps=1)
     monkeypatch.setattr(constructed, "open_engine", lambda _: (Policy, None))

@@ -77,7 +77,7 @@ def models(folder: Path) -> list[str]:
     """An untrained model, and three whose matrices have moved by 1, 2 and 3 steps of one direction; biases too."""
     place = small_model(folder / "start")
     policy = load_policy(place)
-    state = policy.transformer.state_dict()
+    state = policy.network.state_dict()
     generator = torch.Generator().manual_seed(1)
     moves = {
         name: torch.outer(*(0.1 * torch.randn(size, generator=generator) for size in state[name].shape))
@@ -98,7 +98,7 @@ def test_a_folder_is_written_that_opens_as_a_model(tmp_path: Path, capsys: pytes
     shell = Shell(capsys)
     reply = shell("extrapolate", start, *later, "--into", tmp_path / "out", "--to", "6", "--json")
     assert reply.code == 0 and reply.document["matrices"] == 7 and reply.document["reach"] == pytest.approx(2, rel=1e-4)
-    one, last, found = (load_policy(place).transformer.state_dict() for place in (start, later[-1], tmp_path / "out"))
+    one, last, found = (load_policy(place).network.state_dict() for place in (start, later[-1], tmp_path / "out"))
     for name in one:
         wanted = one[name] + 2 * (last[name] - one[name]) if name in matrices(one) else one[name]
         torch.testing.assert_close(found[name], wanted, rtol=1e-4, atol=1e-5)
@@ -110,7 +110,7 @@ def test_a_folder_is_written_that_opens_as_a_model(tmp_path: Path, capsys: pytes
 def test_the_score_of_the_last_checkpoint_gives_its_matrices(tmp_path: Path) -> None:
     start, *later = models(tmp_path)
     extrapolate(start, later, tmp_path / "out", to=0.4, scores=[0.2, 0.3, 0.4])
-    last, found = (load_policy(place).transformer.state_dict() for place in (later[-1], tmp_path / "out"))
+    last, found = (load_policy(place).network.state_dict() for place in (later[-1], tmp_path / "out"))
     for name in matrices(last):
         torch.testing.assert_close(found[name], last[name], rtol=1e-4, atol=1e-5)
 

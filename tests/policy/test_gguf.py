@@ -157,7 +157,7 @@ def test_a_folder_loads_and_answers(family: str, kind: str, tmp_path: Path) -> N
     convert(path, tmp_path / "m")
     policy = load_policy(tmp_path / "m")
     assert policy.config == shape_of(read_gguf(path)) and policy.end_ids == {2}
-    stored = policy.transformer.state_dict()
+    stored = policy.network.state_dict()
     for name, numbers in weights(read_gguf(path), shape_of(read_gguf(path))):
         assert np.array_equal(stored[name].numpy(), numbers), name
     found = sample(str(tmp_path / "m"), "the 12", count=2, max_new=4, temperature=1.0, top_p=1.0, seed=0)
@@ -167,7 +167,7 @@ def test_a_folder_loads_and_answers(family: str, kind: str, tmp_path: Path) -> N
 def test_an_output_layer_of_its_own(tmp_path: Path) -> None:
     convert(model(tied=False).write(tmp_path / "m.gguf"), tmp_path / "m")
     policy, file = load_policy(tmp_path / "m"), read_gguf(tmp_path / "m.gguf")
-    assert np.array_equal(policy.transformer.state_dict()["lm_head.weight"].numpy(), file.numbers("output.weight"))
+    assert np.array_equal(policy.network.state_dict()["lm_head.weight"].numpy(), file.numbers("output.weight"))
     assert load_policy_of(model(), tmp_path / "tied").config.tied
 
 
@@ -284,8 +284,8 @@ def test_ends_of_turns_named_templates_and_a_token_that_begins(tmp_path: Path) -
         **{"tokenizer.chat_template.tool_use": ("text", "{{ tools }}")},
     )
     policy = load_policy_of(file, tmp_path)
-    assert policy.end_ids == {0, 2} and policy.tokenizer.tool_template == "{{ tools }}"
-    assert policy.tokenizer.backend.encode("a").ids[0] == 1
+    assert policy.end_ids == {0, 2} and policy.codec.tool_template == "{{ tools }}"
+    assert policy.codec.backend.encode("a").ids[0] == 1
 
 
 def test_rows_without_a_token_are_left_out(tmp_path: Path) -> None:
@@ -296,7 +296,7 @@ def test_rows_without_a_token_are_left_out(tmp_path: Path) -> None:
         **{"tokenizer.ggml.token_type": ("list:i32", kinds), "tokenizer.ggml.merges": ("list:text", merges)}
     )
     policy = load_policy_of(file, tmp_path)
-    assert policy.tokenizer.vocab == policy.config.vocab - 2
+    assert policy.codec.vocab == policy.config.vocab - 2
 
 
 # What is refused by name

@@ -224,13 +224,13 @@ def our_logits(policy: Policy, ids: torch.Tensor) -> torch.Tensor:
     """In 64 bits, as `hf_logits`: in 32 bits two orders of addition differ by more than two formulas may."""
     from engine_cases import naive_logits
 
-    return naive_logits(copy.deepcopy(policy.transformer).double(), ids.numpy()).detach()
+    return naive_logits(copy.deepcopy(policy.network).double(), ids.numpy()).detach()
 
 
 def exact_logits(policy: Policy, ids: torch.Tensor) -> Exact:
     from engine_cases import naive_logits
 
-    return Exact(policy.transformer, lambda model: {"logits": naive_logits(model, ids.numpy())}, tokens=len(ids))
+    return Exact(policy.network, lambda model: {"logits": naive_logits(model, ids.numpy())}, tokens=len(ids))
 
 
 @pytest.mark.turns(3)
@@ -240,7 +240,7 @@ def exact_logits(policy: Policy, ids: torch.Tensor) -> Exact:
 def test_peft_loads_our_adapter(family: str, lora: Lora, tmp_path: Path) -> None:
     save_policy(tiny(family), tmp_path / "base")
     policy = put_on(load_policy(tmp_path / "base"), lora, place=str(tmp_path / "base"), key=KEY)
-    spread(as_ours(policy.transformer))
+    spread(as_ours(policy.network))
     save_policy(policy, tmp_path / "adapter")
     ids = torch.tensor([1, 5, 6, 7, 8, 3])
     ours = our_logits(policy, ids)
@@ -248,7 +248,7 @@ def test_peft_loads_our_adapter(family: str, lora: Lora, tmp_path: Path) -> None
     assert (ours - our_logits(load_policy(tmp_path / "base"), ids)).abs().max() > 0.1
     again = load_policy(tmp_path / "adapter")
     assert torch.equal(our_logits(again, ids), ours)
-    assert again.base == policy.base and again.transformer.lora == policy.transformer.lora
+    assert again.base == policy.base and again.network.lora == policy.network.lora
     assert fingerprint(again) == fingerprint(policy) != base_fingerprint(again)
     assert base_fingerprint(again) == fingerprint(load_policy(tmp_path / "base"))
 
@@ -337,4 +337,4 @@ def test_the_reference_under_an_adapter_is_the_policy_at_its_start(tmp_path: Pat
 def test_fresh_policies_have_no_adapter() -> None:
     shape = PolicyConfig("qwen2", 17, 16, 1, 2, 2, 8, 32, 64, attention_bias=True)
     made = fresh_policy(shape, character_tokenizer("0123456789+=-"), key=Key(0))
-    assert made.transformer.lora is None and made.base is None
+    assert made.network.lora is None and made.base is None

@@ -50,7 +50,7 @@ def test_a_changed_pixel_is_another_picture(seed: int, place: int) -> None:
 
 
 def test_a_prompt_holds_each_picture_at_its_place() -> None:
-    tokenizer = seeing_policy().tokenizer
+    tokenizer = seeing_policy().codec
     first, second = noise(1), noise(2)
     plain = tokenizer.render("ab")
     ids = tokenizer.render(asked("ab", first, second, first))
@@ -61,7 +61,7 @@ def test_a_prompt_holds_each_picture_at_its_place() -> None:
 
 
 def test_a_prompt_of_text_reads_as_before() -> None:
-    plain, sees = character_tokenizer(ALPHABET), seeing_policy().tokenizer
+    plain, sees = character_tokenizer(ALPHABET), seeing_policy().codec
     assert sees.vocab == plain.vocab + 1
     assert (plain.render("1 + 2") == sees.render("1 + 2")).all()
     with pytest.raises(DataError, match="reads text alone"):
@@ -84,9 +84,9 @@ def test_a_policy_that_sees_is_saved_and_loaded(tmp_path: Path) -> None:
     save_policy(policy, tmp_path / "model")
     again = load_policy(tmp_path / "model")
     assert fingerprint(again) == fingerprint(policy)
-    assert again.tokenizer.pictures is again.transformer.pictures  # type: ignore[union-attr]
+    assert again.codec.pictures is again.network.pictures  # type: ignore[union-attr]
     prompt = asked("ab", noise(3))
-    assert (again.tokenizer.render(prompt) == policy.tokenizer.render(prompt)).all()
+    assert (again.codec.render(prompt) == policy.codec.render(prompt)).all()
 
 
 def test_transformers_reads_the_folder_and_agrees(tmp_path: Path) -> None:
@@ -96,20 +96,20 @@ def test_transformers_reads_the_folder_and_agrees(tmp_path: Path) -> None:
     policy = seeing_policy()
     save_policy(policy, tmp_path / "model")
     theirs = AutoModelForImageTextToText.from_pretrained(tmp_path / "model").eval()
-    pictures = policy.tokenizer.pictures
+    pictures = policy.codec.pictures
     assert pictures is not None
     pixels = torch.from_numpy(Eye.of(SETTINGS | {"image_mean": [0.5] * 3, "image_std": [0.5] * 3})(noise(4)))
-    ids = policy.tokenizer.render(asked("sum r", noise(4)))
+    ids = policy.codec.render(asked("sum r", noise(4)))
     marks = torch.from_numpy(np.where(ids < 0, pictures.token, ids).astype(np.int64))[None]
     with torch.no_grad():
         expected = theirs(input_ids=marks, pixel_values=pixels[None]).logits[0, -1].log_softmax(0)
     from assay.engine.interface import Span
     from assay.engine.transformers.engine import AdapterEngine
 
-    engine = AdapterEngine(policy.transformer, end_ids=policy.end_ids, precision="fp32", optimiser=None)
+    engine = AdapterEngine(policy.network, end_ids=policy.end_ids, precision="fp32", optimiser=None)
     found = [engine.score([Span(ids, np.array([token], np.int32))])[0].logp[0] for token in (5, 50, 90)]
     exact = Exact(
-        policy.transformer,
+        policy.network,
         lambda model: {
             "logp": model.inner(input_ids=marks, pixel_values=pixels[None].double()).logits[0, -1].log_softmax(0)
         },
@@ -196,5 +196,5 @@ def test_a_file_that_changed_is_noticed(tmp_path: Path) -> None:
 
 
 def test_the_shape_is_that_of_the_eye() -> None:
-    pictures = seeing_policy().tokenizer.pictures
+    pictures = seeing_policy().codec.pictures
     assert pictures is not None and pictures.count == (EYE.side // EYE.patch) ** 2 == PATCHES

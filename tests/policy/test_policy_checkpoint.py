@@ -34,13 +34,13 @@ def policy(name: str = "qwen3", seed: int = 0) -> Policy:
     fresh = fresh_policy(PolicyConfig(**{**sizes, **SHAPES[name]}), TOKENIZER, key=Key(seed, "test"))
     with torch.no_grad():  # no tensor may keep a value that a fresh module has by itself
         generator = torch.Generator().manual_seed(seed)
-        for parameter in fresh.transformer.parameters():
+        for parameter in fresh.network.parameters():
             parameter.add_(torch.randn(parameter.shape, generator=generator), alpha=0.1)
     return fresh
 
 
 def same_bits(one: Policy, other: Policy) -> None:
-    first, second = one.transformer.state_dict(), other.transformer.state_dict()
+    first, second = one.network.state_dict(), other.network.state_dict()
     assert list(first) == list(second)
     for name, tensor in first.items():
         assert tensor.dtype == second[name].dtype
@@ -57,7 +57,7 @@ def test_round_trip_is_bit_for_bit(name: str, shard: int, tmp_path: Path) -> Non
     assert loaded.config == original.config
     assert loaded.end_ids == original.end_ids == frozenset({2})
     files = sorted(tmp_path.glob("*.safetensors"))
-    tensors = len(dict(original.transformer.named_parameters()))
+    tensors = len(dict(original.network.named_parameters()))
     assert len(files) == {10**9: 1, 1: tensors}.get(shard, len(files))
     if shard == 6000:
         assert 1 < len(files) < tensors
@@ -71,7 +71,7 @@ def test_transformers_loads_what_is_saved(name: str, tmp_path: Path) -> None:
     loaded: Any = AutoModelForCausalLM.from_pretrained(tmp_path, output_loading_info=True)
     model, report = loaded
     assert not any(report[kind] for kind in ("missing_keys", "unexpected_keys", "mismatched_keys"))
-    for key, tensor in original.transformer.state_dict().items():
+    for key, tensor in original.network.state_dict().items():
         assert torch.equal(model.state_dict()[key], tensor), key
     assert (model.lm_head.weight is model.model.embed_tokens.weight) == as_our_config(original.config).tied
     assert model.generation_config.eos_token_id == 2
@@ -90,7 +90,7 @@ def test_what_transformers_saves_is_loaded(name: str, tmp_path: Path) -> None:
     loaded = load_policy(tmp_path / "theirs")
     same_bits(original, loaded)
     assert loaded.config == original.config
-    assert loaded.tokenizer.render("1+2").tolist() == TOKENIZER.render("1+2").tolist()
+    assert loaded.codec.render("1+2").tolist() == TOKENIZER.render("1+2").tolist()
 
 
 @pytest.mark.slow
@@ -120,9 +120,9 @@ def test_end_tokens_come_from_all_three_files(tmp_path: Path) -> None:
 
 def test_trained_weights_are_saved_in_place_of_the_policys_own(tmp_path: Path) -> None:
     original, trained = policy("llama", 0), policy("llama", 1)
-    save_policy(original, tmp_path, weights=dict(trained.transformer.named_parameters()))
+    save_policy(original, tmp_path, weights=dict(trained.network.named_parameters()))
     same_bits(load_policy(tmp_path), trained)
-    save_policy(policy("qwen2", 0), tmp_path, weights=policy("qwen2", 1).transformer.state_dict())
+    save_policy(policy("qwen2", 0), tmp_path, weights=policy("qwen2", 1).network.state_dict())
     same_bits(load_policy(tmp_path), policy("qwen2", 1))
 
 
@@ -142,18 +142,18 @@ def test_stored_types_become_fp32_masters_unless_told_otherwise(dtype: torch.dty
     save_policy(original, tmp_path, dtype=dtype)
     assert json.loads((tmp_path / "config.json").read_text())["torch_dtype"] == str(dtype).removeprefix("torch.")
     masters, stored = load_policy(tmp_path), load_policy(tmp_path, dtype=dtype)
-    for name, tensor in original.transformer.named_parameters():
-        assert torch.equal(masters.transformer.get_parameter(name), tensor.to(dtype).float())
-        assert torch.equal(stored.transformer.get_parameter(name), tensor.to(dtype))
+    for name, tensor in original.network.named_parameters():
+        assert torch.equal(masters.network.get_parameter(name), tensor.to(dtype).float())
+        assert torch.equal(stored.network.get_parameter(name), tensor.to(dtype))
 
 
 def test_fresh_weights_are_a_function_of_the_key() -> None:
     config = as_our_config(policy().config)
     one, two, other = (fresh_policy(config, TOKENIZER, key=Key(seed, "base")) for seed in (1, 1, 2))
     same_bits(one, two)
-    pairs = zip(one.transformer.parameters(), other.transformer.parameters(), strict=True)
+    pairs = zip(one.network.parameters(), other.network.parameters(), strict=True)
     assert all(not torch.equal(a, b) for a, b in pairs if a.ndim == 2)
-    model = as_ours(one.transformer)
+    model = as_ours(one.network)
     spread = model.model.embed_tokens.weight.std().item()
     assert spread == pytest.approx(config.init_std, rel=0.15)
     assert model.lm_head.weight is model.model.embed_tokens.weight
@@ -269,12 +269,12 @@ def test_weights_that_are_not_finite_load_when_forced(tmp_path: Path) -> None:
     save_policy(policy(), tmp_path)
     retensor(tmp_path, poison)
     loaded = load_policy(tmp_path, allow_nonfinite=True)
-    assert loaded.transformer.get_parameter("model.layers.1.mlp.up_proj.weight")[3, 4].isnan()
+    assert loaded.network.get_parameter("model.layers.1.mlp.up_proj.weight")[3, 4].isnan()
 
 
 def test_copies_and_derived_tensors_of_old_files_are_accepted(tmp_path: Path) -> None:
     save_policy(policy(), tmp_path)
-    head = as_ours(policy().transformer).lm_head.weight.detach().clone()
+    head = as_ours(policy().network).lm_head.weight.detach().clone()
     inverse = torch.ones(5)
     retensor(
         tmp_path,
@@ -292,7 +292,7 @@ def test_copies_and_derived_tensors_of_old_files_are_accepted(tmp_path: Path) ->
     ],
 )
 def test_weights_of_another_model_are_not_saved(change: Callable[[dict], Any], message: str, tmp_path: Path) -> None:
-    weights = policy().transformer.state_dict()
+    weights = policy().network.state_dict()
     change(weights)
     with pytest.raises(DataError, match=message):
         save_policy(policy(), tmp_path / "x", weights=weights)

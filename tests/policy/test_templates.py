@@ -164,6 +164,6 @@ def test_a_run_that_speaks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert reply.code == 78 and "no variable 'nonsense'" in reply.err
     reply = shell(*train_line(model, tmp_path / "spoken", "--chat.system", "1+2"))
     assert reply.code == 0, reply.err
-    plain, trained = load_policy(model).tokenizer, load_policy(locate(str(tmp_path / "spoken"))).tokenizer
+    plain, trained = load_policy(model).codec, load_policy(locate(str(tmp_path / "spoken"))).codec
     given = [{"role": "system", "content": "1+2"}, {"role": "user", "content": "3"}]
     assert trained.render("3").tolist() == plain.render(given).tolist() != plain.render("3").tolist()

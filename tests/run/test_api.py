@@ -44,7 +44,7 @@ def test_a_run_knows_its_metrics_scores_report_and_model(run: assay.Run) -> None
     assert scores["steps"] == STEPS and set(scores["difference"]["pass"]) == {"1", "2"}
     assert run.report() == run.path / "report.html" and run.report().stat().st_size > 1000
     assert run.model.name == "policy" and f"step-{STEPS:08d}" in str(run.model)
-    weights = load_policy(run.model).transformer.state_dict()
+    weights = load_policy(run.model).network.state_dict()
     assert all(np.isfinite(tensor.numpy()).all() for tensor in weights.values())
 
 

@@ -60,7 +60,7 @@ def test_the_same_run_twice_has_the_same_bits(model: Path, shell: Shell, tmp_pat
     assert came_to(tmp_path / "one") == came_to(tmp_path / "two")
     checkpoint = RunFolder.read_only(tmp_path / "one").load()
     assert checkpoint is not None
-    assert load_policy(checkpoint.path / "policy").tokenizer.pictures is not None
+    assert load_policy(checkpoint.path / "policy").codec.pictures is not None
 
 
 @pytest.mark.slow

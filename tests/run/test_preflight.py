@@ -164,7 +164,7 @@ def ready(model: Path, recipe: str = "grpo", **settings: object) -> tuple[Experi
 @pytest.mark.parametrize(("wanted", "count"), [(16, 16), (8, 8), (3, 3), (1, 1), (0, 0)])
 def test_the_probe_is_as_large_as_asked(model: Path, wanted: int, count: int) -> None:
     made, policy, models = ready(model, machine_probe=wanted)
-    found = probe(made, models, policy.tokenizer, verify=verify)
+    found = probe(made, models, policy.codec, verify=verify)
     assert len(found) == count
     assert all(e.reward is not None and e.verdict is not None for e in found)
 
@@ -174,13 +174,13 @@ def test_the_probe_asks_other_questions_than_the_run(model: Path) -> None:
     from assay.source import uniform
 
     made, policy, models = ready(model)
-    asked = {e.request.problem.id for e in probe(made, models, policy.tokenizer, verify=verify)}
+    asked = {e.request.problem.id for e in probe(made, models, policy.codec, verify=verify)}
     assert not asked & {problem.id for problem in uniform(Memory(made.seed), 0, 8, pool=POOL)}
 
 
 def test_a_method_that_imitates_is_not_probed(model: Path) -> None:
     made, policy, models = ready(model, recipe="sft")
-    assert probe(made, models, policy.tokenizer, verify=verify) == []
+    assert probe(made, models, policy.codec, verify=verify) == []
 
 
 def test_the_probe_moves_no_weight(model: Path) -> None:
@@ -203,7 +203,7 @@ def test_a_probe_that_fails_is_a_warning(model: Path) -> None:
 def test_facts_come_from_the_files_of_the_model(model: Path) -> None:
     made, policy, _ = ready(model)
     facts = facts_of(made, policy, longest=20)
-    assert facts.parameters == sum(p.numel() for p in policy.transformer.parameters())
+    assert facts.parameters == sum(p.numel() for p in policy.network.parameters())
     assert facts.context == 64 and facts.template is None, "a character model needs no generation prompt"
     assert facts.ends["config.json"] == facts.ends["tokenizer"] == policy.end_ids
 

@@ -217,7 +217,7 @@ def require_alike(folder: Path) -> None:
         for prompt in ("12 + 34", "the end of it"):
             said = [{"role": "user", "content": prompt}]
             ids = tokenizer.apply_chat_template(said, add_generation_prompt=True, return_dict=False)
-            assert policy.tokenizer.render(said).tolist() == ids
+            assert policy.codec.render(said).tolist() == ids
             row = torch.tensor([ids])
             ours, untrained = (naive_logits(one.transformer, row[0].numpy()).detach() for one in (policy, base))
             torch.testing.assert_close(model(row).logits[0].detach(), ours, atol=1e-4, rtol=1e-4)
@@ -317,7 +317,7 @@ def tiny(wheel: Path, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def numbers_of(policy: Policy) -> int:
-    return sum(parameter.numel() for parameter in policy.transformer.parameters())
+    return sum(parameter.numel() for parameter in policy.network.parameters())
 
 
 def left(cache: Path) -> list[str]:
@@ -478,6 +478,6 @@ def test_the_real_file_gives_the_model_of_its_record() -> None:
     policy = load_policy(folder)
     assert fingerprint(policy) == pretrained.SMOLLM2.fingerprint
     assert numbers_of(policy) == pretrained.SMOLLM2.parameters
-    assert policy.tokenizer.encode("12 + 34").tolist() == [33, 34, 1232, 216, 35, 36]
-    text = policy.tokenizer.backend.decode(policy.tokenizer.render("Hi").tolist(), skip_special_tokens=False)
+    assert policy.codec.encode("12 + 34").tolist() == [33, 34, 1232, 216, 35, 36]
+    text = policy.codec.backend.decode(policy.codec.render("Hi").tolist(), skip_special_tokens=False)
     assert text.startswith("<|im_start|>system\nYou are a helpful AI assistant named SmolLM")

@@ -56,7 +56,7 @@ class NativeEngine(NetworkEngine):
     """A parameter set on the compiled core, for processors.
 
     Example:
-        engine = NativeEngine(policy.transformer, end_ids=policy.end_ids)
+        engine = NativeEngine(policy.network, end_ids=policy.end_ids)
         engine.generate(requests, key)
     """
 

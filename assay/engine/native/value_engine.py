@@ -10,7 +10,7 @@ class NativeValueEngine(Values, NativeEngine):
     """A critic on the compiled core.
 
     Example:
-        critic = NativeValueEngine(policy.transformer, end_ids=policy.end_ids)
+        critic = NativeValueEngine(policy.network, end_ids=policy.end_ids)
         critic.forward(chunk, Want(value=True)).value  # [M]
     """
 
@@ -19,6 +19,6 @@ class NativeSpeakingEngine(Speaking, NativeEngine):
     """Tokens and values on the compiled core, as `SpeakingEngine`.
 
     Example:
-        critic = NativeSpeakingEngine(policy.transformer, end_ids=policy.end_ids)
+        critic = NativeSpeakingEngine(policy.network, end_ids=policy.end_ids)
         critic.generate(requests, key), critic.forward(chunk, Want(value=True)).value
     """

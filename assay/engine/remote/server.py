@@ -57,7 +57,7 @@ def main(arguments: list[str] | None = None) -> None:
     leave_to_parent(signal.SIGINT)  # the process that started the server decides when it ends
     import torch
 
-    from assay.engine.choose import engine_of, processor_of
+    from assay.engine.choose import frozen_engine, processor_of
     from assay.policy import load_policy
     from assay.policy.policy import fingerprint
 
@@ -66,15 +66,12 @@ def main(arguments: list[str] | None = None) -> None:
     policy = load_policy(options.model)
     digest = fingerprint(policy)
     ends = frozenset(map(int, options.end_ids.split(","))) if options.end_ids else policy.end_ids
-    kind = engine_of(policy.transformer, options.engine, options.device, options.precision).engine
-    engine = kind(
-        policy.transformer,
-        end_ids=ends,
-        decode=policy.tokenizer.decode,
-        vocab=policy.tokenizer.vocab,
+    engine = frozen_engine(
+        policy,
+        wish=options.engine,
         device=options.device,
         precision=options.precision,
-        optimiser=None,
+        end_ids=ends,
         memory_bytes=options.cache_mb << 20,
     )
     served = ServedEngine(engine)

@@ -32,7 +32,7 @@ from assay.engine.transformers.padded import cut_rectangles
 from assay.errors import ConfigError, DataError, UsageError
 from assay.policy.foreign import Foreign
 from assay.policy.lora import WEIGHTS
-from assay.policy.transformer import Transformer
+from assay.policy.network import Network
 from assay.types import Batch
 
 BUCKET = 256 << 20  # the most bytes of weights that are whole at a time, or one larger tensor
@@ -48,7 +48,7 @@ class Wave(Chunk):
 class ShardedLearner:
     """A parameter set whose tensors are spread over the ranks of a group.
 
-    learner = ShardedLearner(ranks, "policy", policy.transformer, optimiser=AdamW())
+    learner = ShardedLearner(ranks, "policy", policy.network, optimiser=AdamW())
     for wave in learner.chunks(batch, tokens=4096): ...
     """
 
@@ -58,7 +58,7 @@ class ShardedLearner:
         self,
         ranks: Ranks,
         name: str,
-        model: Transformer | Foreign,
+        model: Network,
         *,
         vocab: int | None = None,
         precision: Precision = "auto",
@@ -402,7 +402,7 @@ class KeptState:
         return written | self.state.write_indices(folder, write)
 
 
-def skeleton_of(model: Transformer | Foreign) -> Transformer | Foreign:
+def skeleton_of(model: Network) -> Network:
     """The same network with parameters that have shapes and no memory."""
     bare = {
         id(p): nn.Parameter(torch.empty_like(p, device="meta"), requires_grad=p.requires_grad)

@@ -41,7 +41,7 @@ class TorchEngine(NetworkEngine):
     """A parameter set on any torch device.
 
     Example:
-        engine = TorchEngine(policy.transformer, end_ids=policy.end_ids, device="cuda")
+        engine = TorchEngine(policy.network, end_ids=policy.end_ids, device="cuda")
         engine.generate(requests, key)
     """
 

@@ -113,7 +113,7 @@ class ValueEngine(Values, TorchEngine):
     """A critic on any torch device.
 
     Example:
-        critic = ValueEngine(policy.transformer, end_ids=policy.end_ids)
+        critic = ValueEngine(policy.network, end_ids=policy.end_ids)
         critic.forward(chunk, Want(value=True)).value  # [M]
     """
 
@@ -122,6 +122,6 @@ class SpeakingEngine(Speaking, TorchEngine):
     """Tokens and values on any torch device.
 
     Example:
-        critic = SpeakingEngine(policy.transformer, end_ids=policy.end_ids)
+        critic = SpeakingEngine(policy.network, end_ids=policy.end_ids)
         critic.generate(requests, key), critic.forward(chunk, Want(value=True)).value
     """

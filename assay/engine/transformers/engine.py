@@ -35,7 +35,7 @@ class AdapterEngine(LocalEngine):
     Dropout is off in training too; with dropout, the ratio of a policy to itself would not be 1.
 
     Example:
-        engine = AdapterEngine(policy.transformer, end_ids=policy.end_ids)
+        engine = AdapterEngine(policy.network, end_ids=policy.end_ids)
         engine.generate(requests, key)
     """
 

@@ -174,7 +174,7 @@ def sampled(model: str, cases: Cases, samples: int, key: Key, best_of: int) -> C
             samples=samples * best_of,
             key=key,
             sampling=sampling,
-            codec=policy.tokenizer,
+            codec=policy.codec,
             verify=verify_twice,
             answers=True,
         )

@@ -57,8 +57,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def engine(folder: Path) -> LocalEngine:
     policy = load_policy(folder)
-    known = {"end_ids": policy.end_ids, "decode": policy.tokenizer.decode, "vocab": policy.tokenizer.vocab}
-    return NativeEngine(policy.transformer, precision="fp32", **known)
+    known = {"end_ids": policy.end_ids, "decode": policy.codec.decode, "vocab": policy.codec.vocab}
+    return NativeEngine(policy.network, precision="fp32", **known)
 
 
 @contextlib.contextmanager

@@ -61,12 +61,12 @@ def server(policy: Policy, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 def learner_of(policy: Policy) -> LocalEngine:
     """A learner with weights of its own: what a test does to them, the next one does not meet."""
     return TorchEngine(
-        copy.deepcopy(policy.transformer),
+        copy.deepcopy(policy.network),
         precision="fp32",
         optimiser=AdamW(),
         end_ids=policy.end_ids,
-        decode=policy.tokenizer.decode,
-        vocab=policy.tokenizer.vocab,
+        decode=policy.codec.decode,
+        vocab=policy.codec.vocab,
     )
 
 

@@ -64,8 +64,8 @@ def policy_of(tied: bool = True, init_std: float = 0.3) -> Policy:
 
 
 def engine_of(policy: Policy) -> LocalEngine:
-    known = {"end_ids": policy.end_ids, "decode": policy.tokenizer.decode, "vocab": policy.tokenizer.vocab}
-    return TorchEngine(policy.transformer, precision="fp32", optimiser=None, **known)
+    known = {"end_ids": policy.end_ids, "decode": policy.codec.decode, "vocab": policy.codec.vocab}
+    return TorchEngine(policy.network, precision="fp32", optimiser=None, **known)
 
 
 def contexts() -> list[np.ndarray]:
