@@ -162,7 +162,7 @@ class Segment:
     version: int = 0  # policy version that sampled it
     node: str = ""
     parent: str = ""
-    context: Ids | None = None  # None: the request's context and the segments before; else another context
+    context: Ids | None = None  # what was read before it, if a world replaced it; None: it goes on from the one before
     failed: bool = False  # a reply that tells of an error
 
     def __len__(self) -> int:
@@ -248,6 +248,9 @@ class Request:
     marks: tuple[str, ...] = ()  # an answer waits after these texts, which stand in `stop` too, and not at `max_new`
     train_context: Ids | None = None  # the prompt that the policy is trained to answer; None: `context`
     tag: str = ""
+    seat: str = ""  # the seat of the task's world that the request speaks for; "": nobody replies to it
+    max_replies: int = 0  # the most tokens of replies; 0: replies count towards `max_new`
+    longest_reply: int = 0  # tokens; what is longer is cut, and says so; 0: no limit
     worded: Prompt | None = None  # the prompt with the texts that parts added; None: the problem's own question, bare
 
     @property

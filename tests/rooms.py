@@ -26,7 +26,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("errors", "light", "prompt", "rng", "scale", "streams"),
     ("types", "host"),
     ("externals", "sandbox"),
-    ("part", "policy", "verifiers"),
+    ("part", "policy", "verifiers", "worlds"),
     ("part_checks",),
     ("engine", "tasks"),
     ("models",),

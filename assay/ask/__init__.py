@@ -60,14 +60,18 @@ class Sampling:
     top_k: int = 0
     min_p: float = 0.0
     stop: tuple[str, ...] = ()
+    max_replies: int = 0
+    longest_reply: int = 0
 
     def of(self, problem: Problem) -> dict[str, Any]:
-        """The sampling fields of a request for this problem. If the task has an environment, sampling also stops where
-        the environment replies.
+        """The sampling fields of a request for this problem. If the task has a world, the request speaks for its first
+        seat, and sampling also stops where the world replies.
         """
         settings = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        environment = task(problem.task).environment
-        return settings if environment is None else settings | {"stop": (*self.stop, *environment.stop)}
+        world = task(problem.task).world
+        return (
+            settings if world is None else settings | {"stop": (*self.stop, *world.stops), "seat": world.seats[0].name}
+        )
 
 
 def first_requests(

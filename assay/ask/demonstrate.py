@@ -12,6 +12,7 @@ import numpy as np
 from assay.errors import DataError
 from assay.memory import Memory
 from assay.part import Asking
+from assay.rng import Key
 from assay.tasks import task
 from assay.types import Origin, Problem, Request, Segment
 
@@ -30,7 +31,7 @@ def demonstrate(requests: Sequence[Request], memory: Memory, *, codec: Codec) ->
 class Demonstrate(Asking):
     """Supervised fine-tuning: every answer is the worked solution, and the policy generates nothing.
 
-    A request that already has a prefix keeps it. The replies of an environment within a solution are not imitated.
+    A request that already has a prefix keeps it. The replies of a world within a solution are not imitated.
 
         ask=(Demonstrate(),)
         --mechanism.ask demonstrate
@@ -42,7 +43,7 @@ class Demonstrate(Asking):
 
 
 def worked(problem: Problem, codec: Codec) -> tuple[Segment, ...]:
-    """The worked solution and an end token, as segments. Replies of the environment have the origin `ENV`."""
+    """The worked solution and an end token, as segments. Replies of the world have the origin `ENV`."""
     if problem.solution is None:
         raise DataError(f"problem {problem.id} of '{problem.task}' has no worked solution to imitate.")
     *before, (last, by) = [(codec.encode(text), origin) for text, origin in turns(problem)]
@@ -51,21 +52,24 @@ def worked(problem: Problem, codec: Codec) -> tuple[Segment, ...]:
 
 
 def turns(problem: Problem) -> list[tuple[str, int]]:
-    """The worked solution, cut where the environment replies: (text, origin) of each piece, in order."""
-    rest, environment = problem.solution or "", task(problem.task).environment
-    if environment is None:
+    """The worked solution, cut where the world replies: (text, origin) of each piece, in order."""
+    rest, world = problem.solution or "", task(problem.task).world
+    if world is None or not world.stops:
         return [(rest, Origin.INJECTED)]
-    pieces, before = [], ""
-    stop = re.compile("|".join(map(re.escape, environment.stop)))
+    pieces, play, seat = [], world.start(problem.spec, Key("worked")), world.seats[0].name
+    play.open()
+    stop = re.compile("|".join(map(re.escape, world.stops)))
     while match := stop.search(rest):
-        call, rest = rest[: match.end()], rest[match.end() :]
-        reply = environment.reply(problem.spec, before + call)
-        pieces.append((call, Origin.INJECTED))
+        turn, rest = rest[: match.end()], rest[match.end() :]
+        pieces.append((turn, Origin.INJECTED))
+        ask = play.step(world.act(seat, turn, waits=True)).ask
+        reply = None if ask is None or ask.seat != seat else world.written(ask)
         if reply is None or not rest.startswith(reply):
             raise DataError(
                 f"the worked solution of problem {problem.id} of '{problem.task}' goes on with {rest[:20]!r} after "
-                f"{before + call!r}, but the task's environment replies {reply!r}."
+                f"{turn!r}, but the task's world replies {reply!r}."
             )
         pieces.append((reply, Origin.ENV))
-        before, rest = before + call + reply, rest[len(reply) :]
+        rest = rest[len(reply) :]
+    play.close()
     return [*pieces, (rest, Origin.INJECTED)]

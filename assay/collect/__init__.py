@@ -14,15 +14,17 @@ from assay.collect.ask_judges import AskJudge, AskPairs
 from assay.collect.continuations import ContinueSteps
 from assay.collect.expand import Refill
 from assay.collect.lagged import Frozen, Lagged
+from assay.collect.plays import Acted, Plays, Turn, earned_by_turn, in_play, played
 from assay.collect.teachers import AskTeachers
 from assay.collect.trees import Fork
-from assay.collect.turns import generate, going_on, halted, in_turns, send, whole
+from assay.collect.turns import generate, send
 from assay.collect.walks import StepSearch
 from assay.collect.when_verified import AtEnd, AtOnce, Verdicts, Verify
 from assay.errors import AssayError
 from assay.memory import Memory, Promised
 from assay.models import Models
 from assay.part import asks
+from assay.rng import Key
 from assay.types import Episode, Request, Reward, changed
 
 RewardPart = Callable[..., list[Reward | None]]
@@ -65,7 +67,7 @@ __all__ = [
     "Verify",
     "Worth",
     "generate",
-    "whole",
+    "played",
 ]
 
 
@@ -81,10 +83,10 @@ class Worth:
 class Collector:
     """The collector of synchronous training: the current weights generate every round.
 
-    An episode that waits for its next turn goes on in the next round. Parts of `expand` that name `paused` as an
-    argument see such episodes; the other parts are asked when no episode waits. An episode that halts at the token
-    limit of a request that `pauses` is neither verified nor rewarded. It stays as it is unless a part of `expand`
-    continues it.
+    An answer to which a world replies goes on in the next round. Parts of `expand` that name `paused` as an argument
+    see the answers that wait for their next turn; the other parts are asked when none waits. Rewards are computed when
+    somebody reads them: by such parts, and at the end. An answer that halts at the token limit of a request that
+    `pauses` is neither verified nor rewarded. It stays as it is unless a part of `expand` continues it.
     """
 
     verdicts: Verdicts
@@ -99,33 +101,43 @@ class Collector:
 
     def send(self, models: Models, requests: Sequence[Request], memory: Memory) -> Promised:
         """Asks for the first round of answers. `finish` takes them, when they are there or later."""
-        return send(models, requests, memory.key("sample", memory.step), self.codec)
+        with Plays(self.codec, self._key(memory)) as plays:
+            asked = [turn.now for turn in plays.begin(requests)]
+        return send(models, asked, self._key(memory), self.codec, requests)
 
     def single(self, requests: Sequence[Request]) -> bool:
         """Whether the first round of answers to these requests is the last."""
-        return not self.expand and not any(map(in_turns, requests))
+        return not self.expand and not any(map(in_play, requests))
 
     def finish(
         self, models: Models, requests: Sequence[Request], memory: Memory, written: Sequence[Episode] | None
     ) -> list[Episode]:
         """The episodes of a step. Those `written` are the first round; None: it is still to be generated."""
-        with models.keeping() if self.continues or any(map(in_turns, requests)) else nullcontext():
-            return self._rounds(models, requests, memory, written)
+        with models.keeping() if self.continues or any(map(in_play, requests)) else nullcontext():
+            with Plays(self.codec, self._key(memory), forks=self.continues) as plays:
+                return self._rounds(models, requests, memory, written, plays)
+
+    def _key(self, memory: Memory) -> Key:
+        return memory.key("sample", memory.step)
 
     def _rounds(
-        self, models: Models, requests: Sequence[Request], memory: Memory, written: Sequence[Episode] | None
+        self,
+        models: Models,
+        requests: Sequence[Request],
+        memory: Memory,
+        written: Sequence[Episode] | None,
+        plays: Plays,
     ) -> list[Episode]:
         episodes: list[Episode] = []
         noted: list[dict[str, Any]] = [{} for _ in self.expand]
         asked_ids = {request.id for request in requests}
-        # pairs: the request of this round, and the request with which the answer began
-        asked = [(request, request) for request in requests]
-        while asked:
-            fresh, written = self._generate(models, asked, memory, written), None
-            paused = [episode for episode in fresh if _paused(episode)]
-            episodes = self._reward(episodes + [episode for episode in fresh if not _paused(episode)], models, memory)
-            asked = [(going_on(episode), episode.request) for episode in paused]
-            further = self._expand(models, episodes, paused, memory, noted)
+        turns = plays.begin(requests)
+        while turns:
+            fresh, turns = self._generate(models, turns, memory, written, plays)
+            episodes, written = episodes + fresh, None
+            if not turns or self._watches:
+                episodes = self._reward(episodes, models, memory)
+            further = self._expand(models, episodes, [turn.episode for turn in turns], memory, noted)
             if any(request.id in asked_ids for request in further):
                 again = next(request for request in further if request.id in asked_ids)
                 raise AssayError(
@@ -133,58 +145,69 @@ class Collector:
                     f"{again.round}, draw {again.draw}, sample {again.sample}): it might ask without an end."
                 )
             asked_ids.update(request.id for request in further)
-            asked += [(request, request) for request in further]
+            turns += plays.begin(further)
         return episodes
+
+    @property
+    def _watches(self) -> bool:
+        """Whether a part of `expand` is asked while answers wait for their next turn."""
+        return any(asks(part, "paused") for part in self.expand)
 
     def _generate(
         self,
         models: Models,
-        asked: Sequence[tuple[Request, Request]],
+        turns: Sequence[Turn],
         memory: Memory,
         written: Sequence[Episode] | None,
-    ) -> list[Episode]:
-        """The episodes of a round, which is `written` or is generated now.
+        plays: Plays,
+    ) -> tuple[list[Episode], list[Turn]]:
+        """The answers that are complete after a round, which is `written` or is generated now, and the turns that wait.
 
-        A complete episode has a verdict if its role is verified. An episode that the sampler failed to write has a
-        verdict in any case.
+        A complete answer has a verdict if its role is verified. One that the sampler failed to write has a verdict in
+        any case, and so has one on which its world decides.
         """
-        now, first = zip(*asked, strict=True)
-
-        def asked_first(place: int, episode: Episode) -> Episode:
-            return episode if now[place] is first[place] else changed(episode, request=first[place])
+        results: dict[int, Acted] = {}
 
         def done(place: int, episode: Episode) -> None:
-            if self.worth(first[place].role).verified and episode.finish not in ("pause", "error"):
-                self.verdicts.take(place, asked_first(place, episode))
+            result = results[place] = plays.acted(turns[place], episode)
+            if result.complete and self._to_verify(result.complete[0]):
+                self.verdicts.take(place, result.complete[0])
             else:
                 self.verdicts.skip(place)
 
-        self.verdicts.begin(first)
+        self.verdicts.begin([turn.first for turn in turns])
         if written is None:
-            made = generate(models, now, memory.key("sample", memory.step), self.codec, done)
+            generate(models, [turn.now for turn in turns], self._key(memory), self.codec, done)
         else:
-            made = list(written)
-            for place, episode in enumerate(made):
+            for place, episode in enumerate(written):
                 done(place, episode)
         verdicts = self.verdicts.end()
-        return [
-            changed(episode, request=first[place], verdict=verdicts.get(place, episode.verdict))
-            for place, episode in enumerate(made)
-        ]
+        episodes: list[Episode] = []
+        for place in range(len(turns)):
+            for answer in results[place].complete[:1]:
+                episodes.append(changed(answer, verdict=verdicts.get(place, answer.verdict)))
+            episodes += results[place].complete[1:]
+        return episodes, [further for place in range(len(turns)) if (further := results[place].further)]
+
+    def _to_verify(self, answer: Episode) -> bool:
+        """Whether the verifier of the task says if the answer is right."""
+        judged = answer.verdict is not None or answer.finish == "pause"
+        return self.worth(answer.request.role).verified and not judged
 
     def _reward(self, episodes: Sequence[Episode], models: Models, memory: Memory) -> list[Episode]:
-        """The episodes with their rewards. All are computed again after every round, because a reward may depend on
-        episodes of a later round. The role that was asked last is rewarded first, so that the reward of a proposer can
-        read the rewards of its solvers.
+        """The episodes with their rewards. All are computed again when a part of `expand` has asked for more, because a
+        reward may depend on those episodes. The role that was asked last is rewarded first, so that the reward of a
+        proposer can read the rewards of its solvers.
         """
         result = list(episodes)
         for role in reversed(dict.fromkeys(episode.request.role for episode in episodes)):
-            mine = [i for i, e in enumerate(episodes) if e.request.role == role and not halted(e)]
+            mine = [i for i, e in enumerate(episodes) if e.request.role == role and e.finish != "pause"]
             asked = [episodes[i] for i in mine]
             offered = {"everyone": result, "memory": memory, "models": models}
             columns = [part(asked, **offered) for part in self.worth(role).rewards]
             for i, *parts in zip(mine, *columns, strict=True):
-                result[i] = changed(episodes[i], rewards=tuple(part for part in parts if part is not None))
+                given = tuple(part for part in parts if part is not None)
+                result[i] = changed(episodes[i], rewards=given + earned_by_turn(episodes[i]))
         return result
 
     def _expand(
@@ -205,8 +228,3 @@ class Collector:
             if asked := part(episodes, models=models, memory=memory, more=more, paused=paused, noted=own):
                 return asked
         return []
-
-
-def _paused(episode: Episode) -> bool:
-    """Whether the episode waits for its next turn."""
-    return episode.finish == "pause" and not halted(episode)

@@ -159,13 +159,13 @@ class Experiment:
 
 
 def check_replies(experiment: Experiment) -> None:
-    """Refuses parts that write a beginning of an answer, if a task of the pool has an environment that writes there."""
-    talking = [share.task for share in experiment.pool.shares if task(share.task).environment is not None]
+    """Refuses parts that write a beginning of an answer, if a task of the pool has a world that writes there."""
+    talking = [share.task for share in experiment.pool.shares if task(share.task).world is not None]
     for part in (part for mechanism in experiment.recipe.mechanisms for part in mechanism.ask):
         if talking and "beginning" in part.writes:
             raise ConfigError(
                 f"{experiment.recipe.name}: {type(part).__name__} continues given beginnings of an answer, and in "
-                f"'{talking[0]}' an environment writes parts of the answer. Take a task without an environment."
+                f"'{talking[0]}' a world writes parts of the answer. Take a task without a world."
             )
 
 

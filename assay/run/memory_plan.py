@@ -114,7 +114,7 @@ def work_of(experiment: Experiment, shape: PolicyConfig, *, device: str, prompt:
 
 def _continues(experiment: Experiment, mechanisms: Sequence[Mechanism]) -> bool:
     """Whether answers are continued: those of other requests by parts of `expand`, or their own after a reply."""
-    turns = any(task(share.task).environment is not None for share in experiment.pool.shares)
+    turns = any(task(share.task).world is not None for share in experiment.pool.shares)
     return turns or any(part.continues for mechanism in mechanisms for part in mechanism.expand)
 
 

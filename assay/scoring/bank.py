@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from assay.ask import Codec, Sampling
-from assay.collect import whole
+from assay.collect import played
 from assay.errors import AssayError, DataError
 from assay.models import Models
 from assay.rng import Key
@@ -168,7 +168,7 @@ def questions(problems: Sequence[Problem], *, samples: int, sampling: Sampling, 
 
 def answer(engine: Engine, requests: Sequence[Request], *, key: Key, codec: Codec, verify: Verify) -> list[Episode]:
     """One verified episode for each request, in order. Episodes of an evaluation have a verdict and no reward."""
-    episodes = whole(Models({"policy": engine}, {"policy": "policy"}), requests, key, codec)
+    episodes = played(Models({"policy": engine}, {"policy": "policy"}), requests, key, codec)
     return [
         episode if episode.finish == "error" else replace(episode, verdict=verdict)
         for episode, verdict in zip(episodes, verify(episodes), strict=True)

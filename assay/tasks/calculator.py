@@ -1,6 +1,6 @@
 """Chains of + - * on larger numbers, with a calculator for one operation at a time.
 
-The policy writes `[37*84]` to ask for a product, and the environment's reply
+The policy writes `[37*84]` to ask for a product, and the reply
 follows at once. Intermediate values have at most four digits.
 """
 
@@ -10,13 +10,14 @@ import re
 
 import numpy as np
 
-from assay.tasks.task import Environment, Solution, Spec, Task
+from assay.tasks.task import Solution, Spec, Task
 from assay.types import Verdict
+from assay.worlds.tools import Table, ToolError, takes_text, tools
 
 ERROR = "!"
 _OPERATORS = "+-*"
 _LARGEST = 9999
-_CALL = re.compile(r"\[([0-9]{1,9})([-+*])([0-9]{1,9})\]\Z")
+_CALL = re.compile(r"([0-9]{1,9})([-+*])([0-9]{1,9})")
 _ANSWER = re.compile(r"[0-9]{1,9}")
 
 
@@ -45,11 +46,11 @@ def _values(spec: Spec) -> list[int]:
     return values
 
 
-def _reply(spec: Spec, text: str) -> str | None:
-    """The reply to the call that ends the text: the value of its operation, or an error."""
-    call = _CALL.search(text)
+def _calculate(table: Table, operation: str) -> str:
+    """The value of the operation that was asked for."""
+    call = _CALL.fullmatch(operation)
     if call is None:
-        return ERROR
+        raise ToolError("expected one operation on whole numbers")
     left, operator, right = call.groups()
     return str(_apply(int(left), operator, int(right)))
 
@@ -92,5 +93,5 @@ CALCULATOR = Task(
     natural=_natural,
     solve=_solve,
     check=_check,
-    environment=Environment(stop=("]",), reply=_reply, failed=lambda reply: reply == ERROR),
+    world=tools((takes_text("calculate", "operation"), _calculate), explain=lambda why: ERROR),
 )

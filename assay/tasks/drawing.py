@@ -12,13 +12,15 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from assay.tasks.task import Environment, Solution, Spec, Task
+from assay.tasks.task import Solution, Spec, Task
 from assay.types import Problem, Verdict
 from assay.verifiers.answers import find_answer
+from assay.worlds import COMPACT, Act, Ask, Line, Reply, World, takes_text
 
 SIDE = 4
 ERROR = "!"
@@ -71,12 +73,29 @@ def outline(rows: Rows) -> str:
     return "/".join("".join("01"[cell != EMPTY] for cell in row) for row in rows)
 
 
-def _reply(spec: Spec, text: str) -> str | None:
-    """The outline of the plan; an error for one that cannot be read, and no reply to a second plan."""
-    if text.count("]") != 1:
-        return None
-    boxes = planned(text)
-    return ERROR if boxes is None else outline(painted(boxes))
+@dataclass
+class Canvas:
+    """A play in which one plan is drawn: the outline of the plan follows it, and a second plan ends the answer."""
+
+    drawn: bool = False
+
+    def open(self) -> Reply:
+        return Reply(Ask())
+
+    def step(self, act: Act) -> Reply:
+        if self.drawn or act.text.count("]") != 1:
+            return Reply(end="ended")
+        self.drawn, boxes = True, planned(act.text)
+        return Reply(Ask(say=(Line(ERROR if boxes is None else outline(painted(boxes))),)), failed=boxes is None)
+
+    def judge(self) -> Mapping[str, Verdict]:
+        return {}
+
+    def save(self) -> bytes:
+        return b"drawn" if self.drawn else b""
+
+    def close(self) -> None:
+        """It holds nothing."""
 
 
 def _target(spec: Spec) -> Rows:
@@ -190,5 +209,11 @@ DRAWING = Task(
     solve=_solve,
     check=_check,
     verify_many=_verify_all,
-    environment=Environment(stop=("]",), reply=_reply, failed=lambda reply: reply == ERROR),
+    world=World(
+        start=lambda spec, key: Canvas(),
+        speech=COMPACT,
+        tools=(takes_text("draw", "plan"),),
+        resume=lambda spec, key, saved: Canvas(bool(saved)),
+        fork="save",
+    ),
 )

@@ -1,6 +1,6 @@
 """Following pointers in a key-value store that only a tool can read.
 
-The policy writes `[ax]` to ask for the value of field x of object a, and the environment's reply follows at once. Some
+The policy writes `[ax]` to ask for the value of field x of object a, and the reply follows at once. Some
 calls fail although they are correct. The instance decides which calls fail, by their number in the answer, and asking
 again helps. Every value is uniform, so without the tool an answer is right with probability 1/26.
 
@@ -17,13 +17,14 @@ import string
 import numpy as np
 
 from assay.rng import digest
-from assay.tasks.task import Environment, Solution, Spec, Task
+from assay.tasks.task import Solution, Spec, Task
 from assay.types import Verdict
+from assay.worlds.tools import Table, ToolError, takes_text, tools
 
 OBJECTS = string.ascii_lowercase
 FIELDS = "wxyz"
 ERROR = "!"
-_CALL = re.compile(r"\[([a-z])([wxyz])\]\Z")
+_CALL = re.compile(r"([a-z])([wxyz])")
 _MAX_CHARACTERS = 16
 
 
@@ -56,12 +57,12 @@ def _fails(spec: Spec, call: int) -> bool:
     return int(digest("lookup", _canonical(spec), call), 16) < spec["error_rate"] * 2**64
 
 
-def _reply(spec: Spec, text: str) -> str | None:
-    """The reply to the call that ends the text. Its number counts all calls before it, correct or not."""
-    call = _CALL.search(text)
-    if call is None or _fails(spec, text.count("]")):
-        return ERROR
-    return _value(spec, *call.groups())
+def _look_up(table: Table, pointer: str) -> str:
+    """The value of a field of an object. Calls that cannot be read count among those of which some fail."""
+    call = _CALL.fullmatch(pointer)
+    if call is None or _fails(table.spec, table.calls):
+        raise ToolError("the look-up failed")
+    return _value(table.spec, *call.groups())
 
 
 def _canonical(spec: Spec) -> str:
@@ -86,15 +87,15 @@ def _solve(spec: Spec, slips: float) -> Solution:
     """All calls with their replies, failed ones too. In a share of the steps, a
     call with a capital letter comes first.
     """
-    steps = ""
+    steps, calls = "", 0
     objects = _objects(spec)
     for step, (key, field) in enumerate(zip(objects, spec["fields"])):
         if _slips(spec, step, slips):
-            steps += f"[{key}{field.upper()}]{ERROR}"
-        steps += f"[{key}{field}]"
-        while (reply := _reply(spec, steps)) == ERROR:
-            steps += f"{reply}[{key}{field}]"
-        steps += str(reply)
+            steps, calls = f"{steps}[{key}{field.upper()}]{ERROR}", calls + 1
+        calls += 1
+        while _fails(spec, calls):
+            steps, calls = f"{steps}[{key}{field}]{ERROR}", calls + 1
+        steps += f"[{key}{field}]{_value(spec, key, field)}"
     return Solution(objects[-1], steps)
 
 
@@ -117,7 +118,7 @@ def _lookup(name: str, tag: str, fails: str, *, error_rate: float, slips: float 
         natural=_natural,
         solve=lambda spec: _solve(spec, slips),
         check=_check,
-        environment=Environment(stop=("]",), reply=_reply, failed=lambda reply: reply == ERROR),
+        world=tools((takes_text("look", "pointer"), _look_up), explain=lambda why: ERROR),
     )
 
 

@@ -19,6 +19,7 @@ from assay.tasks.steps import STEP_MARKS as STEP_MARKS
 from assay.tasks.steps import Chain, Reading, chain
 from assay.types import Problem, Verdict
 from assay.verifiers.answers import Wording, find_answer
+from assay.worlds import World
 
 if TYPE_CHECKING:
     from assay.tasks.harder import Hardening
@@ -39,7 +40,7 @@ _COMPACT_STEP = re.compile(r"[^,|]*[,|]|[^,|]+$")
 class Solution:
     """A worked solution: its steps, and an answer that the checker accepts.
 
-    In a task with an environment, the steps contain the environment's replies, each behind its call.
+    In a task with a world, the steps contain the world's replies, each behind its call.
 
     Example:
         Solution(answer="16", steps="12,16")  # 3 + 9 = 12, 12 + 4 = 16
@@ -48,21 +49,6 @@ class Solution:
     answer: str
     steps: str = ""  # in compact wording
     natural_steps: str = ""  # in natural wording; "": as `steps`
-
-
-@dataclass(frozen=True)
-class Environment:
-    """Replies to a policy inside its answer, as a tool does. It has no state: a
-    reply depends on the instance and on the answer so far.
-
-    Example:
-        Environment(stop=("]",), reply=lambda spec, text: "4" if text.endswith("[2+2]") else "!",
-                    failed=lambda reply: reply == "!")
-    """
-
-    stop: tuple[str, ...]  # texts at which the policy pauses for a reply
-    reply: Callable[[Spec, str], str | None]  # the reply to the answer so far; None ends the answer
-    failed: Callable[[str], bool] = lambda reply: False  # whether a reply is an error message
 
 
 @dataclass(frozen=True)
@@ -85,7 +71,7 @@ class Task:
     solve: Callable[[Spec], Solution]  # one worked solution
     check: Callable[[Spec, str], Verdict]  # the verdict on an answer, without the text around it
     split: Callable[[Spec], Split] | None = None  # the split of an instance; None: the digest of its content decides
-    environment: Environment | None = None  # tools that may be called while answering
+    world: World | None = None  # what replies while a policy answers
     others: Callable[[Spec], Sequence[Solution]] | None = None  # worked solutions in other styles than that of `solve`
     steps: Reading | None = None  # the verdicts on the steps of a response; None: it has no steps that can be verified
     rules: Callable[[Spec, str], Sequence[bool]] | None = None  # whether an answer keeps each rule of the problem

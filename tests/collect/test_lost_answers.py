@@ -12,7 +12,7 @@ import torch
 from tiny import LETTERS, Letters, models_of, policy, recipe_of, register, run, with_rounds
 
 from assay.ask import Sampling, first_requests
-from assay.collect import whole
+from assay.collect import played
 from assay.engine.interface import Done, Generation
 from assay.engine.local import LocalEngine
 from assay.known import RECIPES
@@ -54,7 +54,7 @@ def asked(count: int) -> list[Request]:
 
 
 def test_a_lost_answer_has_its_verdict_before_any_verifier_sees_it() -> None:
-    episodes = whole(models_of(flaky(policy("fp32"), 2)), asked(4), Key(1), Letters())
+    episodes = played(models_of(flaky(policy("fp32"), 2)), asked(4), Key(1), Letters())
     for episode in episodes[::2]:
         assert episode.verdict == Verdict.invalid("sampler_lost", "sampler 0 was killed")
         assert (episode.finish, len(episode), episode.text, episode.reward) == ("error", 0, "", None)
@@ -114,8 +114,8 @@ def test_each_span_of_versions_is_a_segment_and_a_node(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(engine, "generate", spanned)
     requests = asked(3)
-    plain = whole(models_of(policy("fp32")), requests, Key(1), Letters())
-    for request, episode, alone in zip(requests, whole(models_of(engine), requests, Key(1), Letters()), plain):
+    plain = played(models_of(policy("fp32")), requests, Key(1), Letters())
+    for request, episode, alone in zip(requests, played(models_of(engine), requests, Key(1), Letters()), plain):
         assert [s.version for s in episode.segments] == [3, 4]
         assert [(s.node, s.parent) for s in episode.segments] == [(request.id, ""), (f"{request.id}/1", request.id)]
         assert episode.text == alone.text and set(episode.text) <= set(LETTERS)

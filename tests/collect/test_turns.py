@@ -8,7 +8,7 @@ from talking import REPLY, TALKING
 from tiny import END, LETTERS, TINY, Letters, batch_of, models_of, policy, recipe_of, register, run
 
 from assay.ask import Sampling, first_requests
-from assay.collect import whole
+from assay.collect import played
 from assay.engine.interface import Span
 from assay.memory import Memory
 from assay.rng import Key
@@ -33,7 +33,7 @@ def engine():
 
 def test_an_environment_replies_where_it_was_asked_and_nowhere_else() -> None:
     asked = requests()
-    episodes = whole(models_of(engine()), asked, Key(1), Letters())
+    episodes = played(models_of(engine()), asked, Key(1), Letters())
     assert [e.request for e in episodes] == asked and {e.finish for e in episodes} <= {"stop", "length"}
     turns = [sum(s.origin[0] == Origin.ENV for s in e.segments if len(s)) for e in episodes]
     assert {0, 1, 2} <= set(turns)
@@ -51,7 +51,7 @@ def test_an_environment_replies_where_it_was_asked_and_nowhere_else() -> None:
 def test_what_the_policy_wrote_is_as_likely_as_it_says() -> None:
     """`old` of every turn is the log-prob of its tokens after everything before them, replies included."""
     talker = engine()
-    for episode in whole(models_of(talker), requests(), Key(1), Letters()):
+    for episode in played(models_of(talker), requests(), Key(1), Letters()):
         (scores,) = talker.score([Span(episode.request.context, episode.stream("ids").astype(np.int32))])
         mine = episode.stream("origin") == Origin.POLICY
         np.testing.assert_allclose(scores.logp[mine], episode.stream("old")[mine], atol=1e-5)
@@ -59,9 +59,9 @@ def test_what_the_policy_wrote_is_as_likely_as_it_says() -> None:
 
 def test_a_row_in_company_is_the_row_alone() -> None:
     asked, talker = requests(), engine()
-    together = whole(models_of(talker), asked, Key(1), Letters())
+    together = played(models_of(talker), asked, Key(1), Letters())
     for place in (0, 7, 23):
-        (alone,) = whole(models_of(talker), [asked[place]], Key(1), Letters())
+        (alone,) = played(models_of(talker), [asked[place]], Key(1), Letters())
         assert alone.stream("ids").tolist() == together[place].stream("ids").tolist()
 
 
@@ -79,5 +79,5 @@ def test_without_an_environment_nothing_pauses(monkeypatch: pytest.MonkeyPatch) 
     register(monkeypatch, TINY)
     asked = requests()
     assert not asked[0].stop
-    episodes = whole(models_of(engine()), asked, Key(1), Letters())
+    episodes = played(models_of(engine()), asked, Key(1), Letters())
     assert all(len(e.segments) == 1 for e in episodes)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from talking import replies, said
 
 from assay.rng import Key
 from assay.tasks import TASKS
@@ -76,12 +77,12 @@ def test_a_plan_that_cannot_be_read(plan: str) -> None:
     assert planned(plan) is None
 
 
-def test_the_environment_has_two_turns() -> None:
-    environment = DRAWING.environment
-    assert environment is not None
-    assert environment.reply(SPEC, "[d33.13]") == "0000/0000/0000/0111"
-    assert environment.failed(str(environment.reply(SPEC, "[up]"))) and not environment.failed("0000")
-    assert environment.reply(SPEC, "[d33.13]0000/0000/0000/0111[d33.13]") is None
+def test_the_world_has_two_turns() -> None:
+    first, second = replies(DRAWING, SPEC, "[d33.13]", "[d33.13]")
+    assert said(first) == "0000/0000/0000/0111" and not first.failed
+    assert second.ask is None and second.end == "ended"
+    (unread,) = replies(DRAWING, SPEC, "[up]")
+    assert said(unread) == "!" and unread.failed
 
 
 @pytest.mark.parametrize("level", DRAWING.levels)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from talking import replies, said
 from test_tasks_oracles import accepted, answer_of, damaged, problems
 
 from assay.ask import Demonstrate, first_requests
@@ -45,27 +46,25 @@ def test_a_look_up_transcript_follows_the_pointers_of_the_prompt(name: str, leve
 
 @pytest.mark.parametrize(("name", "rate"), [("lookup-tool", 0.1), ("lookup-faulty", 0.2)])
 def test_so_many_replies_are_errors_and_the_same_ones_every_time(name: str, rate: float) -> None:
-    environment = TASKS[name].environment
-    assert environment is not None
     failed = []
     for problem in problems(name, 4, 300):
-        replies = [environment.reply(problem.spec, "[aw]" * (n + 1)) for n in range(10)]
-        assert replies == [environment.reply(problem.spec, "[aw]" * (n + 1)) for n in range(10)]
-        assert set(replies) - {"!"} <= {problem.spec["store"]["w"][0]}
-        failed += [environment.failed(str(reply)) for reply in replies]
+        answers = replies(TASKS[name], problem.spec, *["[aw]"] * 10)
+        assert answers == replies(TASKS[name], problem.spec, *["[aw]"] * 10)
+        assert set(map(said, answers)) - {"!"} <= {problem.spec["store"]["w"][0]}
+        assert [reply.failed for reply in answers] == [said(reply) == "!" for reply in answers]
+        failed += [reply.failed for reply in answers]
     assert abs(np.mean(failed) - rate) < 4 * np.sqrt(rate * (1 - rate) / 3000)
 
 
 def test_a_strict_store_fails_where_the_asker_does_and_only_there() -> None:
-    environment = TASKS["lookup-strict"].environment
-    assert environment is not None
+    strict = TASKS["lookup-strict"]
     for problem in problems("lookup-strict", 4, 50):
         first, *_, last = problem.spec["store"]["w"]
-        for before in ("", "[aW]!", "[aw]q[bY]!", "nonsense]]"):
-            assert environment.reply(problem.spec, f"{before}[aw]") == first
-            assert environment.reply(problem.spec, f"{before}[zw]") == last
+        for before in ([], ["[aW]"], ["[aw]", "q[bY]"], ["nonsense]", "]"]):
+            assert said(replies(strict, problem.spec, *before, "[aw]")[-1]) == first
+            assert said(replies(strict, problem.spec, *before, "[zw]")[-1]) == last
             for slip in ("[aW]", "[Aw]", "[wa ]", "[a]", "[aa]", "[aww]", "(aw]", "]"):
-                assert environment.failed(str(environment.reply(problem.spec, before + slip)))
+                assert replies(strict, problem.spec, *before, slip)[-1].failed
 
 
 def test_half_the_steps_of_a_strict_solution_ask_in_a_capital_first() -> None:
@@ -84,20 +83,18 @@ def test_half_the_steps_of_a_strict_solution_ask_in_a_capital_first() -> None:
 
 def test_right_answers_to_one_strict_question_differ_in_failed_calls() -> None:
     """What `rstar2` needs: its penalty of an answer is the share of failed replies."""
-    environment = TASKS["lookup-strict"].environment
-    assert environment is not None
     for problem in problems("lookup-strict", 3, 20):
         shares = set()
         for slips in range(8):
-            said, place, replies = "", str(problem.prompt)[2], []
+            turns, place, heard = [], str(problem.prompt)[2], ["!"]
             for step, field in enumerate(str(problem.prompt)[3:]):
                 for asked in ([field.upper()] if slips >> step & 1 else []) + [field]:
-                    said += f"[{place}{asked}]"
-                    replies.append(str(environment.reply(problem.spec, said)))
-                    said += replies[-1]
-                place = replies[-1]
-            assert task("lookup-strict").verify(problem, f"{said}#{place}").status == "ok"
-            shares.add(replies.count("!") / len(replies))
+                    turns.append(f"[{place}{asked}]")
+                    heard = list(map(said, replies(TASKS["lookup-strict"], problem.spec, *turns)))
+                place = heard[-1]
+            whole = "".join(turn + reply for turn, reply in zip(turns, heard, strict=True))
+            assert task("lookup-strict").verify(problem, f"{whole}#{place}").status == "ok"
+            shares.add(heard.count("!") / len(heard))
         assert shares == {0, 1 / 4, 2 / 5, 1 / 2}
 
 
@@ -119,13 +116,11 @@ def test_a_calculation_is_that_of_the_nested_expression(level: int) -> None:
 @pytest.mark.parametrize("name", TOOLS)
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(text=st.text(max_size=30) | st.text("[]0123456789+-*awxyz!", max_size=20))
-def test_an_environment_replies_to_any_text(name: str, text: str) -> None:
-    environment = task(name).environment
-    assert environment is not None
+def test_a_world_replies_to_any_text(name: str, text: str) -> None:
     for problem in problems(name, 2, 3):
-        for said in (text, text + "]", "[" * 10_000 + text + "]"):
-            reply = environment.reply(problem.spec, said)
-            assert isinstance(reply, str) and set(reply) <= set(ALPHABET)
+        for turn in (text, text + "]", "[" * 10_000 + text + "]"):
+            (reply,) = replies(task(name), problem.spec, turn)
+            assert set(said(reply)) <= set(ALPHABET) and (reply.ask is not None or reply.end)
 
 
 @pytest.mark.parametrize("name", TOOLS)
@@ -147,16 +142,14 @@ def test_a_demonstration_imitates_the_calls_and_not_the_replies(name: str) -> No
         (episode,) = generate(Models({}, {}), [request], Key(0), CODEC)
         assert episode.text == problem.solution and episode.finish == "stop"
         batch = pack([Row(episode)], injected={"policy"})
-        said = CODEC.decode(batch.ids[batch.mask])
-        environment = task(name).environment
-        assert environment is not None
-        replies = [CODEC.decode(s.ids) for s in episode.segments if s.origin[0] == Origin.ENV]
-        assert len(replies) == said.count("]") >= 4
+        told = CODEC.decode(batch.ids[batch.mask])
+        heard = [CODEC.decode(s.ids) for s in episode.segments if s.origin[0] == Origin.ENV]
+        assert len(heard) == told.count("]") >= 4
         assert not batch.mask[batch.origin == Origin.ENV].any() and batch.mask[batch.origin == Origin.INJECTED].all()
-        assert said == re.sub(r"\][^\[#]*", "]", problem.solution or "")
+        assert told == re.sub(r"\][^\[#]*", "]", problem.solution or "")
 
 
-def test_without_an_environment_a_demonstration_is_one_piece() -> None:
+def test_without_a_world_a_demonstration_is_one_piece() -> None:
     (problem,) = problems("mod-chain", 3, 1)
     assert turns(problem) == [(problem.solution, Origin.INJECTED)]
     (segment,) = worked(problem, CODEC)
@@ -164,7 +157,7 @@ def test_without_an_environment_a_demonstration_is_one_piece() -> None:
     assert Demonstrate() == Demonstrate()
 
 
-def test_a_worked_solution_that_the_environment_would_not_give_is_refused() -> None:
+def test_a_worked_solution_that_the_world_would_not_give_is_refused() -> None:
     import dataclasses
 
     problem: Problem = problems("calculator", 2, 1)[0]

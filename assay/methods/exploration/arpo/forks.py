@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from assay.ask import Codec
-from assay.collect.turns import going_on
+from assay.collect.plays import going_on
 from assay.memory import Memory
 from assay.part import Count, Expansion, scales_with
 from assay.types import Episode, Origin, Request
@@ -45,7 +45,7 @@ def fork_at_replies(
         free[request.group] += 1
 
     for episode in paused:
-        onward = going_on(episode)
+        onward, _ = going_on(episode)
         chance = threshold + weight * entropy_rise(episode, tokens) / math.log(codec.vocab)
         for beam in range(beams - 1):
             u = memory.key("fork", memory.step, onward.id, beam).generator().random()

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from talking import replying
 from tiny import (
     ALONE,
     POOL,
@@ -48,7 +49,6 @@ from assay.run.session import plan
 from assay.source import Pool, Share
 from assay.source.epochs import problem_set
 from assay.source.examined import examine, unsolved
-from assay.tasks.task import Environment
 from assay.types import Episode, Origin, Problem, Request, Row, Verdict
 
 KEEN = {"init_std": 0.1, "vocab": 4}
@@ -288,13 +288,13 @@ def test_answers_of_one_step_are_plain_rollouts() -> None:
 
 
 @pytest.mark.slow
-def test_an_environment_may_reply_within_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_world_may_reply_within_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its reply is waited for as ever; the step goes on and pauses at its own end."""
 
     def reply(spec: object, text: str) -> str | None:
         return "c" if text.endswith("b") and text.count("c") < 2 else None
 
-    register(monkeypatch, dataclasses.replace(TINY, environment=Environment(stop=("b",), reply=reply)))
+    register(monkeypatch, dataclasses.replace(TINY, world=replying(reply, "b")))
     notes, memory = run(small(depth=2, num_steps=1), policy("fp32", decode=Letters().decode, **KEEN))
     (episodes,) = notes.episodes
     assert any((e.stream("origin") == Origin.ENV).any() for e in episodes)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from learning_draws import shown
+from talking import replying
 from tiny import END, Letters, episode, policy, recipe_of, require_resumable, run
 
 import assay.tasks
@@ -23,7 +24,7 @@ from assay.recipe import Recipe
 from assay.reward import Outcome, Scored, Sum, ValidSteps
 from assay.source import Pool, Share
 from assay.source.epochs import problem_set
-from assay.tasks.task import Environment, Solution, Task
+from assay.tasks.task import Solution, Task
 from assay.types import Batch, Episode, Origin, Reward, Row, Segment, Verdict
 
 P, E = int(Origin.POLICY), int(Origin.ENV)
@@ -186,7 +187,7 @@ TWO_TURNS = Task(
     check=lambda spec, text: Verdict.ok(text) if spec["letter"] in text else Verdict.fail("wrong"),
     split=lambda spec: "train",
     verify_many=_verify_all,
-    environment=Environment(stop=("d",), reply=lambda spec, text: "c" if text.count("d") == 1 else None),
+    world=replying(lambda spec, text: "c" if text.count("d") == 1 else None, "d"),
 )
 POOL = Pool((Share("two-turns"),))
 

@@ -11,14 +11,13 @@ import pytest
 from fresh_draws import require_fresh_draws
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from talking import TALKING
+from talking import TALKING, replying
 from tiny import Letters, episode, group_of, policy, recipe_of, register, require_resumable, run, segment
 
 from assay.credit.advantage import group_relative
 from assay.memory import Memory
 from assay.methods.exploration.rstar2.resample import penalty, quotas, resample_on_correct
 from assay.recipe import Recipe
-from assay.tasks.task import Environment
 from assay.types import Origin, Row
 
 ENV = Origin.ENV
@@ -118,7 +117,7 @@ def reply(spec: object, text: str) -> str | None:
     return "c" if "c" in text or "d" in text else "d"
 
 
-FAILING = dataclasses.replace(TALKING, environment=Environment(stop=("b",), reply=reply, failed=lambda r: r == "d"))
+FAILING = dataclasses.replace(TALKING, world=replying(reply, "b", failed=lambda r: r == "d"))
 
 
 @pytest.fixture(autouse=True)

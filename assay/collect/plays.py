@@ -1,0 +1,454 @@
+"""Plays under way: what the seats of a world have read and written, and whom the world asks next.
+
+Token ids are appended and never encoded again: a seat's tokens stay as they were sampled, and what the world says is
+encoded once, by itself. Each seat has an answer of its own, an `Episode` of its role, in which the words of all others
+are replies (`Origin.ENV`). Where the world replaces what a seat reads, its answer goes on in a segment with a context
+of its own.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from typing import Self
+
+import numpy as np
+
+from assay.ask import Codec
+from assay.collect.turns import ended_by_token, generate, text_of, without_stop
+from assay.errors import AssayError
+from assay.models import Models
+from assay.rng import Key
+from assay.tasks import task
+from assay.types import Episode, Finish, Ids, Origin, Request, Reward, Segment, Verdict, changed
+from assay.worlds import Act, Ask, Play, Reply, World
+
+CUT = " [cut]"  # what stands behind the part of a reply that its limit leaves
+
+
+@dataclass
+class Game:
+    """A play with its seats."""
+
+    world: World
+    root: Request  # the request that it began with, of the first seat
+    key: Key
+    play: Play
+    acts: tuple[Act, ...] = ()
+    seats: dict[str, Episode] = field(default_factory=dict)  # what each seat has read and written
+
+    def again(self) -> str:
+        """Begins the play anew and takes its acts again. Returns the fault that hindered it; "" if none did."""
+        self.play.close()
+        try:
+            self.play = self.world.start(self.root.problem.spec, self.key)
+            self.play.open()
+        except Exception as error:  # told as the fault of this play
+            return told(error)
+        return next((reply.fault for act in self.acts if (reply := _tried(self.play, act)).fault), "")
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A request that is made now, and the answer that its tokens belong to."""
+
+    now: Request
+    first: Request  # the request with which the answer began
+    game: Game | None = None  # None: nobody replies
+    seat: str = ""
+    before: tuple[Segment, ...] = ()  # of the answer, those that stand before the present context
+    short: bool = False  # the turn has a limit of its own, below that of the answer
+
+    @property
+    def episode(self) -> Episode:
+        """The answer so far, as one that waits."""
+        assert self.game is not None
+        return self.game.seats[self.seat]
+
+
+@dataclass(frozen=True)
+class Acted:
+    """What came of a turn: the answers that are complete with it, or the turn that the world asks for next."""
+
+    complete: tuple[Episode, ...] = ()
+    further: Turn | None = None
+
+
+@dataclass(frozen=True)
+class Moment:
+    """The state of a play behind some acts, from which others go on."""
+
+    game: Game
+    acts: tuple[Act, ...]
+    seats: dict[str, Episode]
+    saved: bytes | None
+
+
+class Plays:
+    """The plays of a collection. Closed at its end, whichever way it ends.
+
+    with Plays(codec, key) as plays:
+        turns = plays.begin(requests)
+        while turns:
+            written = generate(models, [turn.now for turn in turns], key, codec)
+            results = [plays.acted(turn, episode) for turn, episode in zip(turns, written)]
+            turns = [result.further for result in results if result.further]
+    """
+
+    def __init__(self, codec: Codec, key: Key, *, forks: bool = False) -> None:
+        self.codec = codec
+        self.key = key
+        self.forks = forks  # later requests may go on from within an answer
+        self._open: dict[int, Game] = {}
+        self._moments: dict[str, Moment] = {}  # by the node of the turn behind which they are
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for game in list(self._open.values()):
+            self._shut(game)
+
+    def begin(self, requests: Sequence[Request]) -> list[Turn]:
+        """A turn for each request, in the same order."""
+        return [self._begun(request) if in_play(request) else Turn(request, request) for request in requests]
+
+    def acted(self, turn: Turn, written: Episode) -> Acted:
+        """What came of a turn in which this was written."""
+        game = turn.game
+        if game is None:
+            return Acted((written if turn.now is turn.first else changed(written, request=turn.first),))
+        segments = (*turn.before, *written.segments)
+        answer = changed(written, request=turn.first, segments=segments, text=text_of(segments, self.codec))
+        game.seats[turn.seat] = answer
+        if written.finish == "error":
+            return self._lost(game, turn.seat, written.verdict)
+        if written.finish == "pause":  # it halts for a part that continues it, and nobody has acted yet
+            self._shut(game)
+            return Acted((answer,))
+        if written.finish == "length" and not turn.short:
+            return self._over(game, turn.seat, "length")
+        return self._replied(game, turn.seat, self._act(game, turn.seat, answer, written.finish))
+
+    # Beginnings
+
+    def _begun(self, request: Request) -> Turn:
+        """The first turn of an answer; one with a beginning goes on in the play that this beginning tells of."""
+        world = task(request.problem.task).world
+        assert world is not None
+        key = self.key("play", request.id)
+        if request.prefix and (moment := self._moments.get(_acted_node(request))) is not None:
+            game = self._forked(moment, request)
+        else:
+            game = Game(world, request, key, world.start(request.problem.spec, key))
+            self._enter(game)
+            reply = self._replayed(game, request)
+            if reply is not None:
+                return self._asked(game, request, reply)
+        answer = game.seats[request.seat] = Episode(request, request.prefix, "pause")
+        replaced = any(segment.context is not None for segment in request.prefix)
+        now, before = going_on(answer) if replaced else (request, ())
+        return Turn(now, request, game, request.seat, before)
+
+    def _replayed(self, game: Game, request: Request) -> Reply | None:
+        """Opens the play, and takes the turns of a given beginning. What the world asks first; None if it has replied
+        within the beginning.
+        """
+        reply, replied = game.play.open(), False
+        for text, heard in turns_of(request.prefix, self.codec):
+            act = game.world.act(request.seat, text, waits=True)
+            reply, replied = game.play.step(act), True
+            game.acts += (act,)
+            said = "" if reply.ask is None else game.world.written(reply.ask)
+            if said != heard:
+                raise AssayError(
+                    f"the beginning of an answer to problem {request.problem.id} of '{request.problem.task}' has the "
+                    f"reply {heard[:40]!r} behind {text[-40:]!r}, and the world replies {said[:40]!r}."
+                )
+        return None if replied else reply
+
+    def _asked(self, game: Game, request: Request, reply: Reply) -> Turn:
+        """The first turn of a play that has just been opened."""
+        ask = reply.ask
+        if ask is None:
+            raise AssayError(f"the world of '{request.problem.task}' ended before anybody acted.")
+        game.seats[request.seat] = Episode(request, request.prefix, "pause")
+        if ask.seat == request.seat and not ask.say and ask.context == "append":
+            turn = self._turn(game, ask, first=request)
+            return dataclasses.replace(turn, now=request) if not turn.short else turn
+        turn = self._heard(game, ask, failed=reply.failed)
+        if turn is None:
+            raise AssayError(f"what the world of '{request.problem.task}' says first leaves no token for an answer.")
+        return turn
+
+    def _forked(self, moment: Moment, request: Request) -> Game:
+        """A second play from a moment of a first one, for a request that goes on from there."""
+        world, first = moment.game.world, moment.game
+        game = Game(world, first.root, first.key, first.play, moment.acts, dict(moment.seats))
+        if moment.saved is not None and world.resume is not None:
+            game.play = world.resume(first.root.problem.spec, first.key, moment.saved)
+        else:
+            game.play = world.start(first.root.problem.spec, first.key)
+            game.play.open()
+            for act in moment.acts:
+                game.play.step(act)
+        for name, other in game.seats.items():  # what another seat writes from here on is drawn anew
+            game.seats[name] = changed(other, request=changed(other.request, sample=request.sample))
+        self._enter(game)
+        return game
+
+    # Acts and replies
+
+    def _act(self, game: Game, seat: str, answer: Episode, finish: Finish) -> Act:
+        text, ended = _last_turn(answer, self.codec)
+        return game.world.act(seat, text, waits=not ended, finish=finish)
+
+    def _replied(self, game: Game, seat: str, act: Act) -> Acted:
+        """What the world's reply to an act makes of the play."""
+        reply = self._stepped(game, act)
+        if reply.fault:
+            return self._lost(game, seat, Verdict.invalid("world", reply.fault))
+        game.acts += (act,)
+        self._earn(game, reply)
+        if reply.ask is None:
+            return self._over(game, seat, "length" if reply.end == "limit" else "stop")
+        waiting = game.seats[seat] = changed(game.seats[seat], finish="pause")
+        turn = self._heard(game, reply.ask, failed=reply.failed)
+        if turn is None:
+            return self._over(game, seat, "length")
+        if self.forks:
+            node = _node(waiting.segments)
+            self._moments[node] = Moment(game, game.acts, dict(game.seats), _saved(game))
+        return Acted(further=turn)
+
+    def _stepped(self, game: Game, act: Act) -> Reply:
+        """The reply to an act. An error of ours is tried again once, in a play that has come to the same state."""
+        reply = _tried(game.play, act)
+        if reply.fault and game.world.fork != "no":
+            fault = game.again()
+            reply = Reply(fault=fault) if fault else _tried(game.play, act)
+        return reply
+
+    def _heard(self, game: Game, ask: Ask, *, failed: bool) -> Turn | None:
+        """The turn of the seat that is asked, which has read what is said to it; None if no token is left for it."""
+        answer = game.seats.get(ask.seat)
+        if answer is None:
+            answer = self._seated(game, ask)
+        elif ask.context == "replace":
+            empty = Segment(np.zeros(0, np.int32), np.zeros(0, np.int8), context=self._conversation(game, ask))
+            answer = changed(answer, segments=(*answer.segments, empty))
+        elif ask.say:
+            heard = self._heard_by(game, answer.request, ask, failed)
+            answer = changed(answer, segments=(*answer.segments, heard))
+            answer = changed(answer, text=text_of(answer.segments, self.codec))
+        if left_of(answer) < 1:
+            return None
+        game.seats[ask.seat] = answer
+        return self._turn(game, ask, first=answer.request)
+
+    def _heard_by(self, game: Game, request: Request, ask: Ask, failed: bool) -> Segment:
+        """What is said to a seat, as tokens. A reply that is too long is cut, and says so."""
+        ids = self.codec.encode(game.world.written(ask))
+        if request.longest_reply and len(ids) > request.longest_reply:
+            note = self.codec.encode(CUT)
+            ids = np.concatenate([ids[: max(0, request.longest_reply - len(note))], note])
+        return Segment(ids=ids, origin=np.full(len(ids), Origin.ENV, np.int8), failed=failed)
+
+    def _seated(self, game: Game, ask: Ask) -> Episode:
+        """The empty answer of a seat that is asked for the first time. Answers of one seat form a group, as those of
+        the first seat do.
+        """
+        root, seat = game.root, game.world.seat(ask.seat)
+        place = {"group": f"{root.group}/{seat.name}", "role": seat.role, "seat": seat.name, "worded": None}
+        context = self._conversation(game, ask)
+        return Episode(changed(root, context=context, train_context=None, prefix=(), **place), (), "pause")
+
+    def _conversation(self, game: Game, ask: Ask) -> Ids:
+        return self.codec.render(conversation(ask, game.root.problem.wording))
+
+    def _turn(self, game: Game, ask: Ask, *, first: Request) -> Turn:
+        now, before = going_on(game.seats[ask.seat])
+        left = now.max_new
+        if ask.most is not None and ask.most < left:
+            now = changed(now, max_new=ask.most)
+        return Turn(now, first, game, ask.seat, before, short=now.max_new < left)
+
+    def _earn(self, game: Game, reply: Reply) -> None:
+        """Gives the rewards of a reply to the last turns of the seats that they are for."""
+        for name, value in reply.rewards.items():
+            game.seats[name] = earned(game.seats[name], value)
+
+    # Ends
+
+    def _over(self, game: Game, seat: str, finish: Finish) -> Acted:
+        """The play is over, with the verdicts that its world has."""
+        try:
+            verdicts = game.play.judge()
+        except Exception as error:  # told as the verdict on this play
+            return self._lost(game, seat, Verdict.invalid("world", told(error)))
+        for name, answer in game.seats.items():
+            text = answer.text
+            if finish == "stop" and name == seat:
+                text = without_stop(answer, self.codec)
+            game.seats[name] = changed(answer, finish=finish, text=text, verdict=verdicts.get(name, answer.verdict))
+        return self._left(game)
+
+    def _lost(self, game: Game, seat: str, verdict: Verdict | None) -> Acted:
+        """The answer of a play that an error of ours ended: no seat has a verdict."""
+        for name, answer in game.seats.items():
+            game.seats[name] = changed(answer, finish="error", verdict=verdict)
+        return self._left(game)
+
+    def _left(self, game: Game) -> Acted:
+        """The complete answers of a play: that of the first seat, then those of others that are trained."""
+        self._shut(game)
+        first, *others = (seat.name for seat in game.world.seats)
+        trained = [name for name in others if name in game.seats and game.world.seat(name).trains]
+        return Acted(tuple(game.seats[name] for name in (first, *trained)))
+
+    def _enter(self, game: Game) -> None:
+        self._open[id(game)] = game
+
+    def _shut(self, game: Game) -> None:
+        game.play.close()
+        self._open.pop(id(game), None)
+
+
+def in_play(request: Request) -> bool:
+    """Whether the request is for a turn in a world. A given answer is complete, and nobody replies to it."""
+    return bool(request.seat) and request.max_new > 0 and task(request.problem.task).world is not None
+
+
+def going_on(episode: Episode) -> tuple[Request, tuple[Segment, ...]]:
+    """The request that continues an answer, for the tokens that its limits leave, and the segments of the answer that
+    stand before the context that is read now.
+    """
+    request, segments = episode.request, episode.segments
+    start = max((i for i, segment in enumerate(segments) if segment.context is not None), default=0)
+    context = segments[start].context if segments else None
+    changes = {} if context is None else {"context": context}
+    left = left_of(episode)
+    parent = _node(segments) or request.parent
+    now = dataclasses.replace(request, prefix=segments[start:], max_new=left, parent=parent, **changes)
+    return now, segments[:start]
+
+
+def left_of(episode: Episode) -> int:
+    """How many tokens a seat may still write. Replies count too, unless they have a limit of their own; where that is
+    used up, no token is left.
+    """
+    request, own = episode.request, episode.segments[len(episode.request.prefix) :]
+    replies = sum(len(segment) for segment in own if len(segment) and segment.origin[0] == Origin.ENV)
+    written = sum(map(len, own)) - replies
+    if request.max_replies:
+        return request.max_new - written if replies <= request.max_replies else 0
+    return request.max_new - written - replies
+
+
+def earned(answer: Episode, value: float) -> Episode:
+    """The answer with the reward of its last turn, at the last token that its seat wrote."""
+    for place in range(len(answer.segments) - 1, -1, -1):
+        segment = answer.segments[place]
+        if len(segment) and segment.origin[-1] != Origin.ENV:
+            rewards = np.zeros(len(segment), np.float32) if segment.earned is None else segment.earned.copy()
+            rewards[-1] += value
+            rewarded = changed(segment, earned=rewards)
+            return changed(answer, segments=(*answer.segments[:place], rewarded, *answer.segments[place + 1 :]))
+    raise AssayError(f"the world of '{answer.request.problem.task}' rewards a seat that has not acted.")
+
+
+def earned_by_turn(answer: Episode) -> tuple[Reward, ...]:
+    """The rewards that a world gave to the turns of an answer; () if it gave none."""
+    if all(segment.earned is None for segment in answer.segments):
+        return ()
+    given = np.nan_to_num(answer.stream("earned"))
+    at = np.flatnonzero(given).astype(np.int32)
+    return (Reward("turns", float(given.sum(dtype=np.float64)), scope="turn", values=given[at], at=at),)
+
+
+def turns_of(segments: Sequence[Segment], codec: Codec) -> Iterator[tuple[str, str]]:
+    """The complete turns of an answer: what its seat wrote, and what it heard then."""
+    written: list[int] = []
+    heard: list[int] = []
+    for segment in segments:
+        if len(segment) and segment.origin[0] == Origin.ENV:
+            heard += segment.ids.tolist()
+            continue
+        if heard:
+            yield codec.decode(written), codec.decode(heard)
+            written, heard = [], []
+        written += segment.ids.tolist()
+    if heard:
+        yield codec.decode(written), codec.decode(heard)
+
+
+def conversation(ask: Ask, wording: str) -> str | tuple[dict[str, str], ...]:
+    """What a seat is to read, as a prompt: a text, or messages in which its own words are the assistant's."""
+    if wording == "compact":
+        return "".join(line.text for line in ask.say)
+    roles = {"system": "system", ask.seat: "assistant", "tool": "tool"}
+    return tuple({"role": roles.get(line.author, "user"), "content": line.text} for line in ask.say)
+
+
+def _tried(play: Play, act: Act) -> Reply:
+    """The reply to an act. What goes wrong in a world is a fault of ours, and is told with the play."""
+    try:
+        reply = play.step(act)
+    except Exception as error:  # the play is lost, counted and told; other plays go on
+        return Reply(fault=told(error))
+    wrong = [name for name, value in (*reply.rewards.items(), *reply.costs.items()) if not np.isfinite(value)]
+    return Reply(fault=f"the reward of {wrong[0]} is not a number") if wrong else reply
+
+
+def told(error: Exception) -> str:
+    """What went wrong in a world, in a line."""
+    return f"{type(error).__name__}: {error}"
+
+
+def _saved(game: Game) -> bytes | None:
+    return game.play.save() if game.world.fork == "save" else None
+
+
+def _last_turn(answer: Episode, codec: Codec) -> tuple[str, bool]:
+    """The text of what the seat wrote since it last heard something, and whether that ends the answer."""
+    ids: list[int] = []
+    for segment in reversed(answer.segments):
+        if (len(segment) and segment.origin[0] == Origin.ENV) or (segment.context is not None and not len(segment)):
+            break
+        ids = segment.ids.tolist() + ids
+    ended = ended_by_token(answer, codec)
+    while ids and ids[-1] in codec.end_ids:
+        ids.pop()
+    text = codec.decode(ids)
+    return text, ended or any(stop in text for stop in codec.stops)
+
+
+def _acted_node(request: Request) -> str:
+    """The node of the last turn of a beginning that the world has replied to; "" if it has replied to none."""
+    heard = False
+    for segment in reversed(request.prefix):
+        if heard and segment.node:
+            return segment.node
+        heard = heard or bool(len(segment) and segment.origin[0] == Origin.ENV)
+    return ""
+
+
+def _node(segments: Sequence[Segment]) -> str:
+    """The node of the last segment that has one; "" if none has."""
+    return next((segment.node for segment in reversed(segments) if segment.node), "")
+
+
+def played(models: Models, requests: Sequence[Request], key: Key, codec: Codec) -> list[Episode]:
+    """An episode for each request, in the same order, with all its turns."""
+    complete: dict[str, Episode] = {}
+    with models.keeping() if any(map(in_play, requests)) else nullcontext(), Plays(codec, key) as plays:
+        turns = plays.begin(requests)
+        while turns:
+            asked = [turn.now for turn in turns]
+            made = zip(turns, generate(models, asked, key, codec), strict=True)
+            results = [plays.acted(turn, written) for turn, written in made]
+            complete |= {answer.request.id: answer for result in results for answer in result.complete}
+            turns = [result.further for result in results if result.further]
+    return [complete[request.id] for request in requests]

@@ -1,0 +1,95 @@
+"""A world of tools: one seat, functions that it may call, and a state that the functions share."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from assay.rng import Key
+from assay.types import Verdict
+from assay.worlds.play import Act, Ask, Call, Line, Play, Reply, Spec, Tool, World
+from assay.worlds.speech import COMPACT, Speech
+
+
+class ToolError(Exception):
+    """What a tool replies where the policy called it wrongly: `raise ToolError("there is no page 7")`."""
+
+
+@dataclass
+class Table:
+    """What a tool finds at a call: the problem, the play's random numbers, and what the calls before have left."""
+
+    spec: Spec
+    key: Key
+    state: dict[str, Any] = field(default_factory=dict)  # JSON data, the play's own
+    calls: int = 0  # how many there were, this one included
+
+
+Run = Callable[..., str]
+"""(table, **arguments of the call) -> the reply. `ToolError` for an error of the policy's; anything else is ours."""
+
+
+def takes_text(name: str, field: str, about: str = "") -> Tool:
+    """A tool with one argument, a text."""
+    return Tool(name, about, {"type": "object", "properties": {field: {"type": "string"}}, "required": [field]})
+
+
+def tools(
+    *given: tuple[Tool, Run],
+    speech: Speech = COMPACT,
+    explain: Callable[[str], str] = "{}".format,
+    apart: bool = False,
+) -> World:
+    """The world in which a policy may call these functions. A call that cannot be read, or that its tool refuses, gets
+    the reply that `explain` makes of the reason. The play ends with a turn that calls nothing.
+
+    tools((Tool("add", schema=...), lambda table, a, b: str(a + b)), speech=JSON)
+    """
+    named = {tool.name: run for tool, run in given}
+
+    def start(spec: Spec, key: Key) -> Play:
+        return ToolPlay(Table(spec, key), named, explain)
+
+    def resume(spec: Spec, key: Key, saved: bytes) -> Play:
+        return ToolPlay(Table(spec, key, **json.loads(saved)), named, explain)
+
+    return World(start, speech=speech, tools=tuple(tool for tool, _ in given), resume=resume, fork="save", apart=apart)
+
+
+@dataclass
+class ToolPlay:
+    """A play of one seat that calls functions."""
+
+    table: Table
+    named: Mapping[str, Run]
+    explain: Callable[[str], str]
+
+    def open(self) -> Reply:
+        return Reply(Ask())
+
+    def step(self, act: Act) -> Reply:
+        if not act.calls:
+            return Reply(end="ended")
+        replies = [self._called(call) for call in act.calls]
+        return Reply(Ask(say=tuple(Line(text) for text, _ in replies)), failed=any(failed for _, failed in replies))
+
+    def _called(self, call: Call) -> tuple[str, bool]:
+        """The reply to a call, and whether it tells of an error."""
+        self.table.calls += 1
+        try:
+            if call.fault:
+                raise ToolError(call.fault)
+            return self.named[call.name](self.table, **call.arguments), False
+        except ToolError as error:
+            return self.explain(str(error)), True
+
+    def judge(self) -> Mapping[str, Verdict]:
+        return {}
+
+    def save(self) -> bytes:
+        return json.dumps({"state": self.table.state, "calls": self.table.calls}).encode()
+
+    def close(self) -> None:
+        """It holds nothing."""
