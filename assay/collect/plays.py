@@ -17,6 +17,7 @@ from typing import Self
 import numpy as np
 
 from assay.ask import Codec
+from assay.collect.acting import replied, told
 from assay.collect.turns import ended_by_token, generate, text_of, without_stop
 from assay.errors import AssayError
 from assay.models import Models
@@ -47,7 +48,7 @@ class Game:
             self.play.open()
         except Exception as error:  # told as the fault of this play
             return told(error)
-        return next((reply.fault for act in self.acts if (reply := _tried(self.play, act)).fault), "")
+        return next((reply.fault for act in self.acts if (reply := replied(self.play, act)).fault), "")
 
 
 @dataclass(frozen=True)
@@ -225,10 +226,10 @@ class Plays:
 
     def _stepped(self, game: Game, act: Act) -> Reply:
         """The reply to an act. An error of ours is tried again once, in a play that has come to the same state."""
-        reply = _tried(game.play, act)
+        reply = replied(game.play, act)
         if reply.fault and game.world.fork != "no":
             fault = game.again()
-            reply = Reply(fault=fault) if fault else _tried(game.play, act)
+            reply = Reply(fault=fault) if fault else replied(game.play, act)
         return reply
 
     def _heard(self, game: Game, ask: Ask, *, failed: bool) -> Turn | None:
@@ -317,8 +318,11 @@ class Plays:
 
 
 def in_play(request: Request) -> bool:
-    """Whether the request is for a turn in a world. A given answer is complete, and nobody replies to it."""
-    return bool(request.seat) and request.max_new > 0 and task(request.problem.task).world is not None
+    """Whether the request is for a turn in a world of words. A given answer is complete, and nobody replies to it."""
+    if not request.seat or request.max_new == 0:
+        return False
+    world = task(request.problem.task).world
+    return world is not None and world.numbers is None
 
 
 def going_on(episode: Episode) -> tuple[Request, tuple[Segment, ...]]:
@@ -390,21 +394,6 @@ def conversation(ask: Ask, wording: str) -> str | tuple[dict[str, str], ...]:
         return "".join(line.text for line in ask.say)
     roles = {"system": "system", ask.seat: "assistant", "tool": "tool"}
     return tuple({"role": roles.get(line.author, "user"), "content": line.text} for line in ask.say)
-
-
-def _tried(play: Play, act: Act) -> Reply:
-    """The reply to an act. What goes wrong in a world is a fault of ours, and is told with the play."""
-    try:
-        reply = play.step(act)
-    except Exception as error:  # the play is lost, counted and told; other plays go on
-        return Reply(fault=told(error))
-    wrong = [name for name, value in (*reply.rewards.items(), *reply.costs.items()) if not np.isfinite(value)]
-    return Reply(fault=f"the reward of {wrong[0]} is not a number") if wrong else reply
-
-
-def told(error: Exception) -> str:
-    """What went wrong in a world, in a line."""
-    return f"{type(error).__name__}: {error}"
 
 
 def _saved(game: Game) -> bytes | None:
