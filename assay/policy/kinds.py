@@ -68,6 +68,8 @@ class Kind:
     files: Named  # (policy) -> the files of a checkpoint's folder beside the weights, by name
     size: Named  # (config.json as it was read) -> parameters, or None where they are not known before it is loaded
     engine: Named  # (network, the engine wished for, device, precision) -> Choice of an engine's class
+    usual: str = ""  # the shape of its base, for a kind that is trained from random weights: NAME stands for NAME:SHAPE
+    fresh: Named | None = None  # (shape, key=) -> Policy with random weights
 
     def can(self, ability: Ability) -> bool:
         return ability in self.abilities
@@ -109,6 +111,20 @@ KINDS: dict[str, Kind] = {
             files=Named("assay.policy.language_folder:files"),
             size=Named("assay.policy.foreign:size"),
             engine=Named("assay.engine.choose:engine_of_theirs"),
+        ),
+        Kind(
+            name="pointer",
+            about="it builds routes place by place and reads no words",
+            families=frozenset({"assay-pointer"}),
+            abilities=frozenset(),
+            load=Named("assay.policy.pointer_folder:load"),
+            outline=Named("assay.policy.pointer_folder:outline"),
+            save=Named("assay.policy.pointer_folder:save"),
+            files=Named("assay.policy.pointer_folder:files"),
+            size=Named("assay.policy.pointer:size"),
+            engine=Named("assay.engine.pointer.engine:engine_of"),
+            usual="64x3",
+            fresh=Named("assay.policy.pointer_folder:fresh"),
         ),
     )
 }

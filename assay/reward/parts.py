@@ -7,15 +7,26 @@ from collections.abc import Sequence
 from assay.part import Rewarding
 from assay.types import Episode, Reward, Verdict
 
+GAP = "cost-gap"  # the score that says so; no reward function of a user can have this name
+
 
 def outcome(episodes: Sequence[Episode], *, max_new: int, right: float, wrong: float) -> list[Reward | None]:
-    """`right` if the verdict is ok, else `wrong`."""
+    """`right` if the verdict is ok, else `wrong`; where answers have a cost, wrong + (right - wrong) / (1 + gap)."""
     rewarded = {True: Reward("outcome", right), False: Reward("outcome", wrong)}
-    return [rewarded[episode.right] for episode in episodes]
+    return [_by_cost(episode, right, wrong) or rewarded[episode.right] for episode in episodes]
+
+
+def _by_cost(episode: Episode, right: float, wrong: float) -> Reward | None:
+    """The reward of an answer whose verifier says by which share, the gap, it costs more than the reference: `right`
+    for one that costs as much, half of the way to `wrong` for one that costs twice as much. None for all others.
+    """
+    gap = (episode.verdict.scores if episode.verdict else {}).get(GAP)
+    return None if gap is None else Reward("outcome", wrong + (right - wrong) / (1 + gap))
 
 
 class Outcome(Rewarding):
-    """The outcome reward: one number for a right answer, another for a wrong one.
+    """The outcome reward: one number for a right answer, another for a wrong one. An answer that has a cost, as in the
+    task tsp, gets wrong + (right - wrong) * reference / cost.
 
     reward=(Outcome(right=1.0, wrong=-1.0),)
     --mechanism.reward outcome --mechanism.reward.0.wrong -1
@@ -36,7 +47,8 @@ def graded(episodes: Sequence[Episode], *, right: float, wrong: float, malformed
     verdicts = [episode.verdict or Verdict.fail("wrong") for episode in episodes]
     worth = {"ok": right, "malformed": malformed, "wrong": wrong}
     kinds = ["ok" if v.status == "ok" else "malformed" if v.kind in MALFORMED else "wrong" for v in verdicts]
-    return [Reward("outcome", worth[kind]) for kind in kinds]
+    pairs = zip(episodes, kinds, strict=True)
+    return [_by_cost(episode, right, wrong) or Reward("outcome", worth[kind]) for episode, kind in pairs]
 
 
 class Graded(Rewarding):

@@ -21,7 +21,7 @@ from assay.run.configure import to_data
 from assay.run.pretrained import PRETRAINED
 from assay.scale import Scale
 from assay.source import Pool, Share
-from assay.tasks import ALPHABET, TASKS, short
+from assay.tasks import ALPHABET, TASKS, short, task
 
 if TYPE_CHECKING:
     from assay.policy import Policy
@@ -206,6 +206,9 @@ def base(name: str) -> Base:
 def base_for(pool: Pool) -> str:
     """The base whose mixture holds every task of the pool."""
     wanted = {share.task for share in pool.shares}
+    kinds = {task(name).policy for name in wanted}
+    if len(kinds) == 1 and (kind := kinds.pop()):
+        return kind
     for made in BASES.values():
         if wanted <= {share.task for share in made.pool.shares}:
             return made.name

@@ -15,6 +15,7 @@ from assay.policy.hf_config import config_from_hf
 from assay.policy.kinds import kind_named
 from assay.policy.lora import CONFIG, read_config
 from assay.run.bases import BASES, folder_of
+from assay.run.fresh_models import is_fresh, made, names
 from assay.run.pretrained import PRETRAINED, converted, fetched, found
 
 
@@ -43,21 +44,24 @@ def locate(model: str) -> str:
         return model
     if model in PRETRAINED:
         return str(fetched(model))
+    if is_fresh(model):
+        return str(made(model))
     if model not in BASES:
-        raise unknown("model folder, run or base", model, {*BASES, *PRETRAINED}, "assay list bases")
+        raise unknown("model folder, run or base", model, {*BASES, *PRETRAINED, *names()}, "assay list bases")
     if not (folder := folder_of(BASES[model])).exists():
         raise StorageError(f"the base {model} is not in the cache: `assay base build {model}` makes it.")
     return str(folder)
 
 
 def resolved(model: str) -> str:
-    """The folder of a GGUF file, which is converted now, or of a pretrained model that was fetched; any other name is
-    given back as it is. So a plan can read the shape of a model before anything is trained.
+    """The folder of a GGUF file, which is converted now, of a model that is made by its name, or of a pretrained model
+    that was fetched; any other name is given back as it is. So a plan can read the shape of a model before anything is
+    trained.
     """
     path = Path(model)
     if model in PRETRAINED and not path.exists():
         return str(found(model) or model)
-    return locate(model) if is_gguf(path) else model
+    return locate(model) if is_gguf(path) or is_fresh(model) else model
 
 
 def shape_of(model: str) -> PolicyConfig | None:
@@ -76,7 +80,7 @@ def size_of(model: str) -> int | None:
     """How many parameters a model has, read without loading, building or fetching it; None where that is not known."""
     if (shape := shape_of(model) or shape_at_hub(model)) is not None:
         return parameters(shape)
-    return _stated(model, lambda raw: kind_named(raw.get("model_type")).size(raw))
+    return _stated(resolved(model), lambda raw: kind_named(raw.get("model_type")).size(raw))
 
 
 def _stated(model: str, read: Callable[[Mapping[str, Any]], Any]) -> Any:

@@ -62,6 +62,7 @@ TASKS = LazyTasks(
         "object": "objects:OBJECT",
         "times": "figures:TIMES",
         "sums": "figures:SUMS",
+        "tsp": "decisions.tsp:TSP",
     }
 )
 """Name -> task. A task stands as `module:NAME`, and its module is imported when somebody asks for the task."""

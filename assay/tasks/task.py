@@ -88,6 +88,7 @@ class Task:
     seconds: float = 0.0  # of the processor, that verifying an answer may take in all; 0: a checker of ours, at once
     unmarked: bool = False  # in natural wording the whole response is the answer, for questions in everyday words
     manner: str = ""  # how to answer, said after a question in natural wording; worked examples show it too
+    policy: str = ""  # the kind of policy whose base is trained on it where no model is named; "": a language model
     externals: tuple[str, ...] = ()  # the foreign programs that verify its answers, names in `assay.externals`
 
     def split_of(self, spec: Spec) -> Split:
