@@ -282,7 +282,7 @@ class Collecting(Part):
 
     slots = ("collect",)
     given = ("collect",)
-    offers = (*_RUN, "more")
+    offers = (*_RUN, "more", "rewarded")
 
 
 class Rewarding(Part):

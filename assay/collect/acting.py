@@ -185,8 +185,8 @@ def actor_of(engine: object) -> Actor:
     """The engine as one that acts. A policy that reads words is refused."""
     if not isinstance(engine, Actor):
         raise ConfigError(
-            "this task is a world of numbers: a policy observes, and chooses among actions. Take one of the kind mlp or "
-            "tabular, such as --model mlp:64x64; a language model reads words."
+            "this task is a world of numbers: a policy observes, and chooses among actions. Take one of the kind mlp "
+            "or tabular, such as --model mlp:64x64; a language model reads words."
         )
     return engine
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from assay.ask import Codec
 from assay.collect.acting import Actor, Walk, actor_of, begun, of_numbers, replied, step
-from assay.errors import ConfigError, DataError
+from assay.errors import DataError
 from assay.memory import Memory
 from assay.models import Models
 from assay.part import Collecting, Count
@@ -45,11 +45,14 @@ class Slot:
 
 
 def fragments(collect: Collect, *, more: More, rewarded: Rewarded, codec: Codec, steps: int) -> Collect:
-    """As many plays as the step has requests, `steps` steps in each. One that ends makes room for the next request."""
+    """As many plays as the step has requests, `steps` steps in each. One that ends makes room for the next request.
+    Answers in words are collected whole.
+    """
     live: dict[str, Walk] = {}  # of this process: others are played again from their actions
 
     def collect_fragments(models: Models, requests: Sequence[Request], memory: Memory) -> tuple[list[Episode], Memory]:
-        _require_numbers(requests)
+        if not any(map(of_numbers, requests)):
+            return collect(models, requests, memory)
         actor = actor_of(models.play(requests[0].role))
         fresh = _endless(models, requests, memory, more)
         carried = zip(memory.kept.get(PLACE, ()), memory.store(PLACE).get("begun", ()), strict=True)
@@ -67,7 +70,8 @@ def fragments(collect: Collect, *, more: More, rewarded: Rewarded, codec: Codec,
 
 class Fragments(Collecting):
     """A step of training takes `steps` steps in each of its plays (environments side by side), and goes on from there
-    in the next one (PPO 1707.06347). Where it cuts a play off, the critic's value stands for the rest.
+    in the next one (PPO 1707.06347). Where it cuts a play off, the critic's value stands for the rest. Answers in words
+    are collected whole.
 
         collect=(Fragments(steps=32),)
         --mechanism.collect fragments --mechanism.collect.0.steps 32
@@ -75,14 +79,6 @@ class Fragments(Collecting):
 
     steps: Count = 32  # of each play, in a step of training; there are as many plays as requests
     does = fragments
-
-
-def _require_numbers(requests: Sequence[Request]) -> None:
-    if strange := next((request for request in requests if not of_numbers(request)), None):
-        raise ConfigError(
-            f"fragments are of worlds of numbers, and answers to '{strange.problem.task}' are written in words. Take a "
-            "task such as env:CartPole-v1, or leave `fragments` out of `collect`."
-        )
 
 
 def _endless(models: Models, requests: Sequence[Request], memory: Memory, more: More) -> Iterator[Walk]:
@@ -100,7 +96,7 @@ def _endless(models: Models, requests: Sequence[Request], memory: Memory, more: 
 def _slot(walk: Walk, since: int, place: int, memory: Memory, steps: int) -> Slot:
     """The slot with what the walk is asked for from here on, `steps` steps at most. Pieces of a slot are a group."""
     group = f"{memory.step}:{place}"
-    now = changed(walk.request, max_new=steps, fork=len(walk.acts), group=group, round=memory.step)
+    now = changed(walk.request, max_new=steps, fork=len(walk.acts), group=group)
     return Slot(walk, since, now, uniforms([memory.key("sample", memory.step)(now.id)], steps)[0])
 
 

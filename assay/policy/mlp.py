@@ -13,7 +13,8 @@ from assay.errors import ConfigError
 from assay.policy.acting import Acting, ActingConfig
 
 FAMILY = "assay-mlp"
-_SHAPE = re.compile(r"(\d{1,5}(?:x\d{1,5}){0,7}):(\d{1,5})x(\d{1,5})")
+_LAYERS = r"\d{1,5}(?:x\d{1,5}){0,7}"
+_SHAPE = re.compile(rf"({_LAYERS}):(\d{{1,5}})x(\d{{1,5}})")
 
 
 class Mlp(Acting):
@@ -54,3 +55,8 @@ def shape_of(text: str) -> ActingConfig:
         )
     layers = tuple(map(int, said[1].split("x")))
     return ActingConfig(FAMILY, int(said[2]), int(said[3]), layers)
+
+
+def fitted(shape: str, observed: int, actions: int) -> str:
+    """The shape with the sizes of a world behind its layers; one that has sizes stays as it is."""
+    return f"{shape}:{observed}x{actions}" if re.fullmatch(_LAYERS, shape) else shape

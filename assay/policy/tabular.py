@@ -40,7 +40,12 @@ def shape_of(text: str) -> ActingConfig:
     said = _SHAPE.fullmatch(text)
     if said is None:
         raise ConfigError(
-            f"the shape of a table is its states and actions, such as tabular:5x2; on a task `tabular` alone is enough. "
-            f"It cannot be read from 'tabular:{text}'."
+            "the shape of a table is its states and actions, such as tabular:5x2; on a task `tabular` alone is "
+            f"enough. It cannot be read from 'tabular:{text}'."
         )
     return ActingConfig(FAMILY, int(said[1]), int(said[2]))
+
+
+def fitted(shape: str, observed: int, actions: int) -> str:
+    """The shape of a table for a world, if none is given."""
+    return shape or f"{observed}x{actions}"

@@ -11,9 +11,11 @@ GAP = "cost-gap"  # the score that says so; no reward function of a user can hav
 
 
 def outcome(episodes: Sequence[Episode], *, max_new: int, right: float, wrong: float) -> list[Reward | None]:
-    """`right` if the verdict is ok, else `wrong`; where answers have a cost, wrong + (right - wrong) / (1 + gap)."""
+    """`right` if the verdict is ok, else `wrong`; where answers have a cost, wrong + (right - wrong) / (1 + gap). None
+    where a world paid for each step.
+    """
     rewarded = {True: Reward("outcome", right), False: Reward("outcome", wrong)}
-    return [_by_cost(episode, right, wrong) or rewarded[episode.right] for episode in episodes]
+    return [None if e.paid else _by_cost(e, right, wrong) or rewarded[e.right] for e in episodes]
 
 
 def _by_cost(episode: Episode, right: float, wrong: float) -> Reward | None:

@@ -23,7 +23,7 @@ from assay.rng import digest_of
 from assay.tasks import short, task
 from assay.tasks.task import Task
 
-VERIFYING = ("instance", "check", "verify_many", "second", "steps", "rules", "environment")
+VERIFYING = ("instance", "check", "verify_many", "second", "steps", "rules", "world")
 """Fields of a task whose code says which answers are right: they are compared with what an instance holds."""
 PACKAGE = Path(__file__).parents[1]
 ROOMS = ("tasks", "verifiers", "externals", "sandbox")

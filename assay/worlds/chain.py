@@ -1,5 +1,5 @@
-"""A chain of states, of which both ends pay: the near one little at once, the far one more, but later. It is small enough
-that every episode can be listed and the best policy computed.
+"""A chain of states, of which both ends pay: the near one little at once, the far one more, but later. It is small
+enough that every episode can be listed and the best policy computed.
 """
 
 from __future__ import annotations
@@ -41,8 +41,9 @@ class Chain:
         return Reply(self._ask(), end)
 
     def judge(self) -> Mapping[str, Verdict]:
-        far = self.state == self.states - 1
-        return {"policy": Verdict.ok(str(self.state)) if far else Verdict.fail("wrong", answer=str(self.state))}
+        paid = {0: NEAR, self.states - 1: FAR}.get(self.state, 0.0)
+        status, kind = ("ok", "") if paid == FAR else ("fail", "wrong")
+        return {"policy": Verdict(status, kind, answer=str(self.state), scores={"return": paid})}
 
     def save(self) -> bytes:
         return bytes((self.state, self.taken))

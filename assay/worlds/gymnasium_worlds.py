@@ -1,5 +1,5 @@
-"""Environments of gymnasium as worlds of numbers. Everything random in an environment follows from the seed of its reset,
-so that the same actions lead to the same state.
+"""Environments of gymnasium as worlds of numbers. Everything random in an environment follows from the seed of its
+reset, so that the same actions lead to the same state.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _observed(name: str, space: Any) -> tuple[Flat, int]:
 def _actions(name: str, space: Any) -> int:
     if (count := getattr(space, "n", None)) is None or getattr(space, "start", 0) != 0:
         raise ConfigError(
-            f"'{name}' takes actions from {space}, and policies here choose among a few: Discrete(n). Take an environment "
-            "such as CartPole-v1, Acrobot-v1 or LunarLander-v3."
+            f"'{name}' takes actions from {space}, and policies here choose among a few: Discrete(n). Take an "
+            "environment such as CartPole-v1, Acrobot-v1 or LunarLander-v3."
         )
     return int(count)

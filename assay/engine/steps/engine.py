@@ -216,6 +216,6 @@ def _require_finite(drawn: Drawn, requests: Sequence[Request]) -> None:
     if not bool(sound.all()):
         place = int((~sound).nonzero()[0])
         raise AssayError(
-            f"the policy gave logits that are not finite for request {requests[place].id}: its weights have most likely "
-            "diverged; resume from an earlier checkpoint with a lower learning rate"
+            f"the policy gave logits that are not finite for request {requests[place].id}: its weights have most "
+            "likely diverged; resume from an earlier checkpoint with a lower learning rate"
         )

@@ -34,6 +34,7 @@ def chain_task(name: str) -> Task:
         solve=functools.partial(_solve, states),
         check=functools.partial(acted, world),
         world=world,
+        policy="tabular",
     )
 
 
@@ -46,7 +47,8 @@ def _instance(states: int, generator: np.random.Generator, level: int) -> Spec:
 def _words(states: int, spec: Spec) -> str:
     return (
         f"A chain has the states 0 to {states - 1}, and you are at state {spec['start']}. Write {LEFT} to go left and "
-        f"{RIGHT} to go right, with spaces between. Both ends pay, the right one most. Put your moves in \\boxed{{...}}."
+        f"{RIGHT} to go right, with spaces between. Both ends pay, the right one most. Put your moves in "
+        "\\boxed{...}."
     )
 
 

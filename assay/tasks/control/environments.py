@@ -29,6 +29,7 @@ def environment_task(name: str) -> Task:
         solve=_solve,
         check=functools.partial(acted, world),
         world=world,
+        policy="mlp",
     )
 
 
