@@ -11,7 +11,7 @@ import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -330,6 +330,14 @@ class Reward:
             yield from part.named(path)
 
 
+class Path(NamedTuple):
+    """The tokens `start` to `stop` of an answer, and what the policy read before the first of them."""
+
+    context: Ids
+    start: int
+    stop: int
+
+
 @light
 @dataclass(frozen=True, eq=False)
 class Episode:
@@ -389,6 +397,21 @@ class Episode:
             if choice is not None:
                 return choice
         return self.request.context
+
+    def paths(self, *, sampled: bool = False) -> list[Path]:
+        """The contexts that its tokens were written under, each with its tokens: one, unless a world replaced it.
+
+        `sampled`: the context that was read when the first tokens were written, and not the one that is trained.
+        """
+        first = self.request.context if sampled else self.training_context
+        starts, at = [Path(first, 0, 0)], 0
+        for segment in self.segments:
+            if segment.context is not None:
+                starts.append(Path(segment.context, at, at))
+            at += len(segment)
+        ends = [*(path.start for path in starts[1:]), at]
+        paths = [path._replace(stop=end) for path, end in zip(starts, ends, strict=True)]
+        return [path for path in paths if path.stop > path.start] or paths[:1]
 
     @functools.cached_property
     def _length(self) -> int:

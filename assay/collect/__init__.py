@@ -115,9 +115,10 @@ class Collector:
         self, models: Models, requests: Sequence[Request], memory: Memory, written: Sequence[Episode] | None
     ) -> list[Episode]:
         """The episodes of a step. Those `written` are the first round; None: it is still to be generated."""
-        with models.keeping() if self.continues or any(map(in_play, requests)) else nullcontext():
-            with Plays(self.codec, self._key(memory), forks=self.continues) as plays:
-                return self._rounds(models, requests, memory, written, plays)
+        keeps = self.continues or any(map(in_play, requests))
+        plays = Plays(self.codec, self._key(memory), forks=self.continues)
+        with models.keeping() if keeps else nullcontext(), plays:
+            return self._rounds(models, requests, memory, written, plays)
 
     def _key(self, memory: Memory) -> Key:
         return memory.key("sample", memory.step)

@@ -1,4 +1,4 @@
-"""Answers of a round: each request with the tokens that a sampler wrote for it. `assay.collect.plays` has the replies."""
+"""Answers of a round: each request with the tokens that a sampler wrote for it. `assay.collect.plays` replies."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from assay.errors import DataError
+from assay.credit.paths import by_path
 from assay.memory import Memory
 from assay.streams import Names, Stream, streams_of
 from assay.types import Batch, Origin, Row, Segment, changed, end_to_end
@@ -94,12 +94,12 @@ def earned(row: Row) -> float:
 
 
 def pack(rows: Sequence[Row], *, injected: Collection[str] = (), places: Sequence[int] | None = None) -> Batch:
-    """The batch of these rows. Tokens that the policy did not write are trained only in the roles of `injected`.
-    `places`: where each row stands among those from which they were taken.
+    """The batch of these rows, with a row for each path of an answer whose context was replaced. Tokens that the policy
+    did not write are trained only in the roles of `injected`. `places`: where each row stands among those from which
+    they were taken.
     """
+    rows, places = by_path(rows, places)
     episodes = [row.episode for row in rows]
-    if any(segment.context is not None for episode in episodes for segment in episode.segments):
-        raise DataError("a segment with a context of its own cannot be trained in the row of the segments before it.")
     lengths = np.array([len(episode) for episode in episodes], dtype=np.int64)
     contexts = [episode.training_context for episode in episodes]
     asked = [episode.request.context for episode in episodes]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,18 +12,28 @@ from assay.streams import Floats, Ids, Names
 from assay.types import Batch, Episode
 
 if TYPE_CHECKING:
-    from assay.engine.interface import Engine, Span, Want
+    from torch import Tensor
+
+    from assay.engine.interface import Engine, Scores, Span, Want
 
 NOTHING = 0  # the token behind what is read, which the model does not read
 
 
-def span_of(episode: Episode, context: Ids | None = None) -> Span:
-    """An episode's answer as a continuation of its training context, or of another one."""
+def span_of(episode: Episode, temperature: float | None = None) -> Span:
+    """An episode's answer as a continuation of its training context, at the temperature of its request or another."""
     from assay.engine.interface import Span
 
     ids = episode.stream("ids").astype(np.int32, copy=False)
-    context = episode.training_context if context is None else context
-    return Span(context, ids, episode.request.temperature, episode.known("seen"), episode.known("action"))
+    heat = episode.request.temperature if temperature is None else temperature
+    return Span(episode.training_context, ids, heat, episode.known("seen"), episode.known("action"))
+
+
+def _part(span: Span, context: Ids, start: int, stop: int) -> Span:
+    """Tokens `start` to `stop` of a span, behind another context."""
+    from assay.engine.interface import Span
+
+    seen, action = (None if stream is None else stream[start:stop] for stream in (span.seen, span.action))
+    return Span(context, span.ids[start:stop], span.temperature, seen, action)
 
 
 def longer(span: Span, after: Floats | None = None) -> Span:
@@ -65,6 +76,67 @@ def laid(spans: Sequence[Span], **streams: Any) -> Batch:
     )
 
 
+def paths_of(
+    episodes: Sequence[Episode], *, sampled: bool, temperature: float | None = None
+) -> tuple[list[Span], list[int]]:
+    """Answers as spans, one for each path of an answer, and the number of paths of each.
+
+    `sampled`: under the contexts that the tokens were sampled in, and not under those that are trained. The temperature
+    is that of the request, unless another is given.
+    """
+    spans: list[Span] = []
+    counts: list[int] = []
+    for episode in episodes:
+        whole = span_of(episode, temperature)
+        paths = episode.paths(sampled=sampled)
+        spans += (
+            [replace(whole, context=paths[0].context)] if len(paths) == 1 else [_part(whole, *path) for path in paths]
+        )
+        counts.append(len(paths))
+    return spans, counts
+
+
+def joined(pieces: Sequence[Any], counts: Sequence[int]) -> list[np.ndarray]:
+    """The arrays of answers, made of those of their paths."""
+    ends = np.cumsum(counts, dtype=np.int64).tolist()
+    own = [pieces[end - count : end] for end, count in zip(ends, counts, strict=True)]
+    return [some[0] if len(some) == 1 else np.concatenate(some) for some in own]
+
+
+def scored(
+    engine: Engine,
+    episodes: Sequence[Episode],
+    *,
+    sampled: bool,
+    entropy: bool = False,
+    temperature: float | None = None,
+) -> list[Scores]:
+    """The log-probabilities of the tokens of whole answers, as `Learner.score` gives them for spans."""
+    from assay.engine.interface import Scores
+
+    spans, counts = paths_of(episodes, sampled=sampled, temperature=temperature)
+    made = engine.score(spans, entropy=entropy) if spans else []
+    logp = joined([scores.logp for scores in made], counts)
+    spread = joined([scores.entropy for scores in made], counts) if entropy else [None] * len(logp)
+    return [Scores(one, other) for one, other in zip(logp, spread, strict=True)]
+
+
+def read_again(
+    engine: Engine,
+    episodes: Sequence[Episode],
+    want: Want,
+    *names: str,
+    sampled: bool,
+    tokens: int,
+    temperature: float | None = None,
+) -> list[tuple[np.ndarray, ...]]:
+    """As `forwarded`, for whole answers."""
+    spans, counts = paths_of(episodes, sampled=sampled, temperature=temperature)
+    made = forwarded(engine, spans, want, *names, tokens=tokens)
+    columns = [joined([outputs[place] for outputs in made], counts) for place in range(len(names))]
+    return [tuple(column[i] for column in columns) for i in range(len(episodes))]
+
+
 def distinct(spans: Sequence[Span]) -> tuple[list[Span], list[int]]:
     """The different ones among these spans, and for each span the place of its equal among them.
 
@@ -92,7 +164,12 @@ def forwarded(
     with torch.no_grad():
         for chunk in engine.chunks(laid(spans, **streams), tokens=tokens) if spans else ():
             out = engine.forward(chunk, want)
-            pieces = [np.split(getattr(out, name).cpu().numpy(), chunk.batch.at[1:-1]) for name in names]
+            pieces = [np.split(_numbers(getattr(out, name)), chunk.batch.at[1:-1]) for name in names]
             for place, *piece in zip(chunk.rows, *pieces, strict=True):
                 found[place] = tuple(piece)
     return found
+
+
+def _numbers(output: Tensor) -> np.ndarray:
+    """An output in the host's memory; numbers of 16 bits, which numpy does not have, as floats."""
+    return (output.float() if output.is_floating_point() and output.itemsize < 4 else output).cpu().numpy()

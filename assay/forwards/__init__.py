@@ -8,7 +8,6 @@ from typing import Literal
 import numpy as np
 
 from assay.credit.pack import taught
-from assay.engine.spans import span_of
 from assay.forwards.agreement import Agreement
 from assay.forwards.critic import Critic, TokenKL
 from assay.forwards.reward_model import RewardModel
@@ -96,6 +95,8 @@ def _fill(
     rows: list[Row], places: Sequence[int], models: Models, *, stream: Literal["old", "ref"], imitates: bool
 ) -> None:
     """Fills one of the two streams of the rows at these places, where it is not known yet."""
+    from assay.engine.spans import scored
+
     places = [i for i in places if getattr(rows[i], stream) is None]
     if not places:
         return
@@ -107,13 +108,9 @@ def _fill(
                 sampled = rows[i].episode.stream("old")
                 rows[i] = rows[i].mark(old=np.where(np.isnan(sampled), np.float32(0), sampled))
         places = [i for i in places if rows[i].old is None]
-    spans = []
-    for i in places:
-        episode = rows[i].episode
-        # `old`, the ratio's denominator, belongs to the context of sampling; the reference to the context of training
-        context = episode.request.context if stream == "old" else episode.training_context
-        spans.append(span_of(episode, context))
-    for i, scores in zip(places, engine.score(spans) if spans else [], strict=True):
+    # `old`, the ratio's denominator, belongs to the context of sampling; the reference to the context of training
+    made = scored(engine, [rows[i].episode for i in places], sampled=stream == "old")
+    for i, scores in zip(places, made, strict=True):
         rows[i] = changed(rows[i], **{stream: scores.logp})
 
 

@@ -11,7 +11,6 @@ import numpy as np
 
 from assay.credit.gae import Truncated, gae
 from assay.credit.pack import pack
-from assay.engine.spans import laid, longer, span_of
 from assay.forwards.fit import Goal
 from assay.forwards.fit import fit as steps
 from assay.memory import Memory
@@ -32,12 +31,13 @@ if TYPE_CHECKING:
 
 def token_kl(rows: Sequence[Row], *, models: Models, weight: float, estimator: str) -> tuple[list[Row], Stats]:
     """Adds - weight k to the per-token rewards (`process`) of the rows, on tokens that the policy wrote."""
+    from assay.engine.spans import scored
+
     result, total, count = list(rows), 0.0, 0
     for role in dict.fromkeys(row.role for row in rows):
         places = [i for i, row in enumerate(rows) if row.role == role and (row.in_loss or row.in_denominator)]
         episodes = [rows[i].episode for i in places]
-        spans = [span_of(episode) for episode in episodes]
-        scores = models.reference(role).score(spans) if spans else []
+        scores = scored(models.reference(role), episodes, sampled=False)
         for i, episode, ref in zip(places, episodes, scores, strict=True):
             filled = rows[i].old
             old = episode.stream("old") if filled is None else filled
@@ -133,23 +133,18 @@ def values_of(engine: Engine, rows: Sequence[Row], *, tokens: int, beyond: bool 
     """The rows with `value`: V of the state before each token of the answer, in the training context. `beyond`: and
     with `bootstrap`, V of the state behind the last token, where a limit cut the answer off.
     """
-    import torch
-
     from assay.engine.interface import Want
+    from assay.engine.spans import forwarded, joined, longer, paths_of
 
+    spans, counts = paths_of([row.episode for row in rows], sampled=False)
     ends = [beyond and _goes_on(row) for row in rows]
-    episodes = [row.episode for row in rows]
-    spans = [longer(span_of(e), e.after) if end else span_of(e) for e, end in zip(episodes, ends, strict=True)]
-    result = [row.mark(value=np.zeros(len(row.episode), np.float32)) for row in rows]
-    with torch.no_grad():
-        for chunk in engine.chunks(laid(spans), tokens=tokens) if rows else ():
-            out = engine.forward(chunk, Want(value=True)).value
-            assert out is not None
-            for row, piece in zip(chunk.rows, np.split(out.float().cpu().numpy(), chunk.batch.at[1:-1]), strict=True):
-                result[row] = result[row].mark(value=piece[: len(rows[row].episode)])
-                if ends[row]:
-                    result[row] = result[row].mark(bootstrap=float(piece[-1]))
-    return result
+    for row, end, last in zip(rows, ends, np.cumsum(counts, dtype=np.int64).tolist(), strict=True):
+        if end:
+            spans[last - 1] = longer(spans[last - 1], row.episode.after)
+    values = joined([value for (value,) in forwarded(engine, spans, Want(value=True), "value", tokens=tokens)], counts)
+    made = [row.mark(value=value[: len(row.episode)]) for row, value in zip(rows, values, strict=True)]
+    behind = zip(made, values, ends, strict=True)
+    return [row.mark(bootstrap=float(value[-1])) if end else row for row, value, end in behind]
 
 
 def _goes_on(row: Row) -> bool:

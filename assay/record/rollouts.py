@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -49,7 +49,10 @@ def rollout_table(
     Each reward part has a column `reward/<name>`, and each reward of which it is made a column `reward/<name>/<part>`,
     with None for rows that lack this part.
     """
-    trained = {index: (batch, i) for batch in batches if batch.place is not None for i, index in enumerate(batch.place)}
+    trained: dict[int, Place] = {}
+    for batch in (batch for batch in batches if batch.place is not None):
+        for i, index in enumerate(batch.place.tolist()):
+            trained[index] = Place(batch, min(i, trained[index].first) if index in trained else i, i)
     kept = range(len(rows)) if places is None else places
     records = [_record(rows[index], decode, step, trained.get(index)) for index in kept]
     parts = sorted({name for record in records for name in record if name.startswith("reward/")})
@@ -81,8 +84,12 @@ def _episode(row: Row | Episode) -> Episode:
     return row.episode if isinstance(row, Row) else row
 
 
-Place = tuple[Batch, int]
-"""A batch, and a row of it."""
+class Place(NamedTuple):
+    """The rows of a batch that are the paths of one answer, which stand one behind the other."""
+
+    batch: Batch
+    first: int
+    last: int
 
 
 def _record(row: Row | Episode, decode: Decode, step: int, trained: Place | None) -> dict[str, Any]:
@@ -152,10 +159,10 @@ def _of_segments(name: str, episode: Episode) -> np.ndarray | None:
 
 def _of_batch(name: str, trained: Place | None) -> np.ndarray | None:
     """The stream from the batch: credit computed it, and the rows that credit was given do not have it."""
-    if trained is None or name not in streams_of(Row) or (stream := getattr(trained[0], name, None)) is None:
+    if trained is None or name not in streams_of(Row) or (stream := getattr(trained.batch, name, None)) is None:
         return None
-    batch, place = trained
-    return stream[batch.at[place] : batch.at[place + 1]]
+    at = trained.batch.at
+    return stream[at[trained.first] : at[trained.last + 1]]
 
 
 def file_of(folder: Path, step: int) -> Path:

@@ -23,7 +23,7 @@ from assay.verifiers.answer_tokens import Decoding, answer_tokens
 from assay.verifiers.elections import answer_of
 
 if TYPE_CHECKING:
-    from assay.engine.interface import Span
+    pass
 
 
 @dataclass(frozen=True)
@@ -92,23 +92,17 @@ def crosses(episodes: Sequence[Episode], anchor: Anchor, *, models: Models, micr
     current weights of those who wrote it. Equal answers are computed once, so that their numbers are equal bits.
     """
     from assay.engine.interface import Want
-    from assay.engine.spans import distinct, forwarded
+    from assay.engine.spans import distinct, forwarded, joined, paths_of
 
     result = [np.zeros(0) for _ in episodes]
     for role in dict.fromkeys(episode.request.role for episode in episodes):
         mine = [i for i, episode in enumerate(episodes) if episode.request.role == role and len(episode)]
-        spans, of = distinct([_span(episodes[i]) for i in mine])
-        found = forwarded(models.play(role), spans, Want(**anchor.want), anchor.reads, tokens=micro_tokens)
-        for i, place in zip(mine, of, strict=True):
-            result[i] = anchor.cross(found[place][0].astype(np.float64))
+        paths, counts = paths_of([episodes[i] for i in mine], sampled=True)
+        spans, of = distinct(paths)
+        made = forwarded(models.play(role), spans, Want(**anchor.want), anchor.reads, tokens=micro_tokens)
+        for i, outputs in zip(mine, joined([made[place][0] for place in of], counts), strict=True):
+            result[i] = anchor.cross(outputs.astype(np.float64))
     return result
-
-
-def _span(episode: Episode) -> Span:
-    from assay.engine.interface import Span
-
-    request = episode.request
-    return Span(request.context, episode.stream("ids").astype(np.int32), request.temperature)
 
 
 def certain(

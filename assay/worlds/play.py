@@ -1,7 +1,7 @@
 """The types of a world. They are plain data: a world neither reads nor writes tokens, and calls no model.
 
-An episode is a *play*. Whoever may speak in it has a *seat*. The world asks a seat (`Ask`), the seat writes (`Act`), and
-the world replies (`Reply`) with what it asks next, or with the end.
+An episode is a *play*. Whoever may speak in it has a *seat*. The world asks a seat (`Ask`), the seat writes (`Act`),
+and the world replies (`Reply`) with what it asks next, or with the end.
 """
 
 from __future__ import annotations

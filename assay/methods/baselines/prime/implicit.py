@@ -41,7 +41,7 @@ def implicit_process(
     """Trains the process model by cross entropy with the outcomes; with `learns_first` it gives its rewards
     afterwards.
     """
-    from assay.engine.interface import Span
+    from assay.engine.spans import scored
 
     if missing := [name for name in (model, reference) if name not in models]:
         raise ConfigError(f"forwards: the recipe has no model '{missing[0]}'; its models are {', '.join(models)}.")
@@ -49,17 +49,16 @@ def implicit_process(
     settings = dataclasses.replace(scale, learning_rate=rate * scale.learning_rate, clip_norm=clip_norm)
     places = [i for i, row in enumerate(rows) if row.in_loss or row.in_denominator]
     episodes = [rows[i].episode for i in places]
-    spans = [Span(e.training_context, e.stream("ids").astype(np.int32), e.request.temperature) for e in episodes]
-    fixed = [scores.logp for scores in models[reference].score(spans)] if spans else []
+    fixed = [scores.logp for scores in scored(models[reference], episodes, sampled=False)]
     lesson = [rows[i].mark(old=None, ref=ref) for i, ref in zip(places, fixed, strict=True)]
     first = models.specs[model].learns_first
 
     def far() -> list[np.ndarray]:
         """The process model's log-ratios to its reference on the tokens of each row."""
-        scored = models[model].score(spans) if spans else []
+        made = scored(models[model], episodes, sampled=False)
         return [
             beta * np.where(trains(row), scores.logp - ref, 0.0)
-            for row, scores, ref in zip(lesson, scored, fixed, strict=True)
+            for row, scores, ref in zip(lesson, made, fixed, strict=True)
         ]
 
     before = [] if first else far()

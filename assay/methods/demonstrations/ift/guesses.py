@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from assay.engine.spans import forwarded
+from assay.engine.spans import read_again
 from assay.models import Models
 from assay.part import Forward, Proportion
 from assay.types import Origin, Row, Stats
@@ -16,14 +16,14 @@ def guesses(rows: Sequence[Row], *, models: Models, micro_tokens: int, share: fl
     """Mixes this share of the embedding of argmax pi into each of the answer's own tokens; tokens of an environment
     stay.
     """
-    from assay.engine.interface import Span, Want
+    from assay.engine.interface import Want
 
     result = list(rows)
     for role in dict.fromkeys(row.role for row in rows):
         places = [i for i, row in enumerate(rows) if row.role == role]
         episodes = [rows[i].episode for i in places]
-        spans = [Span(e.training_context, e.stream("ids").astype(np.int32)) for e in episodes]
-        likeliest = forwarded(models.play(role), spans, Want(likeliest=1), "likeliest", tokens=micro_tokens)
+        settings = {"sampled": False, "tokens": micro_tokens, "temperature": 1.0}
+        likeliest = read_again(models.play(role), episodes, Want(likeliest=1), "likeliest", **settings)
         for i, (best,) in zip(places, likeliest, strict=True):
             weight = np.float32(share) * (rows[i].episode.stream("origin") != Origin.ENV)
             result[i] = rows[i].mark(blend_ids=best[:, 0].astype(np.int32), blend_share=weight.astype(np.float32))

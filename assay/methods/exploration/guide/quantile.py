@@ -18,17 +18,14 @@ def ratio_quantile(
     rows: Sequence[Row], *, models: Models, tag: str, quantile: float, least: float
 ) -> tuple[list[Row], Stats]:
     """gamma = max(least, quantile of pi(y | training context) / pi_old(y | sampling context)) over trained tokens."""
-    from assay.engine.interface import Span
+    from assay.engine.spans import scored
 
     kept = [row for row in rows if row.in_loss and row.old is not None and (row.tag or row.episode.request.tag) == tag]
     ratios: list[np.ndarray] = []
     for role in dict.fromkeys(row.role for row in kept):
         mine = [row for row in kept if row.role == role]
-        spans = [
-            Span(r.episode.training_context, r.episode.stream("ids").astype(np.int32), r.episode.request.temperature)
-            for r in mine
-        ]
-        for row, scores in zip(mine, models.play(role).score(spans), strict=True):
+        made = scored(models.play(role), [row.episode for row in mine], sampled=False)
+        for row, scores in zip(mine, made, strict=True):
             trains = row.episode.stream("origin") == Origin.POLICY
             trains = trains if row.keep is None else trains & row.keep
             ratios.append(np.exp(np.clip(scores.logp - row.old, -20, 20))[trains])

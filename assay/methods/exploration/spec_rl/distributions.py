@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assay.engine.spans import forwarded
+from assay.engine.spans import forwarded, joined, paths_of
 from assay.models import Models
 from assay.part import Count, Forward
 from assay.types import Episode, Row, Stats
@@ -23,15 +23,15 @@ AT_ONCE = 1 << 22  # the most log-probs of whole distributions that one pass com
 
 def keep_distributions(rows: Sequence[Row], *, models: Models, micro_tokens: int, k: int) -> tuple[list[Row], Stats]:
     """Fills `all_logp` and `top_ids` of the segments of each row, in the context that the row was sampled in."""
-    from assay.engine.interface import Span
 
     result = list(rows)
     for role in dict.fromkeys(row.role for row in rows):
         places = [i for i, row in enumerate(rows) if row.role == role and _lacks(row.episode)]
         episodes = [rows[i].episode for i in places]
-        spans = [Span(e.request.context, e.stream("ids").astype(np.int32), e.request.temperature) for e in episodes]
-        tokens = likeliest(models.play(role), spans, count=k, tokens=micro_tokens)
-        for i, (ids, logp) in zip(places, tokens, strict=True):
+        spans, counts = paths_of(episodes, sampled=True)
+        made = likeliest(models.play(role), spans, count=k, tokens=micro_tokens)
+        kept = [None] * len(places) if made and made[0][0] is None else joined([ids for ids, _ in made], counts)
+        for i, ids, logp in zip(places, kept, joined([logp for _, logp in made], counts), strict=True):
             cuts = np.cumsum([len(segment) for segment in rows[i].episode.segments])[:-1]
             logps = np.split(logp, cuts)
             tops = [None] * len(logps) if ids is None else np.split(ids, cuts)

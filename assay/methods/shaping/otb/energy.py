@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -20,18 +21,18 @@ def token_energy(rows: Sequence[Row], *, models: Models) -> tuple[list[Row], Sta
     If l is the log-prob at the row's temperature and h that at half of it, sum_v pi(v)^2 = exp(2 l - h) for every
     token: a second forward pass replaces whole distributions.
     """
-    from assay.engine.interface import Span
+    from assay.engine.spans import joined, paths_of
 
     result, total, count = list(rows), 0.0, 0
     for role in dict.fromkeys(row.role for row in rows):
         places = [i for i, row in enumerate(rows) if row.role == role and row.in_group]
-        asked = [(rows[i].episode, rows[i].episode.request) for i in places]
-        texts = [(r.context, e.stream("ids").astype(np.int32), r.temperature) for e, r in asked]
-        spans = [Span(context, ids, heat / part) for part in (1, 2) for context, ids, heat in texts]
-        scores = models.play(role).score(spans) if spans else []
-        for i, whole, half in zip(places, scores[: len(places)], scores[len(places) :], strict=True):
-            logp = whole.logp.astype(np.float64)
-            energy = 1 - 2 * np.exp(logp) + np.exp(2 * logp - half.logp)
+        engine, (spans, counts) = models.play(role), paths_of([rows[i].episode for i in places], sampled=True)
+        cooler = [replace(span, temperature=span.temperature / 2) for span in spans]
+        made = [scores.logp for scores in engine.score([*spans, *cooler])] if spans else []
+        whole, half = joined(made[: len(spans)], counts), joined(made[len(spans) :], counts)
+        for i, plain, cool in zip(places, whole, half, strict=True):
+            logp = plain.astype(np.float64)
+            energy = 1 - 2 * np.exp(logp) + np.exp(2 * logp - cool)
             result[i] = rows[i].mark(constants={**rows[i].constants, ENERGY: energy.astype(np.float32)})
             total, count = total + float(energy.sum()), count + len(energy)
     return result, {"policy/energy": total / max(1, count)}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from assay.engine.spans import forwarded
+from assay.engine.spans import read_again
 from assay.models import Models
 from assay.part import Count, Forward
 from assay.types import Row, Stats
@@ -14,16 +14,15 @@ from assay.types import Row, Stats
 
 def candidates(rows: Sequence[Row], *, models: Models, micro_tokens: int, k: int) -> tuple[list[Row], Stats]:
     """Writes `top_ids` to the rows, the likeliest token first, under the sampling context."""
-    from assay.engine.interface import Span, Want
+    from assay.engine.interface import Want
 
     result = list(rows)
     for role in dict.fromkeys(row.role for row in rows):
         places = [i for i, row in enumerate(rows) if row.role == role]
-        asked = [(rows[i].episode, rows[i].episode.request) for i in places]
-        spans = [Span(r.context, e.stream("ids").astype(np.int32), r.temperature) for e, r in asked]
-        engine = models.play(role)
+        engine, episodes = models.play(role), [rows[i].episode for i in places]
         want = Want(likeliest=min(k, engine.vocab))
-        for i, (ids,) in zip(places, forwarded(engine, spans, want, "likeliest", tokens=micro_tokens), strict=True):
+        made = read_again(engine, episodes, want, "likeliest", sampled=True, tokens=micro_tokens)
+        for i, (ids,) in zip(places, made, strict=True):
             result[i] = rows[i].mark(top_ids=ids.astype(np.int32))
     return result, {}
 
