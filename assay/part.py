@@ -191,6 +191,7 @@ class Part(Record):
     reads: ClassVar[tuple[Thing, ...]] = ()  # what it reads beside its arguments: places, constants, stores
     writes: ClassVar[tuple[Thing, ...]] = ()  # what it writes beside what its kind does: places, constants
     solutions: ClassVar[Literal["none", "some", "all"]] = "none"  # how many problems must have a worked solution
+    needs: ClassVar[tuple[str, ...] | None] = None  # abilities of the policy (`assay.policy.kinds`); None: see `needed`
     needs_verdict: ClassVar[bool] = False  # it reads whether the verifier finds an answer right
 
     @property
@@ -475,6 +476,17 @@ def name_of(part: Part | type[Part]) -> str:
 @functools.cache
 def _dashed(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", name).lower()
+
+
+def needed(part: Part | type[Part]) -> tuple[str, ...]:
+    """The abilities that a policy must have for this part to work with it. A part that asks for the codec works with
+    texts, and so does one that writes prompts, unless it says otherwise.
+    """
+    record = part if isinstance(part, type) else type(part)
+    if record.needs is not None:
+        return record.needs
+    asked = inspect.signature(record.does).parameters if hasattr(record, "does") else ()  # an objective holds parts
+    return ("texts",) if "codec" in asked or record.prompts is not Part.prompts else ()
 
 
 def bind(part: Part, **offered: Any) -> Callable[..., Any]:

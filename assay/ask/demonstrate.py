@@ -39,6 +39,7 @@ class Demonstrate(Asking):
 
     solutions = "all"
     does = demonstrate
+    needs = ()
     imitates = True
 
 

@@ -43,6 +43,7 @@ class Expert(Asking):
 
     count: int = 1  # of the `group_size` answers
     does = expert
+    needs = ()
 
     def refusal(self, *, scale: Any, mechanism: Any) -> str | None:
         if self.count < scale.group_size:

@@ -77,6 +77,7 @@ class Fragments(Collecting):
         --mechanism.collect fragments --mechanism.collect.0.steps 32
     """
 
+    needs = ()  # it decodes actions where there are any
     steps: Count = 32  # of each play, in a step of training; there are as many plays as requests
     does = fragments
 

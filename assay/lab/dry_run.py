@@ -80,7 +80,7 @@ def text(plan: Planned, *, run: str) -> str:
         "evaluation": [_evaluation(experiment)],
         "saved": [_saved(experiment, run)],
         "machine": [_machine(experiment)],
-        "memory": plan.memory.lines() if plan.memory else ["not known before a network of transformers is loaded"],
+        "memory": plan.memory.lines() if plan.memory else ["not known before the model is loaded"],
         "profile": _few([f"{experiment.profile}: {plan.rules[0]}", *plan.rules[1:]] if plan.rules else [], RULES),
     }
     lines = [line for label, sentences in rows.items() for line in _row(label, sentences)]

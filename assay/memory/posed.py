@@ -52,6 +52,7 @@ class AdmitPosed(Remembering):
 
     cap: Count = 16384
     does = admit_posed
+    needs = ("texts",)
 
 
 def posed(episode: Episode) -> Problem | None:

@@ -16,8 +16,8 @@ from assay.policy.conversation import Chat
 from assay.types import Ids
 
 END = 0
-_QUESTION = re.compile(r"[A-Z]( \d{1,4},\d{1,4})+")
-_ANSWER = re.compile(r"\d+( \d+)*")
+_QUESTION = re.compile(r"[A-Z]( [0-9]{1,4},[0-9]{1,4})+")
+_ANSWER = re.compile(r"[0-9]{1,4}( [0-9]{1,4})*")
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,7 @@ class SampledSteps(Rewarding):
     estimate: Literal["hard", "soft"] = "hard"  # 1 if any continuation is right, or the share of right ones
     last: bool = True  # the last step too earns 1 if the answer is right; False: its reward is another part's
     does = sampled_steps
+    needs = ("texts",)
     needs_verdict = True
 
     @property

@@ -144,6 +144,7 @@ class JudgedByReference(Judged):
     wrong: float = 0.0
     missing: float = 0.0  # the reward of a response without a final answer, or cut
     does = by_reference
+    needs = ("texts",)
 
     def lacks(self, problem: Problem) -> str | None:
         return None if gold_of(problem) else "a reference answer"
@@ -179,6 +180,7 @@ class JudgedAlone(Judged):
     known_as = "judge-single"
 
     does = alone
+    needs = ("texts",)
 
 
 Against = Literal["group", "reference"]
@@ -272,6 +274,7 @@ class JudgedInPairs(Judged):
 
     against: Against = "group"  # the other answers of the group, or the worked solution
     does = in_pairs
+    needs = ("texts",)
 
     @property
     def relative(self) -> bool:

@@ -32,3 +32,4 @@ class WellFormed(Rewarding):
     wrong: float = 0.0  # of any other, and of one that was cut
     opened: bool = False  # the chat template ends the prompt with <think>
     does = well_formed
+    needs = ("texts",)

@@ -54,6 +54,7 @@ class KeptRules(Rewarding):
 
     score: str = "rules"  # of a problem of a task: the score's name in the verdict
     does = kept_rules
+    needs = ("texts",)
 
     def lacks(self, problem: Problem) -> str | None:
         asked = problem.provenance == "data" and not problem.column(COLUMN)

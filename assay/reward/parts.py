@@ -5,30 +5,34 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from assay.part import Rewarding
+from assay.tasks.decisions import DECISIONS, GAP
 from assay.types import Episode, Reward, Verdict
 
-GAP = "cost-gap"  # the score that says so; no reward function of a user can have this name
+NONE = 9.0  # the gap of what is no answer: no answer to a problem of ours costs ten times as much as a good one
 
 
 def outcome(episodes: Sequence[Episode], *, max_new: int, right: float, wrong: float) -> list[Reward | None]:
-    """`right` if the verdict is ok, else `wrong`; where answers have a cost, wrong + (right - wrong) / (1 + gap). None
-    where a world paid for each step.
+    """`right` if the verdict is ok, else `wrong`; where answers have a cost, right - (right - wrong) gap. None where a
+    world paid for each step.
     """
     rewarded = {True: Reward("outcome", right), False: Reward("outcome", wrong)}
     return [None if e.paid else _by_cost(e, right, wrong) or rewarded[e.right] for e in episodes]
 
 
 def _by_cost(episode: Episode, right: float, wrong: float) -> Reward | None:
-    """The reward of an answer whose verifier says by which share, the gap, it costs more than the reference: `right`
-    for one that costs as much, half of the way to `wrong` for one that costs twice as much. None for all others.
+    """The reward of an answer that costs more than the reference by a share, the gap: `right` for one that costs as
+    much, `wrong` for one that costs twice as much, and so on. None where answers have no cost.
     """
+    if episode.request.problem.domain != DECISIONS:
+        return None
     gap = (episode.verdict.scores if episode.verdict else {}).get(GAP)
-    return None if gap is None else Reward("outcome", wrong + (right - wrong) / (1 + gap))
+    return Reward("outcome", right - (right - wrong) * (NONE if gap is None else gap))
 
 
 class Outcome(Rewarding):
-    """The outcome reward: one number for a right answer, another for a wrong one. An answer that has a cost, as in the
-    task tsp, gets wrong + (right - wrong) * reference / cost.
+    """The outcome reward: one number for a right answer, another for a wrong one. Where answers have a cost, as in the
+    task tsp, `right` is for one that costs as much as the reference, `wrong` for one that costs twice as much, and
+    others have a reward on the line through these two.
 
     reward=(Outcome(right=1.0, wrong=-1.0),)
     --mechanism.reward outcome --mechanism.reward.0.wrong -1

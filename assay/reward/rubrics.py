@@ -172,6 +172,7 @@ class JudgedByRubric(Judged):
     guards: tuple[str, ...] = ()  # further criteria of every rubric, which earn nothing and have a veto
     anchors: Anchors = Anchors()  # how the criteria become one number; by default the weighted share that is met
     does = by_rubric
+    needs = ("texts",)
 
     def lacks(self, problem: Problem) -> str | None:
         return None if self.criteria or problem.column(COLUMN) else f"the column '{COLUMN}'"

@@ -45,6 +45,7 @@ class FailedReplies(Rewarding):
 
     cost: float = 0.1
     does = failed_replies
+    needs = ("texts",)
 
     @property
     def gives(self) -> RewardScope:

@@ -13,7 +13,7 @@ from assay.host.space import device_of
 from assay.record.folder import Numbered, require_vacant
 from assay.record.mlflow_runs import require_store
 from assay.record.sinks import require as require_packages
-from assay.run import attention_needs, data_needs, disk_needs, external_needs, open_rows, picture_needs
+from assay.run import attention_needs, data_needs, disk_needs, external_needs, kind_needs, open_rows, picture_needs
 from assay.run.context_fit import check_lengths
 from assay.run.experiment import Experiment, check
 from assay.run.grader import Functions, Grader, check_functions, grader_of, require_services, try_functions
@@ -48,6 +48,7 @@ class Prepared:
 def require_fit(experiment: Experiment) -> None:
     """Refuses settings that contradict each other or the model."""
     check(experiment)
+    kind_needs.require_served(experiment)
     picture_needs.require_sight(experiment)
     attention_needs.require_attention(experiment)
 

@@ -12,7 +12,7 @@ from assay.host.reach import of_hub
 from assay.policy.config import PolicyConfig, parameters
 from assay.policy.gguf_file import is_gguf
 from assay.policy.hf_config import config_from_hf
-from assay.policy.kinds import kind_named
+from assay.policy.kinds import KINDS, Kind, kind_named
 from assay.policy.lora import CONFIG, read_config
 from assay.run.bases import BASES, folder_of
 from assay.run.fresh_models import is_fresh, made, names
@@ -81,6 +81,13 @@ def size_of(model: str) -> int | None:
     if (shape := shape_of(model) or shape_at_hub(model)) is not None:
         return parameters(shape)
     return _stated(resolved(model), lambda raw: kind_named(raw.get("model_type")).size(raw))
+
+
+def kind_of_model(model: str) -> Kind | None:
+    """The kind of policy that a model is, read without loading or building it; None where its files are not here."""
+    if not Path(model).exists() and model in BASES:
+        return KINDS["transformer" if BASES[model].eye is None else "foreign"]
+    return _stated(resolved(model), lambda raw: kind_named(raw.get("model_type")))
 
 
 def _stated(model: str, read: Callable[[Mapping[str, Any]], Any]) -> Any:

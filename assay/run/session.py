@@ -15,7 +15,7 @@ from assay.policy.conversation import resolved
 from assay.recipe import Profile, ProfileChoice, Recipe
 from assay.record.folder import Numbered, RunFolder
 from assay.record.panel import Panel
-from assay.run import attention_needs, data_needs, external_needs, open_rows, picture_needs, settings
+from assay.run import attention_needs, data_needs, external_needs, kind_needs, open_rows, picture_needs, settings
 from assay.run.base_training import ready
 from assay.run.bases import base_for
 from assay.run.before_weights import require_fit
@@ -84,6 +84,7 @@ def plan(
     require_counted(experiment.recipe, experiment.rewards)
     check(experiment)
     require_examples(experiment.evaluation.shots, experiment.pool)
+    kind_needs.require_served(experiment)
     picture_needs.require_sight(experiment)
     attention_needs.require_attention(experiment)
     data_needs.require_solutions(experiment.recipe, experiment.pool)

@@ -54,6 +54,7 @@ class Pose(Posing):
 
     reads = (AdmitPosed,)
     does = pose
+    needs = ("texts",)
 
 
 def sources(posed: Task) -> tuple[str, ...]:

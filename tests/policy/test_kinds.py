@@ -58,7 +58,7 @@ def test_a_folder_is_of_the_kind_that_its_config_names(tmp_path: Path) -> None:
 
 
 def test_what_a_kind_cannot_do_is_refused_with_the_kinds_that_can() -> None:
-    with pytest.raises(ConfigError, match="shift.*needs a policy that .*logits.*kind foreign.*Take.*transformer"):
+    with pytest.raises(ConfigError, match=r"shift.*needs a policy that .*logits.*kind foreign.*Take.*transformer"):
         KINDS["foreign"].require("shifts", what="shifting")
     KINDS["transformer"].require(*ABILITIES, what="anything")
 

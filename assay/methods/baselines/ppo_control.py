@@ -17,7 +17,7 @@ PPO_CONTROL = Recipe(
     missing="actions of real numbers, the decay of the clip over the run, and one network for policy and value",
     mechanism=Mechanism(
         collect=(Fragments(steps=32),),
-        forwards=(Critic(gamma=0.98, lam=0.8, clip=1e6, aggregate=TokenMean(), truncated="bootstrap"),),
+        forwards=(Critic(gamma=0.98, lam=0.8, clip=1e6, rate=3.0, aggregate=TokenMean(), truncated="bootstrap"),),
         credit=GAE(gamma=0.98, lam=0.8, truncated="bootstrap"),
         shape=(Whiten(by="batch", ddof=1, epsilon=1e-8),),
         objective=Objective(gate=Clip(low=0.2, high=0.2), aggregate=TokenMean()),
@@ -40,8 +40,9 @@ PPO_CONTROL = Recipe(
         "entropy bonus, gradients clipped at 0.5. Its 100,000 steps are 60,000 here.",
         "A step of training is 32 steps in each environment; a recipe's num_prompts is the number of environments, and "
         "max_new the most steps of an episode.",
-        "The critic is a network of its own, with a head that starts at zero, an optimiser of its own and the policy's "
-        "learning rate. Its loss is not clipped.",
+        "The critic is a network of its own, with a head that starts at zero and an optimiser of its own. Its learning "
+        "rate, three times the policy's, is ours: values reach 50 here, and a head of zero has a long way to go. Its "
+        "loss is not clipped.",
         "An episode that ends has no value beyond its end; one that a limit cuts off, or the end of a piece, has the "
         "critic's.",
         "Answers in words are collected whole.",

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from assay.tasks.decisions import COST, DECISIONS, GAP
 from assay.tasks.task import Solution, Spec, Task
 from assay.types import Verdict
 
@@ -21,7 +22,7 @@ MOST_STARTS = 20  # cities from which the reference is searched
 MOST_EXACT = 20  # cities of which the optimum is computed: the tables of twenty take 80 MB
 _MAX_CHARACTERS = 512
 _SLACK = 1e-9  # by which equal sums may differ
-_PLACES = re.compile(r"\d{1,3}(?:[ ,]+\d{1,3})*")
+_PLACES = re.compile(r"[0-9]{1,3}(?:[ ,]+[0-9]{1,3})*")
 
 City = Sequence[int]
 
@@ -144,16 +145,16 @@ def _check(spec: Spec, text: str) -> Verdict:
     answer = " ".join(map(str, order))
     if sorted(order) != list(range(1, len(cities) + 1)):
         return Verdict.fail("wrong", f"does not visit each of the cities 1 to {len(cities)} once", answer)
-    cost, least = length_of(cities, order), length_of(cities, spec["reference"])
-    gap = cost / least - 1
+    cost = length_of(cities, order)
+    gap = cost / length_of(cities, spec["reference"]) - 1
     status, kind = ("ok", "") if gap <= _SLACK else ("fail", "wrong")
     detail = "" if status == "ok" else f"is {gap:.1%} longer than the reference"
-    return Verdict(status, kind, detail, answer, scores={"cost": cost, "cost-gap": gap})
+    return Verdict(status, kind, detail, answer, scores={COST: cost, GAP: gap})
 
 
 TSP = Task(
     name="tsp",
-    domain="decisions",
+    domain=DECISIONS,
     summary="The shortest round trip through some cities; the level is the number of cities, so tsp:20 has twenty.",
     levels=range(5, 51),
     first=20,

@@ -41,6 +41,7 @@ class OneProblem(Source):
     """Draws one problem throughout the run; another seed has another problem."""
 
     does = one_problem
+    needs = ("texts",)
 
 
 def critique_of(problem: Problem, text: str, *, right: bool) -> str:

@@ -42,3 +42,4 @@ class Guesses(Forward):
 
     share: Proportion = 0.2
     does = guesses
+    needs = ("texts",)

@@ -44,6 +44,7 @@ class Propagated(WholeLoss):
     gamma: Proportion = 0.95
     form: Literal["product", "detached", "sum"] = "product"
     does = propagated
+    needs = ("texts",)
 
 
 def discounted(x: Tensor, row: Tensor, gamma: float) -> Tensor:

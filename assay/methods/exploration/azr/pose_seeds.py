@@ -39,3 +39,4 @@ class PoseSeeds(Posing):
 
     size: Count = scales_with("num_prompts", 256, at=192)
     does = pose_seeds
+    needs = ("texts",)

@@ -106,6 +106,7 @@ class Search(Expansion):
     doubt: float = 0.0
     depth: float = 0.01
     does = search
+    needs = ("texts",)
 
 
 def worth(node: Node, step: float, quality: float, doubt: float, depth: float) -> float:

@@ -38,6 +38,7 @@ class ResampleOnCorrect(Curator):
     keep: Count = scales_with("group_size", 16, at=32)
     least: int = 2  # the least number of right and of wrong rows that are kept, if there are so many
     does = resample_on_correct
+    needs = ("texts",)
 
 
 def quotas(right: int, wrong: int, keep: int, least: int) -> tuple[int, int]:

@@ -100,6 +100,7 @@ class WithSynthesised(Source):
     below: float = 0.5  # the accuracy that a weak problem never reached
     by_weakness: bool = True  # new problems after the weak ones; else after all problems alike, for comparison
     does = with_synthesised
+    needs = ("texts",)
 
     def unfit(self, pool: Pool) -> str | None:
         if not finite_shares(pool):

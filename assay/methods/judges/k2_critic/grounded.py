@@ -35,4 +35,5 @@ class Grounded(Rewarding):
     right: float = 1.0
     wrong: float = 0.0
     does = grounded
+    needs = ("texts",)
     outcome = True

@@ -63,3 +63,4 @@ class PreferredBy(Rewarding):
 
     role: str = "judge"  # the role that `ask-pairs` asks
     does = preferred_by
+    needs = ("texts",)

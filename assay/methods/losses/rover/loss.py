@@ -39,6 +39,7 @@ class Rover(WholeLoss):
 
     scale: float = 1.0
     does = rover
+    needs = ("texts",)
 
     @property
     def wants(self) -> frozenset[str]:

@@ -42,3 +42,4 @@ class MeanLogProb(Forward):
 
     writes = (MEAN_LOGP,)
     does = keep_mean_log_prob
+    needs = ("texts",)

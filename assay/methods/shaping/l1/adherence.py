@@ -37,4 +37,5 @@ class Adherence(Rewarding):
     unit: Count = scales_with("max_new", 3333, at=4096)  # an answer that misses the budget by so many tokens loses 1
     margin: float = 0.5  # with "at most n": the reward that a right answer of n tokens keeps
     does = adherence
+    needs = ("texts",)
     needs_verdict = True

@@ -24,6 +24,7 @@ class Printed(Gate):
 
     gamma: float = 0.1
     does = printed
+    needs = ("texts",)
 
     def refusal(self, *, scale: Any, mechanism: Any) -> str | None:
         if scale.num_updates == 1:

@@ -65,6 +65,7 @@ class MetSteps(Rewarding):
 
     anchors: Anchors = Anchors(facts=True)  # how the criteria become one number
     does = met_steps
+    needs = ("texts",)
     needs_verdict = True
     outcome = True
 

@@ -25,3 +25,4 @@ class FreeOf(Rewarding):
     right: float = 1.0  # the reward of a response that contains none of them
     wrong: float = 0.0
     does = free_of
+    needs = ("texts",)

@@ -50,6 +50,7 @@ class RubricBy(Rewarding):
     role: str = "judge"  # the role that `ask-judge` asks
     anchors: Anchors = Anchors()  # how the rules become one number; by default the share that is marked as kept
     does = rubric_by
+    needs = ("texts",)
 
     def refusal(self, **_: object) -> str | None:
         fault = self.anchors.fault

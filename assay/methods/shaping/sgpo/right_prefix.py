@@ -48,4 +48,5 @@ class RightPrefix(Rewarding):
     slope: float = 4.0  # beta
     threshold: float = 1.0  # gamma: the share that earns 1/2
     does = right_prefix
+    needs = ("texts",)
     needs_verdict = True

@@ -37,3 +37,4 @@ class Candidates(Forward):
 
     k: Count = 3
     does = candidates
+    needs = ("texts",)

@@ -40,6 +40,7 @@ class ClipLikeliest(Gate):
     factor: float = 1.1
     share: Proportion = 0.2  # the share of an answer's tokens that count as tokens of high entropy
     does = clip_likeliest
+    needs = ("texts",)
     needs_verdict = True
 
     @property

@@ -41,6 +41,7 @@ class ShareWithCandidates(Term):
     high: float = 0.2  # PPO's clip: the ratio is bounded by 1 + high
     share: Proportion = 0.2  # the share of an answer's tokens that count as tokens of high entropy
     does = share_with_candidates
+    needs = ("texts",)
     needs_verdict = True
 
     @property

@@ -28,5 +28,6 @@ class PatchMatch(Rewarding):
     score: str = "patch"  # the score's name in the verdict
     malformed: float = -1.0  # of an answer that was cut, or that is wrong where the verdict has no such score
     does = patch_match
+    needs = ("texts",)
     needs_verdict = True
     outcome = True

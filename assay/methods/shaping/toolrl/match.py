@@ -30,5 +30,6 @@ class CallMatch(Rewarding):
     score: str = "calls"  # the score's name in the verdict
     best: float = 3.0  # the reward of exact calls, for verdicts without this score
     does = call_match
+    needs = ("texts",)
     needs_verdict = True
     outcome = True

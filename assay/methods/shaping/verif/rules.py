@@ -59,6 +59,7 @@ class JudgedRules(Judged):
     """
 
     does = judged_rules
+    needs = ("texts",)
 
     def lacks(self, problem: Problem) -> str | None:
         return None if problem.column(COLUMN) else f"the column '{COLUMN}'"

@@ -22,4 +22,5 @@ class Marked(Rewarding):
     """
 
     does = marked
+    needs = ("texts",)
     outcome = True

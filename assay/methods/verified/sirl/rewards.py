@@ -38,6 +38,7 @@ class Formed(Rewarding):
 
     weight: float = 0.5  # of each of the two
     does = formed
+    needs = ("texts",)
     needs_verdict = True
 
 
@@ -55,6 +56,7 @@ class Ran(Rewarding):
 
     weight: float = 1.0
     does = ran
+    needs = ("texts",)
     needs_verdict = True
 
 
@@ -72,6 +74,7 @@ class Overlap(Rewarding):
 
     weight: float = 1.0
     does = overlap
+    needs = ("texts",)
     needs_verdict = True
 
 
@@ -110,5 +113,6 @@ class Voted(Rewarding):
     right: float = 1.0
     wrong: float = 0.0
     does = voted
+    needs = ("texts",)
     needs_verdict = True
     outcome = True
