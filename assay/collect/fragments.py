@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 PLACE = "fragments"  # where the memory holds the plays that go on: their actions so far, and in which step they began
 
+TRIES = 8  # plays in a row that may fail to begin
+
 More = Callable[[Models, Memory, int, int], list[Request]]
 
 
@@ -54,13 +56,13 @@ def fragments(collect: Collect, *, more: More, rewarded: Rewarded, codec: Codec,
         if not any(map(of_numbers, requests)):
             return collect(models, requests, memory)
         actor = actor_of(models.play(requests[0].role))
-        fresh = _endless(models, requests, memory, more)
+        fresh, episodes = _endless(models, requests, memory, more), list[Episode]()
         carried = zip(memory.kept.get(PLACE, ()), memory.store(PLACE).get("begun", ()), strict=True)
         walks = [(_going_on(episode, live, memory, since), since) for episode, since in carried]
         while len(walks) < len(requests):
-            walks.append((next(fresh), memory.step))
+            walks.append((_next(fresh, episodes, codec), memory.step))
         slots = [_slot(walk, since, place, memory, steps) for place, (walk, since) in enumerate(walks)]
-        episodes = _pieces(actor, slots, fresh, memory, codec, steps)
+        episodes += _pieces(actor, slots, fresh, memory, codec, steps)
         live.clear()
         live.update({slot.walk.request.id: slot.walk for slot in slots})
         return rewarded(episodes, models, memory), _remembered(memory, slots)
@@ -94,6 +96,18 @@ def _endless(models: Models, requests: Sequence[Request], memory: Memory, more: 
             yield begun(request, key)
 
 
+def _next(fresh: Iterator[Walk], episodes: list[Episode], codec: Codec) -> Walk:
+    """The next walk that could begin. Those that could not are told as episodes, and after TRIES of them the run
+    ends.
+    """
+    for _ in range(TRIES):
+        walk = next(fresh)
+        if walk.finish is None:
+            return walk
+        episodes.append(walk.piece(walk.request, codec, version=0))
+    raise DataError(f"{TRIES} plays of '{walk.request.problem.task}' in a row could not begin: {walk.fault}.")
+
+
 def _slot(walk: Walk, since: int, place: int, memory: Memory, steps: int) -> Slot:
     """The slot with what the walk is asked for from here on, `steps` steps at most. Pieces of a slot are a group."""
     group = f"{memory.step}:{place}"
@@ -113,7 +127,7 @@ def _pieces(
         episodes.append(piece if slot.walk.finish else changed(piece, verdict=None))
         if slot.walk.finish:
             slot.walk.play.close()
-            slots[place] = _slot(next(fresh), memory.step, place, memory, steps)
+            slots[place] = _slot(_next(fresh, episodes, codec), memory.step, place, memory, steps)
 
     for _ in range(steps):
         noise = np.stack([slot.noise for slot in slots])

@@ -41,7 +41,9 @@ def fitted(model: str, pool: Pool) -> str:
 
 
 def numbers_of(pool: Pool) -> Numbers | None:
-    """What the world of a pool's tasks shows and takes, if it is one of numbers. Tasks of different ones are refused."""
+    """What the world of a pool's tasks shows and takes, if it is one of numbers. Tasks of different ones are
+    refused.
+    """
     worlds = {share.task: world.numbers if (world := task(share.task).world) else None for share in pool.shares}
     if len(set(worlds.values())) > 1:
         said = ", ".join(f"{name}: {_words(numbers)}" for name, numbers in worlds.items())

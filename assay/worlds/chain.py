@@ -15,7 +15,7 @@ from assay.types import Verdict
 from assay.worlds.play import Act, Ask, Numbers, Reply, Spec, World
 
 LEFT, RIGHT = 0, 1
-NEAR, FAR = 0.3, 1.0  # what the left and the right end pay
+NEAR, FAR = 0.25, 1.0  # what the left and the right end pay
 
 
 @dataclass
