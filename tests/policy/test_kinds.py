@@ -41,9 +41,11 @@ def test_every_record_names_functions_that_take_what_they_are_given(kind: Kind, 
 def test_every_network_is_of_a_kind_that_there_is() -> None:
     from assay.policy.network import Network
 
-    for name in ("assay.policy.transformer", "assay.policy.foreign"):
+    for name in ("assay.policy.transformer", "assay.policy.foreign", "assay.policy.acting_folder"):
         __import__(name)
-    assert {made.kind for made in Network.__subclasses__() if made.__module__.startswith("assay.")} <= KINDS.keys()
+    above = [made for made in Network.__subclasses__() if made.__module__.startswith("assay.")]
+    final = [made for one in above for made in (one.__subclasses__() or [one])]
+    assert {made.kind for made in final} <= KINDS.keys()
 
 
 def test_a_folder_is_of_the_kind_that_its_config_names(tmp_path: Path) -> None:

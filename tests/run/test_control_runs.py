@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from assay.run.bases import base_for
 from assay.run.fresh_models import fitted
 from assay.run.kind_needs import unserved
 from assay.source import Pool, Share
+from assay.tasks.control.environments import environment_task
 from assay.worlds import gymnasium_worlds
 
 STEPS = 4
@@ -97,7 +99,7 @@ def test_the_size_of_a_model_follows_from_the_world() -> None:
         (("ppo-control", "--task", "chain:5", "--model", "mlp:8:4x2"), r"observes 4 numbers .* shows 5"),
         (
             ("ppo-control", "--task", "chain:5", "--task", "chain:6", "--model", "mlp:8"),
-            r"chain:5: 5 numbers .* 6 numbers",
+            r"5 numbers .* 6 numbers",
         ),
         (("ppo-control", "--task", "chain:5", "--lora", "4"), r"--lora 4 needs"),
         (("ppo-control", "--task", "chain:5", "--machine.engine", "native"), r"the core runs language models alone"),
@@ -107,8 +109,6 @@ def test_the_size_of_a_model_follows_from_the_world() -> None:
 def test_what_cannot_be_is_refused_and_names_what_can(
     line: tuple[str, ...], said: str, tmp_path: Path, shell: Shell
 ) -> None:
-    import re
-
     answer = shell("train", *line, "--run", tmp_path / "run")
     assert answer.code == 78 and re.search(said, answer.err.replace("\n", " ")), answer.err
     assert not (tmp_path / "run").exists()
@@ -124,7 +124,8 @@ def test_without_gymnasium_an_environment_names_the_extra(monkeypatch: pytest.Mo
     plain = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "gymnasium" else plain(name))
     gymnasium_worlds.environment.cache_clear()
-    answer = shell("train", "ppo-control", "--task", "env:CartPole-v1")
+    environment_task.cache_clear()
+    answer = shell("train", "ppo-control", "--task", "env:CartPole-v1", "--dry-run")
     assert answer.code == 78 and "pip install 'assay-rl[control]'" in answer.err
 
 
