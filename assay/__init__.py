@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from assay.api.studies import compare, study, sweep
     from assay.api.training import train
     from assay.errors import AssayError
+    from assay.lab.world_check import check_world
     from assay.run.callbacks import (
         EndEvent,
         EpisodesEvent,
@@ -48,6 +49,7 @@ __all__ = [
     "Stop",
     "__version__",
     "bank",
+    "check_world",
     "compare",
     "evaluate",
     "explain",
@@ -73,6 +75,7 @@ PLACES = {
     "Result": "assay.api.results",
     "train": "assay.api.training",
     "AssayError": "assay.errors",
+    "check_world": "assay.lab.world_check",
 }
 """Name -> the module that has it; the names that are missing here are those of callbacks. Nothing is imported before it
 is used, so that a command of a moment stays one.

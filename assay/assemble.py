@@ -162,7 +162,7 @@ def _offered(
     return {
         "pool": pool,
         "codec": codec,
-        "sampling": Sampling(scale.max_new, scale.temperature, scale.top_p, scale.top_k, scale.min_p, codec.stops),
+        "sampling": Sampling.at(scale, codec.stops),
         "num_prompts": scale.num_prompts,
         "group_size": scale.group_size,
         "max_new": scale.max_new,

@@ -21,6 +21,8 @@ class Scale:
     max_new: int  # the generation limit: the most tokens that an answer may have
     learning_rate: float
     num_steps: int  # number of steps of the run; a step collects one batch of rollouts and trains on it
+    max_replies: int = 0  # the most tokens of replies of a world in an answer; 0: they count towards max_new
+    longest_reply: int = 0  # the most tokens of one reply, which is cut behind them and says so; 0: no limit
     num_tokens: int = 0  # the run ends earlier, once it has generated so many tokens; 0: it does all its steps
     oversample: int = 1  # each round draws this many times num_prompts
     num_minibatches: int = 1  # number of mini-batches of a batch of rollouts, each an optimiser step
@@ -40,6 +42,11 @@ class Scale:
     def num_updates(self) -> int:
         """Number of optimiser steps on a batch of rollouts."""
         return self.num_minibatches * self.num_epochs
+
+    @property
+    def longest(self) -> int:
+        """The most tokens of an answer with the replies in it."""
+        return self.max_new + self.max_replies
 
     def over(self, step: int, tokens: int) -> bool:
         """Whether a run is over that has done so many steps and spent so many tokens."""

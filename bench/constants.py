@@ -130,7 +130,7 @@ def _posed(task: Task, level: int, wording: Wording, seeds: Sequence[int]) -> li
 
 def _question(task: Task, problem: Problem) -> str:
     """The question as text, also where a picture stands before it."""
-    return task.compact(problem.spec) if problem.wording == "compact" else task.natural(problem.spec)
+    return task.wordings.compact(problem.spec) if problem.wording == "compact" else task.wordings.natural(problem.spec)
 
 
 def _right(task: Task, problems: Sequence[Problem], only: str = "") -> list[tuple[str, Problem]]:
@@ -141,7 +141,7 @@ def _right(task: Task, problems: Sequence[Problem], only: str = "") -> list[tupl
             if not only or way == only:
                 asked.setdefault((i, answer), []).append(way)
     pairs = [(problems[i], _response(answer, problems[i].wording)) for i, answer in asked]
-    verdicts = task.verify_many(pairs) if task.verify_many else [task.verify(*pair) for pair in pairs]
+    verdicts = task.checker.verify_many(pairs) if task.checker.verify_many else [task.verify(*pair) for pair in pairs]
     return [
         (way, problems[i])
         for ((i, _), named), verdict in zip(asked.items(), verdicts, strict=True)
@@ -156,7 +156,7 @@ def _response(answer: str, wording: Wording) -> str:
 
 def winners(task: Task, levels: Sequence[int] = (), count: int = COUNT) -> Iterator[Won]:
     """The levels of a task at which the best way to answer without looking earns more than it may."""
-    for level in levels or task.levels:
+    for level in levels or task.generator.levels:
         found = max((best(task, level, wording, count) for wording in WORDINGS), key=lambda one: one.share)
         if found.surely > LIMIT:
             yield found

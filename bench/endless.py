@@ -46,14 +46,16 @@ class Kind:
 
 def of_task(name: str, text: Callable[[int], str], *, answers: int = ANSWERS, wording: str = "natural") -> Kind:
     found = task(name)
-    level = found.first if found.first is not None else found.levels[0]
+    level = found.generator.first_level
 
     def verify(numbers: Sequence[int]) -> list[Verdict]:
         problem = found.problem(Key(0, "endless"), level=level, wording=wording)  # type: ignore[arg-type]
         pairs = [(problem, text(number)) for number in numbers]
-        return found.verify_many(pairs) if found.verify_many else [found.verify(*pair) for pair in pairs]
+        return (
+            found.checker.verify_many(pairs) if found.checker.verify_many else [found.verify(*pair) for pair in pairs]
+        )
 
-    return Kind(found.seconds, answers, verify)
+    return Kind(found.checker.seconds, answers, verify)
 
 
 def mathematics(numbers: Sequence[int]) -> list[Verdict]:

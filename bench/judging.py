@@ -63,7 +63,7 @@ def problems(name: str, level: int, count: int, salt: str) -> list[Problem]:
 
 
 def of_task(name: str, rounds: int, level: int) -> Timed:
-    verify = task(name).verify_many
+    verify = task(name).checker.verify_many
     assert verify is not None, f"the task {name} verifies answers one by one"
 
     def pairs(count: int, salt: str) -> list[tuple[Problem, str]]:

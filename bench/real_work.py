@@ -78,7 +78,7 @@ def reward(work: Work, question: Question, ids: Sequence[int], text: str, *, end
         return sum(int(i) % 2 == 0 for i in ids) / max(1, len(ids))
     from assay.tasks.words import WORDS
 
-    return float(ended and WORDS.check(question.spec, text).status == "ok")
+    return float(ended and WORDS.checker.check(question.spec, text).status == "ok")
 
 
 def advantages(rewards: np.ndarray, *, samples: int) -> np.ndarray:

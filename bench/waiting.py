@@ -33,7 +33,7 @@ from bench.machine import describe, load
 RESULTS = Path(__file__).resolve().parent / "results"
 NAME = "waiting"
 STEPS = 7
-TASKS = tuple(name for name in bases.BASES if name in TASKS_OF_ALL and TASKS_OF_ALL[name].externals)
+TASKS = tuple(name for name in bases.BASES if name in TASKS_OF_ALL and TASKS_OF_ALL[name].checker.externals)
 SETTINGS = {
     "scale.num-prompts": "16",
     "scale.group-size": "8",

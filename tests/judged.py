@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from altered import altered
 from tiny import END, policy, recipe_of, run, segment
 
 import assay.tasks
@@ -16,7 +17,7 @@ from assay.part import Rewarding, bind
 from assay.source import Pool, Share
 from assay.source.epochs import problem_set
 from assay.tasks.judging import to_compare, to_judge
-from assay.tasks.task import Solution, Task
+from assay.tasks.task import Checker, Generator, Solution, Task, Wordings
 from assay.types import Episode, Problem, Request, Reward, Verdict
 
 NAME = "pairs-of-letters"
@@ -54,19 +55,23 @@ STEPPED = Task(
     name=NAME,
     domain="letters",
     summary="the letters of the question one by one, then the last of them",
-    levels=range(1, 4),
-    instance=_letters,
-    canonical=lambda spec: spec["letters"],
-    compact=lambda spec: spec["letters"],
-    natural=lambda spec: spec["letters"],
-    solve=lambda spec: Solution(spec["letters"][-1], ",".join(spec["letters"]), "\n".join(spec["letters"])),
-    check=lambda spec, text: Verdict.ok(text) if text == spec["letters"][-1] else Verdict.fail("wrong", answer=text),
-    split=lambda spec: "train",
-    steps=_read,
+    generator=Generator(
+        levels=range(1, 4), instance=_letters, canonical=lambda spec: spec["letters"], split=lambda spec: "train"
+    ),
+    wordings=Wordings(
+        compact=lambda spec: spec["letters"],
+        natural=lambda spec: spec["letters"],
+        solve=lambda spec: Solution(spec["letters"][-1], ",".join(spec["letters"]), "\n".join(spec["letters"])),
+    ),
+    checker=Checker(
+        check=lambda spec, text: (
+            Verdict.ok(text) if text == spec["letters"][-1] else Verdict.fail("wrong", answer=text)
+        ),
+        steps=_read,
+    ),
 )
-RULED = dataclasses.replace(
-    STEPPED,
-    summary="two letters, each of which is a rule",
+RULED = altered(
+    dataclasses.replace(STEPPED, summary="two letters, each of which is a rule"),
     solve=lambda spec: Solution(spec["letters"]),
     check=lambda spec, text: Verdict.ok(text) if text == spec["letters"] else Verdict.fail("wrong", answer=text),
     steps=None,

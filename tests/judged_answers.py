@@ -79,7 +79,7 @@ class Case:
 
 def externals_of() -> dict[str, tuple[str, ...]]:
     """The foreign programs that each needs."""
-    needed = {name: task.externals for name, task in TASKS.items()}
+    needed = {name: task.checker.externals for name, task in TASKS.items()}
     return needed | {"rows": ("math-verify",), "tests": ("sandbox",)}
 
 
@@ -98,7 +98,7 @@ def of(name: str) -> Task:
 
 def budget(case: Case) -> float:
     """The processor seconds that judging this answer may take."""
-    return seconds_of(case.problem) if case.name in DATA else of(case.name).seconds
+    return seconds_of(case.problem) if case.name in DATA else of(case.name).checker.seconds
 
 
 @cache
@@ -113,7 +113,7 @@ def posed(name: str, number: int, wording: Wording) -> Problem:
     if name in DATA:
         rows = chosen.rows_of("test")
         return rows[number % len(rows)]
-    level = chosen.levels[number % len(chosen.levels)]
+    level = chosen.generator.levels[number % len(chosen.generator.levels)]
     return chosen.problem(Key(number, name, "judged answers"), level=level, split="test", wording=wording)
 
 

@@ -32,7 +32,7 @@ from assay.objective import Objective, SequenceMean
 from assay.part import Gate
 from assay.recipe import Like
 from assay.tasks.countdown import COUNTDOWN
-from assay.tasks.task import Solution
+from assay.tasks.task import Generator, Solution, Wordings
 
 
 def half(ratio, advantage, *, factor):
@@ -54,14 +54,18 @@ TASK = dataclasses.replace(
     COUNTDOWN,
     name="theirs",
     summary="one number",
-    levels=range(1, 3),
-    instance=lambda generator, level: {"n": int(generator.integers(10**6))},
-    canonical=lambda spec: str(spec["n"]),
-    compact=lambda spec: f"{spec['n']}?",
-    natural=lambda spec: f"Write {spec['n']}.",
-    solve=lambda spec: Solution(str(spec["n"])),
+    generator=Generator(
+        levels=range(1, 3),
+        instance=lambda generator, level: {"n": int(generator.integers(10**6))},
+        canonical=lambda spec: str(spec["n"]),
+    ),
+    wordings=Wordings(
+        compact=lambda spec: f"{spec['n']}?",
+        natural=lambda spec: f"Write {spec['n']}.",
+        solve=lambda spec: Solution(str(spec["n"])),
+    ),
 )
-LISTED = dataclasses.replace(TASK, name="listed", levels=[1, 2])
+LISTED = dataclasses.replace(TASK, name="listed", generator=dataclasses.replace(TASK.generator, levels=[1, 2]))
 '''
 OFFERS = {"assay.methods": {"halved": "tiny_assay"}}
 WRONG = {  # what is changed in the module, and what is said of it
@@ -206,7 +210,7 @@ def offering(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Offeri
 def test_a_task_of_another_package_is_one_like_ours(offering: Offering) -> None:
     (offer,) = offering(("assay.tasks", "theirs", "tiny_assay:TASK"))
     assert not offer.problem
-    assert tasks.task("theirs").levels == range(1, 3)
+    assert tasks.task("theirs").generator.levels == range(1, 3)
     with pytest.raises(errors.UnknownName, match="Did you mean 'theirs'"):
         tasks.task("their")
 

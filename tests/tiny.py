@@ -49,7 +49,7 @@ from assay.source import Pool, Share
 from assay.source.epochs import problem_set
 from assay.streams import Stream
 from assay.tasks.pose import Posing
-from assay.tasks.task import Solution, Task
+from assay.tasks.task import Checker, Generator, Solution, Task, Wordings
 from assay.types import Batch, Episode, Origin, Problem, Request, Reward, Row, Segment, Stats, Verdict
 
 END = 0
@@ -82,23 +82,31 @@ def _named(letters: str) -> Task:
         name="tiny",
         domain="letters",
         summary="an answer in letters that contains the letter asked for",
-        levels=range(1, 2),
-        instance=lambda generator, level: {"letter": letters[int(generator.integers(len(letters)))]},
-        canonical=lambda spec: spec["letter"],
-        compact=lambda spec: spec["letter"],
-        natural=lambda spec: spec["letter"],
-        solve=lambda spec: Solution(spec["letter"]),
-        check=lambda spec, answer: Verdict.ok(answer) if spec["letter"] in answer else Verdict.fail("wrong"),
-        split=lambda spec: "train",
-        posing=Posing(
-            seed={"letter": letters[0]},
-            shown=1,
-            compact=lambda shown: "c",
-            natural=lambda shown: "c",
-            write=lambda spec: spec["letter"],
-            read=lambda text, shown: {"letter": text[0]} if text and text[0] in letters else None,
-            level=lambda spec: 1,
-            example=lambda generator, level, shown: shown[0],
+        generator=Generator(
+            levels=range(1, 2),
+            instance=lambda generator, level: {"letter": letters[int(generator.integers(len(letters)))]},
+            canonical=lambda spec: spec["letter"],
+            split=lambda spec: "train",
+        ),
+        wordings=Wordings(
+            compact=lambda spec: spec["letter"],
+            natural=lambda spec: spec["letter"],
+            solve=lambda spec: Solution(spec["letter"]),
+        ),
+        checker=Checker(
+            check=lambda spec, answer: Verdict.ok(answer) if spec["letter"] in answer else Verdict.fail("wrong")
+        ),
+        abilities=(
+            Posing(
+                seed={"letter": letters[0]},
+                shown=1,
+                compact=lambda shown: "c",
+                natural=lambda shown: "c",
+                write=lambda spec: spec["letter"],
+                read=lambda text, shown: {"letter": text[0]} if text and text[0] in letters else None,
+                level=lambda spec: 1,
+                example=lambda generator, level, shown: shown[0],
+            ),
         ),
     )
 

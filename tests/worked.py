@@ -14,7 +14,7 @@ from assay.assemble import Phases
 from assay.engine.local import LocalEngine
 from assay.recipe import Recipe
 from assay.source import Pool, Share
-from assay.tasks.task import Solution, Task
+from assay.tasks.task import Checker, Generator, Solution, Task, Wordings
 from assay.types import Verdict
 
 NAME = "worked"
@@ -47,15 +47,18 @@ TASK = Task(
     name=NAME,
     domain="letters",
     summary="an answer that holds the last letter of the question; the steps are its letters",
-    levels=range(1, 5),
-    instance=_instance,
-    canonical=lambda spec: spec["letters"],
-    compact=lambda spec: spec["letters"],
-    natural=lambda spec: spec["letters"],
-    solve=lambda spec: Solution(spec["letters"][-1], ",".join(spec["letters"])),
-    check=lambda spec, answer: Verdict.ok(answer) if answer == spec["letters"][-1] else Verdict.fail("wrong"),
-    split=lambda spec: "train",
-    others=lambda spec: [Solution(spec["letters"][-1]), Solution(spec["letters"][-1], "[]")],
+    generator=Generator(
+        levels=range(1, 5), instance=_instance, canonical=lambda spec: spec["letters"], split=lambda spec: "train"
+    ),
+    wordings=Wordings(
+        compact=lambda spec: spec["letters"],
+        natural=lambda spec: spec["letters"],
+        solve=lambda spec: Solution(spec["letters"][-1], ",".join(spec["letters"])),
+        others=lambda spec: [Solution(spec["letters"][-1]), Solution(spec["letters"][-1], "[]")],
+    ),
+    checker=Checker(
+        check=lambda spec, answer: Verdict.ok(answer) if answer == spec["letters"][-1] else Verdict.fail("wrong")
+    ),
 )
 
 

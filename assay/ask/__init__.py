@@ -21,6 +21,7 @@ from assay.ask.trunks import Trunks
 from assay.memory import Memory
 from assay.part import Asking, bind
 from assay.policy.codec import Codec
+from assay.scale import Scale
 from assay.tasks import task
 from assay.types import Episode, Problem, Request
 
@@ -60,8 +61,15 @@ class Sampling:
     top_k: int = 0
     min_p: float = 0.0
     stop: tuple[str, ...] = ()
-    max_replies: int = 0
-    longest_reply: int = 0
+    max_replies: int = 0  # tokens of replies of a world; 0: they count towards `max_new`
+    longest_reply: int = 0  # tokens of one reply; 0: no limit
+
+    @classmethod
+    def at(cls, scale: Scale, stops: tuple[str, ...], *, temperature: float | None = None) -> Sampling:
+        """As a run of this scale samples; at another temperature, with all tokens to choose from."""
+        filters = (scale.temperature, scale.top_p, scale.top_k, scale.min_p)
+        drawn = filters if temperature is None else (temperature, 1.0, 0, 0.0)
+        return cls(scale.max_new, *drawn, stops, scale.max_replies, scale.longest_reply)
 
     def of(self, problem: Problem) -> dict[str, Any]:
         """The sampling fields of a request for this problem. If the task has a world, the request speaks for its first

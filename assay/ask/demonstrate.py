@@ -57,6 +57,11 @@ def turns(problem: Problem) -> list[tuple[str, int]]:
     rest, world = problem.solution or "", task(problem.task).world
     if world is None or not world.stops:
         return [(rest, Origin.INJECTED)]
+    if len(world.seats) > 1:
+        raise DataError(
+            f"'{problem.task}' has {len(world.seats)} seats, and a worked solution is what one of them writes: it "
+            "cannot be imitated. Take a recipe that samples its answers."
+        )
     pieces, play, seat = [], world.start(problem.spec, Key("worked")), world.seats[0].name
     play.open()
     stop = re.compile("|".join(map(re.escape, world.stops)))

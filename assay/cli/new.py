@@ -1,4 +1,4 @@
-"""`assay new`: a method, a task or a reward that trains and tests itself, to be filled in."""
+"""`assay new`: a method, a task, a world or a reward that trains and tests itself, to be filled in."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def run_new(arguments: argparse.Namespace) -> Any:
 
 
 ARGUMENTS: list[Argument] = [
-    (("kind",), one_of("kind", ("method", "task", "reward"), see="assay new --help")),
+    (("kind",), one_of("kind", ("method", "task", "world", "reward"), see="assay new --help")),
     (("name",), {"metavar": "NAME", "help": "lower-case words joined by -; a name that is not taken"}),
     (
         ("--dir",),

@@ -103,7 +103,7 @@ class Collector:
 
     def send(self, models: Models, requests: Sequence[Request], memory: Memory) -> Promised:
         """Asks for the first round of answers. `finish` takes them, when they are there or later."""
-        with Plays(self.codec, self._key(memory)) as plays:
+        with Plays(self.codec, self._key(memory), models) as plays:
             asked = [turn.now for turn in plays.begin(requests)]
         return send(models, asked, self._key(memory), self.codec, requests)
 
@@ -116,7 +116,7 @@ class Collector:
     ) -> list[Episode]:
         """The episodes of a step. Those `written` are the first round; None: it is still to be generated."""
         keeps = self.continues or any(map(in_play, requests))
-        plays = Plays(self.codec, self._key(memory), forks=self.continues)
+        plays = Plays(self.codec, self._key(memory), models, forks=self.continues)
         with models.keeping() if keeps else nullcontext(), plays:
             return self._rounds(models, requests, memory, written, plays)
 

@@ -90,7 +90,7 @@ class Moment:
 class Plays:
     """The plays of a collection. Closed at its end, whichever way it ends.
 
-    with Plays(codec, key) as plays:
+    with Plays(codec, key, models) as plays:
         turns = plays.begin(requests)
         while turns:
             written = generate(models, [turn.now for turn in turns], key, codec)
@@ -98,9 +98,10 @@ class Plays:
             turns = [result.further for result in results if result.further]
     """
 
-    def __init__(self, codec: Codec, key: Key, *, forks: bool = False) -> None:
+    def __init__(self, codec: Codec, key: Key, models: Models, *, forks: bool = False) -> None:
         self.codec = codec
         self.key = key
+        self.models = models
         self.forks = forks  # later requests may go on from within an answer
         self._open: dict[int, Game] = {}
         self._moments: dict[str, Moment] = {}  # by the node of the turn behind which they are
@@ -177,7 +178,7 @@ class Plays:
             raise AssayError(f"the world of '{request.problem.task}' ended before anybody acted.")
         game.seats[request.seat] = Episode(request, request.prefix, "pause")
         if ask.seat == request.seat and not ask.say and ask.context == "append":
-            turn = self._turn(game, ask, first=request)
+            turn = self._turn(game, ask, game.seats[request.seat])
             return dataclasses.replace(turn, now=request) if not turn.short else turn
         turn = self._heard(game, ask, failed=reply.failed)
         if turn is None:
@@ -244,10 +245,11 @@ class Plays:
             heard = self._heard_by(game, answer.request, ask, failed)
             answer = changed(answer, segments=(*answer.segments, heard))
             answer = changed(answer, text=text_of(answer.segments, self.codec))
-        if left_of(answer) < 1:
+        turn = self._turn(game, ask, answer)
+        if turn.now.max_new < 1:
             return None
         game.seats[ask.seat] = answer
-        return self._turn(game, ask, first=answer.request)
+        return turn
 
     def _heard_by(self, game: Game, request: Request, ask: Ask, failed: bool) -> Segment:
         """What is said to a seat, as tokens. A reply that is too long is cut, and says so."""
@@ -269,12 +271,14 @@ class Plays:
     def _conversation(self, game: Game, ask: Ask) -> Ids:
         return self.codec.render(conversation(ask, game.root.problem.wording))
 
-    def _turn(self, game: Game, ask: Ask, *, first: Request) -> Turn:
-        now, before = going_on(game.seats[ask.seat])
-        left = now.max_new
-        if ask.most is not None and ask.most < left:
-            now = changed(now, max_new=ask.most)
-        return Turn(now, first, game, ask.seat, before, short=now.max_new < left)
+    def _turn(self, game: Game, ask: Ask, answer: Episode) -> Turn:
+        now, before = going_on(answer)
+        read = len(now.context) + now.given
+        left = min(now.max_new, self.models.play(now.role).context - read)
+        most = left if ask.most is None else min(ask.most, left)
+        if most != now.max_new:
+            now = changed(now, max_new=most)
+        return Turn(now, answer.request, game, ask.seat, before, short=most < left)
 
     def _earn(self, game: Game, reply: Reply) -> None:
         """Gives the rewards of a reply to the last turns of the seats that they are for."""
@@ -432,7 +436,7 @@ def _node(segments: Sequence[Segment]) -> str:
 def played(models: Models, requests: Sequence[Request], key: Key, codec: Codec) -> list[Episode]:
     """An episode for each request, in the same order, with all its turns."""
     complete: dict[str, Episode] = {}
-    with models.keeping() if any(map(in_play, requests)) else nullcontext(), Plays(codec, key) as plays:
+    with models.keeping() if any(map(in_play, requests)) else nullcontext(), Plays(codec, key, models) as plays:
         turns = plays.begin(requests)
         while turns:
             asked = [turn.now for turn in turns]

@@ -55,8 +55,9 @@ def _recipes() -> list[dict[str, Any]]:
 
 def _tasks() -> list[dict[str, Any]]:
     return [
-        {"name": t.name, "summary": t.summary, "domain": t.domain, "levels": [t.levels.start, t.levels.stop - 1]}
+        {"name": t.name, "summary": t.summary, "domain": t.domain, "levels": [levels[0], levels[-1]]}
         for t in TASKS.values()
+        for levels in [t.generator.levels]
     ]
 
 
@@ -190,7 +191,7 @@ def _task_card(name: str) -> dict[str, Any]:
     from assay.tasks import task
 
     shown = task(name)
-    (level,) = Share.parse(name).levels
+    (level,), seconds = Share.parse(name).levels, shown.checker.seconds
     examples = {}
     for wording in ("natural",) if name.startswith("gym:") else ("compact", "natural"):
         problem = shown.problem(Key("card", name), level=level, wording=wording)
@@ -200,9 +201,9 @@ def _task_card(name: str) -> dict[str, Any]:
         "name": shown.name,
         "domain": shown.domain,
         "summary": shown.summary,
-        "levels": list(shown.levels),
+        "levels": list(shown.generator.levels),
         "first": level,
-        "judging": f"{shown.seconds:g} s of the processor for an answer, at most" if shown.seconds else "at once",
+        "judging": f"{seconds:g} s of the processor for an answer, at most" if seconds else "at once",
         "bases": {
             base.name: f"made at level {listed(list(map(str, dict.fromkeys(share.levels))))}"
             for base in BASES.values()

@@ -49,7 +49,7 @@ def blind(pool: Pool, exam: Sequence[Problem]) -> Guesser:
         known = task(share.task)
         for level in dict.fromkeys(one.level for one in exam if one.task == share.task):
             asked = [one for one in exam if (one.task, one.level) == (share.task, level)]
-            asked = asked[:ASKED] if known.externals else asked
+            asked = asked[:ASKED] if known.checker.externals else asked
             if not (found := frequencies(known, share, level, pool)):
                 return Guesser((), 0.0)
             guesses = [(answer, n) for answer, n in found.most_common(TRIED) if n >= _least(known, found)]
@@ -60,23 +60,23 @@ def blind(pool: Pool, exam: Sequence[Problem]) -> Guesser:
 
 def _least(known: Task, found: Counter[str]) -> int:
     """The least count of an answer that is tried: if answers are many, a single one is a matter of chance."""
-    return max(2, round(OFTEN * found.total())) if known.externals else 2 if len(found) > TRIED else 1
+    return max(2, round(OFTEN * found.total())) if known.checker.externals else 2 if len(found) > TRIED else 1
 
 
 def frequencies(known: Task, share: Share, level: int, pool: Pool) -> Counter[str]:
     """The answers of training problems of a level, as worked solutions have them."""
-    if known.rows is not None:
+    if known.generator.rows is not None:
         answers = (_answer(known, row) for row in pool.rows_of(share, "train"))
         return Counter(answer for answer in answers if answer is not None)
     key = Key("blind guesser")
     drawn = (known.problem(key(i), level=level, split="train", wording=pool.wording) for i in range(DRAWS))
-    return Counter(known.solve(problem.spec).answer for problem in drawn)
+    return Counter(known.wordings.solve(problem.spec).answer for problem in drawn)
 
 
 def _answer(known: Task, row: Problem) -> str | None:
     """The answer of a row of a file; None where nobody knows it, or where it is no text that could be written."""
     if not is_data(known.name):
-        return known.solve(row.spec).answer
+        return known.wordings.solve(row.spec).answer
     gold = row.spec.get("gold")
     return gold if isinstance(gold, str) else None
 
@@ -84,7 +84,9 @@ def _answer(known: Task, row: Problem) -> str | None:
 def _chances(known: Task, exam: Sequence[Problem], guesses: dict[str, int], total: int) -> list[float]:
     """The chance of a right guess on each problem: the frequencies of all answers that its verifier accepts."""
     pairs = [(problem, _response(answer, problem)) for problem in exam for answer in guesses]
-    verdicts = known.verify_many(pairs) if known.verify_many else [known.verify(*pair) for pair in pairs]
+    verdicts = (
+        known.checker.verify_many(pairs) if known.checker.verify_many else [known.verify(*pair) for pair in pairs]
+    )
     right = np.array([verdict.status == "ok" for verdict in verdicts]).reshape(len(exam), len(guesses))
     return (right @ np.array([*guesses.values()], dtype=np.float64) / total).tolist()
 

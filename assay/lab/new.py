@@ -73,9 +73,9 @@ class Made:
 
 
 def new(kind: str, name: str, folder: Path, *, group: str | None = None, slot: str | None = None) -> Made:
-    """Writes a method, a task or a reward of this name into `folder`. A method has a part of its own for `slot`. If
-    `folder` is a checkout of Assay, the method becomes one of its methods, listed in `group`, with an oracle beside its
-    tests. Everywhere else a method is a package of its own. A task always is.
+    """Writes a method, a task, a world or a reward of this name into `folder`. A method has a part of its own for
+    `slot`. If `folder` is a checkout of Assay, the method becomes one of its methods, listed in `group`, with an oracle
+    beside its tests. Everywhere else a method is a package of its own. A task or a world always is.
 
         new("method", "soft-gate", Path("."), slot="gate")
         assay new method soft-gate --slot gate
@@ -108,8 +108,8 @@ def _taken(kind: str, name: str, inside: bool, slot: str) -> str:
         return f"'{known}' is a recipe of {METHOD_OF[known]}"
     if kind == "method" and name in SLOTS[slot]:
         return f"'{slot}:{name}' is a part of {SLOTS[slot][name].__module__}"
-    if kind == "task" and name in TASKS:
-        return f"'{name}' is a task of {TASKS[name].check.__module__}"
+    if kind in ("task", "world") and name in TASKS:
+        return f"'{name}' is a task of {TASKS[name].checker.check.__module__}"
     found = None if inside else importlib.util.find_spec(module)
     if found is not None:
         place = found.origin or ", ".join(found.submodule_search_locations or ())
@@ -196,7 +196,8 @@ def _package(kind: str, name: str, folder: Path, slot: str) -> Made:
     _write(kind, name, files, module, first_party=module, slot=slot)
     asks = {
         "method": (f"assay explain {name}", f"assay show {slot}:{name}", f"assay train {name} --task countdown:3"),
-        "task": (f"assay show {name}", f"assay train grpo --task {name}:4 --model MODEL"),
+        "task": (f"assay show {name}", f"assay train grpo --task {name}"),
+        "world": (f"assay show {name}", f"assay train grpo --task {name}:5 --model MODEL"),
     }
     steps = (
         shlex.join(["pip", "install", "-e", f"{root}[dev]"]),

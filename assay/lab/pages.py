@@ -1,5 +1,6 @@
 """The tables in docs/ that are generated from the records: of the recipes of a group of methods, of the components of
-these recipes, of papers, of tasks, of parts for recipes of one's own, of the settings of other trainers.
+these recipes, of papers, of tasks, of kinds of policy, of parts for recipes of one's own, of the settings of other
+trainers.
 
 In a page a table stands between two comments, `<!-- recipes: gates -->` and `<!-- end -->`. `make docs`, which runs
 `python -m assay.lab.pages docs/*.md`, writes the tables; a test fails if a page differs from what `make docs` would
@@ -22,7 +23,9 @@ from assay.lab import blueprint
 from assay.lab.composing import for_own_recipes
 from assay.lab.papers import Paper, papers
 from assay.part import Part, name_of
+from assay.policy.kinds import ABILITIES, KINDS
 from assay.run.foreign.keys import SYSTEMS, ForeignKeys, keys_of
+from assay.run.kind_needs import serving
 from assay.tasks import TASKS
 
 PLAIN = ("grpo", "dapo", "reinforce")  # recipes whose parts the tables leave out, because most recipes share them
@@ -35,8 +38,8 @@ def filled(page: str) -> str:
 
 
 def table(what: str, of: str) -> str:
-    """A table as Markdown. `what` is recipes, blueprint, papers, tasks, parts, keys or absent; `of` is a group of
-    methods, a kind of papers, tasks or parts, or another trainer.
+    """A table as Markdown. `what` is recipes, blueprint, papers, tasks, kinds, parts, keys or absent; `of` is a group
+    of methods, a kind of papers, tasks, policies or parts, or another trainer.
 
     table("recipes", "gates")
     """
@@ -131,11 +134,11 @@ def _tasks(which: str) -> Iterator[Sequence[str]]:
     yield "task", "in one line", "levels", "first", "verified by", "second oracle"
     yield ("---",) * 6
     for task in TASKS.values():
-        if bool(task.externals) == (which == "external"):
-            levels = f"{task.levels[0]} to {task.levels[-1]}"
-            by = _names(task.externals) if task.externals else "its own checker"
-            first = str(task.first or task.levels[0])
-            yield f"`{task.name}`", task.summary, levels, first, by, "yes" if task.second else "no"
+        if bool(task.checker.externals) == (which == "external"):
+            made, checker = task.generator, task.checker
+            levels = f"{made.levels[0]} to {made.levels[-1]}"
+            by = _names(checker.externals) if checker.externals else "its own checker"
+            yield f"`{task.name}`", task.summary, levels, str(made.first_level), by, "yes" if checker.second else "no"
 
 
 def _parts_of_own(which: str) -> Iterator[Sequence[str]]:
@@ -178,7 +181,27 @@ def _foreign(of: str) -> ForeignKeys:
     return keys_of(of)
 
 
+def _kinds(of: str) -> Iterator[Sequence[str]]:
+    """The rows of the kinds of policy (`all`), or of the recipes that a kind serves, by their groups."""
+    if of == "all":
+        yield "kind", "it is", "a policy of this kind", "recipes"
+        yield ("---",) * 4
+        for kind in KINDS.values():
+            able = "; ".join(ABILITIES[ability] for ability in ABILITIES if kind.can(ability))
+            yield f"`{kind.name}`", kind.about, able or "-", f"{len(serving(kind))} of {len(RECIPES)}"
+        return
+    if of not in KINDS:
+        raise unknown("kind of policy", of, KINDS, "assay/policy/kinds.py")
+    yield "methods", "recipes that serve it"
+    yield ("---",) * 2
+    served = serving(KINDS[of])
+    for group, methods in GROUPS.items():
+        if names := [name for name in served if METHOD_OF[name] in methods]:
+            yield group, _names(names)
+
+
 TABLES = {
+    "kinds": _kinds,
     "keys": _keys,
     "absent": _absent,
     "recipes": _recipes,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from assay.part import Count, Remembering
-from assay.tasks import task
+from assay.tasks import posing_of, task
 from assay.tasks.pose import PREFIX
 from assay.tasks.task import Spec
 from assay.types import Episode, Problem
@@ -61,8 +61,7 @@ def posed(episode: Episode) -> Problem | None:
     if not asked.task.startswith(PREFIX) or not episode.right:
         return None
     target = task(asked.task.removeprefix(PREFIX))
-    assert target.posing is not None
-    spec = target.posing.read(find_answer(episode.text, asked.wording) or "", asked.spec["shown"])
+    spec = posing_of(target).read(find_answer(episode.text, asked.wording) or "", asked.spec["shown"])
     if spec is None:
         return None
     problem = instance_of(target.name, spec, asked.wording)
@@ -72,8 +71,7 @@ def posed(episode: Episode) -> Problem | None:
 def instance_of(name: str, spec: Spec, wording: Wording = "compact") -> Problem:
     """The instance of the task that the text of an answer describes; None if it describes none."""
     target = task(name)
-    assert target.posing is not None
-    return target.pose(spec, level=target.posing.level(spec), wording=wording)
+    return target.pose(spec, level=posing_of(target).level(spec), wording=wording)
 
 
 def admitted(episodes: Sequence[Episode], memory: Memory, place: str = STORE) -> list[tuple[Episode, Problem]]:
@@ -93,9 +91,8 @@ def pool_of(memory: Memory, name: str, place: str = STORE) -> list[dict[str, Any
     """The instances of a task's pool, oldest first; while the pool is empty, the seed instance of the task."""
     if entries := memory.store(place).get(name):
         return entries
-    posing = task(name).posing
-    assert posing is not None
-    return [{"spec": posing.seed, "id": instance_of(name, posing.seed).id, "parents": []}]
+    seed = posing_of(task(name)).seed
+    return [{"spec": seed, "id": instance_of(name, seed).id, "parents": []}]
 
 
 def solved(episode: Episode, everyone: Sequence[Episode], *, lost: str = "missing") -> list[bool]:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Iterable, Iterator, MutableMapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from assay.errors import UsageError, unknown
 from assay.host.cache import cache_folder
@@ -21,7 +22,9 @@ from assay.run.configure import to_data
 from assay.run.pretrained import PRETRAINED
 from assay.scale import Scale
 from assay.source import Pool, Share
-from assay.tasks import ALPHABET, TASKS, short, task
+from assay.tasks import ALPHABET, BUILT_IN, TASKS, short, task
+from assay.tasks.abilities import OwnBase, OwnPolicy
+from assay.tasks.versions import verifier_versions
 
 if TYPE_CHECKING:
     from assay.policy import Policy
@@ -48,7 +51,8 @@ class Base:
     @property
     def hash(self) -> str:
         """The digest under which the built model is cached. Fields that came later count only where they say something,
-        and `ask` under its earlier name, so that bases that were built before keep their hash.
+        and `ask` under its earlier name, so that bases that were built before keep their hash. The files of a task of
+        your own count too: while you write it, it changes.
         """
         data = to_data(self)
         del data["pool"]["left_out"]  # always empty: generated tasks have no rows that could be left out
@@ -56,6 +60,8 @@ class Base:
             del data["scale"]["num_tokens"]
         if self.eye is None:
             del data["eye"]
+        if written := [share.task for share in self.pool.shares if share.task in TASKS and share.task not in BUILT_IN]:
+            data["tasks"] = verifier_versions(written)
         if asked := data.pop("ask"):
             data["augment"] = asked
         return digest("base", json.dumps(data, sort_keys=True))
@@ -87,88 +93,61 @@ def imitation(*, num_steps: int, num_prompts: int = 64, learning_rate: float = 1
     )
 
 
-class _OfTask(NamedTuple):
-    """A base of one task, by the settings in which such bases differ.
+def of_task(name: str, own: OwnBase) -> Base:
+    """The base of the task of this name, which the task itself describes."""
+    made = imitation(num_steps=own.num_steps, learning_rate=own.learning_rate)
+    return Base(
+        name=name,
+        summary=own.summary,
+        shape=small_shape(
+            hidden=own.hidden,
+            layers=own.layers,
+            heads=4,
+            ffn=3 * own.hidden if own.ffn is None else own.ffn,
+            context=own.context,
+        ),
+        pool=Pool((Share(name, own.levels),)),
+        scale=made if own.decays else dataclasses.replace(made, schedule="constant"),
+        eye=own.eye,
+    )
 
-    The learning rate is constant, so that a base of fewer steps is a longer one's earlier state.
+
+class Bases(MutableMapping[str, Base]):
+    """Name -> base: those of several tasks, which stand here, and those of single tasks, which have the task's name.
+
+    A task is imported when somebody asks for a base of its name, and all are when the bases are listed. What is set
+    here goes before what a task says.
+
+        Bases([])["countdown"].hash
     """
 
-    task: str
-    summary: str
-    levels: tuple[int, ...]  # one that is named more often is read more often
-    num_steps: int  # of imitation: so few that a third of the answers is right, or fewer
-    context: int = 192
-    hidden: int = 128
-    learning_rate: float = 1.5e-3
+    def __init__(self, several: Iterable[Base]) -> None:
+        self.held = {base.name: base for base in several}
 
-    @property
-    def base(self) -> Base:
-        return Base(
-            name=self.task,
-            summary=self.summary,
-            shape=small_shape(hidden=self.hidden, layers=4, heads=4, ffn=3 * self.hidden, context=self.context),
-            pool=Pool((Share(self.task, self.levels),)),
-            scale=dataclasses.replace(
-                imitation(num_steps=self.num_steps, learning_rate=self.learning_rate), schedule="constant"
-            ),
-        )
+    def __getitem__(self, name: str) -> Base:
+        if name in self.held:
+            return self.held[name]
+        own = TASKS[name].ability(OwnBase)
+        if own is None:
+            raise KeyError(name)
+        return of_task(name, own)
+
+    def __setitem__(self, name: str, made: Base) -> None:
+        self.held[name] = made
+
+    def __delitem__(self, name: str) -> None:
+        del self.held[name]
+
+    def __iter__(self) -> Iterator[str]:
+        own = [name for name, task in TASKS.items() if task.ability(OwnBase) is not None]
+        return iter(dict.fromkeys([*own, *self.held]))
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
 
 
-_OF_TASKS = (
-    _OfTask("linear-program", "linear and integer programs of two variables", (2, 3), 50, 128, 160),
-    _OfTask("sql", "queries with totals, also of groups", (2, 3), 32, 128, 160),
-    _OfTask("programs", "Python functions of two and three operations on lists", (2, 3), 70, 128, 160),
-    _OfTask("metamath", "proofs of one rule in Metamath", (1,), 17, 128, 160),
-    _OfTask("verilog", "units that select between two operations", (5,), 24, 128, 160),
-    _OfTask("coq", "proofs of propositions in Coq", (3,), 250, 224, 160),
-    _OfTask("mod-chain", "one operation modulo 23", (1,), 500),
-    _OfTask("mod-chain-7", "chains of three operations modulo 7", (3,), 90),
-    _OfTask("list-fn", "one function on a list of digits", (1,), 800),
-    _OfTask("bool", "formulas of five variables", (5,), 2300, 256, 128, 2e-3),
-    _OfTask("path", "paths of three edges", (3,), 400),
-    _OfTask("knights", "islands with five inhabitants", (5,), 1000, 256),
-    _OfTask("compose", "one function of a string", (1,), 300),
-    _OfTask("lis", "sequences of eight numbers", (8,), 500),
-    _OfTask("activity", "sets of eight activities", (8,), 800),
-    _OfTask("lookup-tool", "two look-ups in a store", (2,), 43, 256),
-    _OfTask("lookup-faulty", "two look-ups in a store that often fails", (2,), 43, 256),
-    _OfTask("lookup-strict", "two look-ups in a store that takes small letters only", (2,), 43, 256),
-    _OfTask("calculator", "chains of two operations with a calculator", (2,), 84, 256),
-    _OfTask("dsl-deduction", "what programs of two instructions put out", (2,), 200),
-    _OfTask("dsl-abduction", "inputs of programs of two instructions", (2,), 180),
-    _OfTask("dsl-induction", "programs of two instructions from examples", (2,), 200),
-    _OfTask("smt", "values of numbers that fulfil some conditions", (1,), 250),
-    _OfTask("calls", "requests as one call of a tool", (1,), 90),
-    _OfTask("repair", "the wrong line of two", (2,), 200),
-    _OfTask("constraints", "words that keep two rules", (2,), 100),
-    _OfTask("binario", "squares of four rows with four empty cells", (1,), 60),
-    _OfTask("kakurasu", "squares of three rows", (3,), 50),
-    _OfTask("drawing", "pictures of two boxes, planned and drawn", (2,), 60, 128),
-    _OfTask("stack", "four letters through a stack", (4,), 170),
-    # The chains of these go on for longer at levels that their bases have not read: their contexts have room for that.
-    _OfTask(
-        "search-stream",
-        "searches for an expression with three numbers, blind or by nearness",
-        (3,),
-        600,
-        512,
-        144,
-        2e-3,
-    ),
-    _OfTask("trace", "programs that execute six lines", (6,), 1600, 384, 128, 2e-3),
-    _OfTask("quantities", "quantities that three operations give, or four", (3, 3, 3, 4), 1200, 384, 128, 2e-3),
-)
-BASES = {
-    base.name: base
-    for base in (
-        Base(
-            name="countdown",
-            summary="expressions that reach a target with three or four numbers; the base of `make demo`",
-            shape=small_shape(hidden=128, layers=4, heads=4, ffn=384, context=96),
-            pool=Pool((Share("countdown", (3, 4)),)),
-            scale=imitation(num_steps=800),
-        ),
-        *(row.base for row in _OF_TASKS),
+BASES = Bases(
+    (
         Base(
             name="judges",
             summary="words that keep two rules, and judgements of such words",
@@ -183,16 +162,8 @@ BASES = {
             pool=Pool((Share("mod-chain-7", (1, 2, 3, 4, 5)), Share("harder:mod-chain-7", (1, 2, 3)))),
             scale=imitation(num_steps=300),
         ),
-        Base(
-            name="grids",
-            summary="questions about pictures of coloured cells with digits, in their plain variants; it sees",
-            shape=small_shape(hidden=96, layers=3, heads=4, ffn=256, context=128),
-            pool=Pool((Share("grids", (1, 2, 3, 5)),)),
-            scale=dataclasses.replace(imitation(num_steps=240, learning_rate=1.2e-3), schedule="constant"),
-            eye=EyeShape(side=24, patch=8, hidden=64, layers=1, heads=4),
-        ),
     )
-}
+)
 
 
 def base(name: str) -> Base:
@@ -206,14 +177,15 @@ def base(name: str) -> Base:
 def base_for(pool: Pool) -> str:
     """The base whose mixture holds every task of the pool."""
     wanted = {share.task for share in pool.shares}
-    kinds = {task(name).policy for name in wanted}
+    kinds = {own.kind if (own := task(name).ability(OwnPolicy)) else "" for name in wanted}
     if len(kinds) == 1 and (kind := kinds.pop()):
         return kind
-    for made in BASES.values():
+    own = [BASES[name] for name in wanted if name in BASES] if len(wanted) == 1 else []
+    for made in [*own, *BASES.held.values()]:
         if wanted <= {share.task for share in made.pool.shares}:
             return made.name
     named = ", ".join(sorted(map(short, wanted)))
-    if all(name in TASKS and not TASKS[name].unmarked for name in wanted):
+    if all(name in TASKS and not TASKS[name].wordings.unmarked for name in wanted):
         how = "One that knows these tasks is made by `assay train sft --task A --task B --model BASE`"
     else:
         how = "It reads English: smollm2, a folder or Hub id such as Qwen/Qwen2.5-0.5B-Instruct, or a run"

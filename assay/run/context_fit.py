@@ -20,7 +20,7 @@ from assay.run.experiment import Experiment
 from assay.run.probing import probed
 from assay.source import Pool, Share
 from assay.tasks import task
-from assay.tasks.pose import PREFIX
+from assay.tasks.pose import PREFIX, Posing
 from assay.types import Problem
 
 if TYPE_CHECKING:
@@ -37,8 +37,10 @@ def asked_of(recipe: Recipe, pool: Pool) -> Pool:
     """
     if not any(mechanism.source.posed for mechanism in recipe.mechanisms):
         return pool
-    names = [PREFIX + share.task for share in pool.shares if task(share.task).posing is not None]
-    return dataclasses.replace(pool, shares=(*pool.shares, *(Share(name, tuple(task(name).levels)) for name in names)))
+    names = [PREFIX + share.task for share in pool.shares if task(share.task).ability(Posing) is not None]
+    return dataclasses.replace(
+        pool, shares=(*pool.shares, *(Share(name, tuple(task(name).generator.levels)) for name in names))
+    )
 
 
 def longest_asked(recipe: Recipe, problem: Problem, codec: Codec) -> int:
@@ -73,7 +75,7 @@ def longest_answer(recipe: Recipe, problems: Sequence[Problem], policy: Reader) 
 
     def too_long(max_new: int) -> bool:
         shorter, _ = at_scale(recipe, dataclasses.replace(recipe.scale, max_new=max_new))
-        return longest_prompt(shorter, problems, policy.codec) + max_new > policy.config.context
+        return longest_prompt(shorter, problems, policy.codec) + shorter.scale.longest > policy.config.context
 
     return bisect.bisect_left(range(1, recipe.scale.max_new + 1), True, key=too_long)
 
@@ -125,11 +127,13 @@ def check_lengths(experiment: Experiment, policy: Reader) -> tuple[Experiment, i
         experiment, fewer = data_needs.at_most_rows(dataclasses.replace(experiment, recipe=recipe, pool=asked))
         sentences += fewer
     longest = max(longest, longest_prompt(experiment.recipe, probe, policy.codec))
-    if (needed := longest + max_new) > context:
+    replies = experiment.recipe.scale.max_replies
+    if (needed := longest + max_new + replies) > context:
         fitting = longest_answer(experiment.recipe, probe, policy)
         shorter = f"--scale.max-new {fitting}, easier levels" if fitting else "easier levels"
+        room = f"answers of {max_new}" + (f" with replies of {replies}" if replies else "")
         raise DataError(
-            f"prompts of up to {longest} tokens and answers of {max_new} need {needed} positions; the context of "
+            f"prompts of up to {longest} tokens and {room} need {needed} positions; the context of "
             f"{experiment.model} has {context}. Take {shorter} or a model with a longer context."
         )
     return experiment, longest, sentences

@@ -6,7 +6,7 @@ import dataclasses
 import importlib.util
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 from urllib.parse import urlsplit
@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from assay.errors import ConfigError
 from assay.host.reach import TRACKER, Cluster, Code, HubModel, Program, Servers, Store
 from assay.host.space import cores, device_of
-from assay.part import Count, Positive, parts_of
+from assay.part import Count, Part, Positive, parts_of
 from assay.policy.conversation import Chat
 from assay.policy.lora import Lora
 from assay.policy.lora import check as check_lora
@@ -158,15 +158,36 @@ class Experiment:
         return dataclasses.replace(self.pool, shares=shares)
 
 
-def check_replies(experiment: Experiment) -> None:
-    """Refuses parts that write a beginning of an answer, if a task of the pool has a world that writes there."""
-    talking = [share.task for share in experiment.pool.shares if task(share.task).world is not None]
-    for part in (part for mechanism in experiment.recipe.mechanisms for part in mechanism.ask):
-        if talking and "beginning" in part.writes:
-            raise ConfigError(
-                f"{experiment.recipe.name}: {type(part).__name__} continues given beginnings of an answer, and in "
-                f"'{talking[0]}' a world writes parts of the answer. Take a task without a world."
-            )
+def check_worlds(experiment: Experiment) -> None:
+    """Refuses what cannot work with the worlds of the pool's tasks: parts that write a beginning of an answer, where
+    the world writes too; parts that go on from within an answer, where no second play can come to its state; and a
+    recipe in which nobody plays the role of a seat.
+    """
+    recipe = experiment.recipe
+    worlds = {share.task: world for share in experiment.pool.shares if (world := task(share.task).world) is not None}
+    for name, world in worlds.items():
+        for mechanism in recipe.mechanisms:
+            if (begins := _first(part for part in mechanism.ask if "beginning" in part.writes)) is not None:
+                raise ConfigError(
+                    f"{recipe.name}: {type(begins).__name__} continues given beginnings of an answer, and in '{name}' "
+                    "a world writes parts of the answer. Take a task without a world."
+                )
+            forks = _first(part for part in mechanism.expand if part.continues)
+            if forks is not None and world.fork == "no":
+                raise ConfigError(
+                    f"{recipe.name}: {type(forks).__name__} goes on from within an answer, and no second play of "
+                    f"'{name}' can come to the state of a first one. Take a recipe that samples whole answers."
+                )
+        for seat in world.seats:
+            if seat.role and seat.role not in recipe.roles:
+                raise ConfigError(
+                    f"'{name}' has a seat '{seat.name}' that the role '{seat.role}' speaks for, and {recipe.name} has "
+                    f"the roles {', '.join(recipe.roles)}. Take a recipe in which somebody plays this role."
+                )
+
+
+def _first(parts: Iterator[Part]) -> Part | None:
+    return next(parts, None)
 
 
 def check_learners(machine: Machine) -> None:
@@ -318,7 +339,7 @@ def check(experiment: Experiment) -> None:
             raise ConfigError(problem)
     if experiment.evaluation.levels:
         check_pool(experiment.examined)
-    check_replies(experiment)
+    check_worlds(experiment)
     check_lora(experiment.lora)
     for setting, least in LEAST.items():
         group, _, name = setting.partition(".")

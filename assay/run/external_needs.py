@@ -20,7 +20,7 @@ def require_externals(pool: Pool, rewards: Sequence[str] = ()) -> dict[str, str]
     """
     needs: dict[str, list[str]] = {}
     for share in pool.shares:
-        for name in task(share.task).externals if not (rewards and is_data(share.task)) else ():
+        for name in task(share.task).checker.externals if not (rewards and is_data(share.task)) else ():
             needs.setdefault(name, []).append(share.task)
     if not needs:
         return {}

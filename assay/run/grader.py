@@ -85,7 +85,7 @@ class Grader:
 
         Other verifiers would only take time from the sampler, and reward functions see all answers of a round.
         """
-        if self.grading is None and any(task(share.task).externals for share in pool.shares):
+        if self.grading is None and any(task(share.task).checker.externals for share in pool.shares):
             self._at_once = AtOnce(self)
         return self._at_once or AtEnd(self)
 

@@ -91,7 +91,7 @@ def work_of(experiment: Experiment, shape: PolicyConfig, *, device: str, prompt:
         answers=recipe.scale.num_prompts * recipe.scale.group_size * recipe.scale.oversample,
         group=recipe.scale.group_size,
         prompt=longest,
-        max_new=max(1, min(recipe.scale.max_new, shape.context - longest)),  # answers are cut to the context
+        max_new=max(1, min(recipe.scale.longest, shape.context - longest)),  # answers are cut to the context
         micro_tokens=machine.micro_tokens,
         cache_bytes=machine.cache_mb << 20,
         evaluated=max(plan.num_problems * plan.num_samples, plan.final_problems * plan.final_samples),

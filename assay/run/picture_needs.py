@@ -23,12 +23,12 @@ FILE = "pictures.jsonl"
 def showing(pool: Pool) -> list[str]:
     """The tasks of a pool whose problems show pictures."""
     names = [share.task for share in pool.shares]
-    return [short(name) for name in names if task(name).picture is not None or _rows_show(name)]
+    return [short(name) for name in names if task(name).wordings.picture is not None or _rows_show(name)]
 
 
 def _rows_show(name: str) -> bool:
     found = task(name)
-    return found.rows is not None and any(
+    return found.generator.rows is not None and any(
         next(pictures_in(problem.prompt), None) is not None for problem in found.rows_of("train")
     )
 

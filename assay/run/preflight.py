@@ -113,7 +113,7 @@ def probe(experiment: Experiment, models: Models, codec: Codec, *, verify: Verif
     memory = Memory(key.bits & (2**63 - 1))
     count = min(max(1, experiment.machine.probe // samples), scale.num_prompts)
     problems = [experiment.pool.problem(key("problem", i)) for i in range(count)]
-    sampling = Sampling(scale.max_new, scale.temperature, scale.top_p, scale.top_k, scale.min_p, codec.stops)
+    sampling = Sampling.at(scale, codec.stops)
     requests = first_requests(problems, memory, first=0, samples=samples, sampling=sampling, codec=codec)
     worth = worth_by_role(recipe, pool=experiment.pool, codec=codec, micro_tokens=experiment.machine.micro_tokens)
     collect = Collector(AtEnd(verify), worth, (), lambda *_: [], codec)
@@ -293,7 +293,7 @@ def wrong_profile(experiment: Experiment, facts: Facts) -> str | None:
 
 def full_context(experiment: Experiment, facts: Facts) -> str | None:
     """Prompt and answer nearly fill the context."""
-    needed = facts.longest + experiment.recipe.scale.max_new
+    needed = facts.longest + experiment.recipe.scale.longest
     if needed < FULL * facts.context:
         return None
     return (

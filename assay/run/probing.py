@@ -24,6 +24,6 @@ def probed(pool: Pool, count: int) -> Sequence[Problem]:
     if not all(one is other for one, other in zip(tasks, made_by, strict=True)):
         problems = []
     problems = [*problems, *(pool.problem(key(i)) for i in range(len(problems), count))]
-    if all(one.rows is None for one in tasks):
+    if all(one.generator.rows is None for one in tasks):
         _PROBED[pool] = tasks, problems
     return problems[:count]

@@ -217,7 +217,7 @@ class Recorder:
             grader=self.grader,
             samples=samples,
             key=memory.key("exam", name, memory.step),
-            sampling=Sampling(scale.max_new, plan.temperature, stop=codec.stops),
+            sampling=Sampling.at(scale, codec.stops, temperature=plan.temperature),
             codec=codec,
             asked=asked,
             rewarded=self._rewarding(memory, models) if any(problem.open for problem in problems) else list,

@@ -1,8 +1,8 @@
 """The second look: in training, an independent oracle verifies a share of the answers that the verifier found right.
 
 A policy learns whatever the verifier accepts, so a verifier with a hole is farmed. The second oracle of a task
-(`Task.second`) is another program, or the same one on fresh data. Rewarded answers that it refuses are counted, shown
-and, if they are more than an accident, end the run: weights trained on such verdicts are worth nothing.
+(`Checker.second`) is another program, or the same one on fresh data. Rewarded answers that it refuses are counted,
+shown and, if they are more than an accident, end the run: weights trained on such verdicts are worth nothing.
 """
 
 from __future__ import annotations
@@ -80,4 +80,4 @@ class SecondLook:
 
 
 def _has_second(episode: Episode) -> bool:
-    return task(episode.request.problem.task).second is not None
+    return task(episode.request.problem.task).checker.second is not None

@@ -184,7 +184,7 @@ def _worked(experiment: Experiment, policy: Policy, exams: Exams, shown: Panel) 
     if not shots or experiment.chat.examples:
         return None
     exam = worked(tokenizer_of(policy, "evaluation.shots"), shots, experiment.pool, exams["test"])
-    if (needed := exam.longest + experiment.recipe.scale.max_new) <= policy.config.context:
+    if (needed := exam.longest + experiment.recipe.scale.longest) <= policy.config.context:
         return exam
     shown.note(
         f"the exam with {shots} examples is left out: it needs {needed} positions, and the context has "

@@ -63,14 +63,14 @@ def _kind(problem: Problem) -> tuple[str, int]:
 def _chat_of(kind: tuple[str, int], shots: int, pool: Pool) -> Chat:
     name, level = kind
     (share,) = [share for share in pool.shares if share.task == name][:1]
-    levels = (level,) if task(name).rows is None else share.levels
+    levels = (level,) if task(name).generator.rows is None else share.levels
     alike = dataclasses.replace(pool, shares=(dataclasses.replace(share, levels=levels),))
     return with_examples(Chat(template="none", shots=shots), alike, asked=_alone)
 
 
 def _alone(problem: Problem) -> str:
     """The question of a problem, without words on how to answer."""
-    return question_of(problem).removesuffix(task(problem.task).manner).rstrip()
+    return question_of(problem).removesuffix(task(problem.task).wordings.manner).rstrip()
 
 
 def with_examples(chat: Chat, pool: Pool, *, asked: Callable[[Problem], str] = question_of) -> Chat:

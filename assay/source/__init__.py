@@ -67,9 +67,9 @@ class Share:
         kind = next((kind for kind in MADE_ON_DEMAND if mixed.startswith(kind)), "")
         first, _, levels = mixed.removeprefix(kind).partition(":")
         name = kind + first
-        known = task(name)
+        known = task(name).generator
         try:
-            chosen = tuple(int(level) for level in levels.split(",")) if levels else (known.first or known.levels[0],)
+            chosen = tuple(int(level) for level in levels.split(",")) if levels else (known.first_level,)
             return cls(name, chosen, float(weight or 1))
         except ValueError:
             raise UsageError(f"--task {text}: write NAME, NAME:1,2 or NAME:1,2=0.5.") from None
@@ -94,7 +94,7 @@ class Pool:
     def problem(self, key: Key, split: Split = "train", *, levels: Levels | None = None) -> Problem:
         """The problem that this key draws: the same key draws the same problem. `levels` restricts a share's levels."""
         share = self.share_of(key)
-        if task(share.task).rows is not None:
+        if task(share.task).generator.rows is not None:
             rows = self.rows_of(share, split)
             return rows[key("instance").bits % len(rows)]
         open_to = share.levels if levels is None else levels(share)
@@ -113,7 +113,7 @@ class Pool:
     @property
     def finite(self) -> bool:
         """Whether all problems of the pool are rows of files, so that their number is limited."""
-        return all(task(share.task).rows is not None for share in self.shares)
+        return all(task(share.task).generator.rows is not None for share in self.shares)
 
     def rows_of(self, share: Share, split: Split) -> Sequence[Problem]:
         """The rows of this split in a share that is a file, without those of `left_out`; at least one."""
@@ -143,7 +143,7 @@ class Pool:
                 return list(problems.values())
         if least is not None and len(problems) >= least:
             return list(problems.values())
-        levels = {share.task: task(share.task).levels for share in self.shares}
+        levels = {share.task: task(share.task).generator.levels for share in self.shares}
         others = ", ".join(
             f"'{short(name)}' has levels {levels_of[0]} to {levels_of[-1]}" for name, levels_of in levels.items()
         )
@@ -182,12 +182,12 @@ def check_pool(pool: Pool) -> None:
     if not pool.shares or not any(share.weight > 0 for share in pool.shares):
         raise DataError("there are no problems: no task was given. Name one with --task; `assay list tasks` shows all.")
     for share in pool.shares:
-        levels: Sequence[int] = task(share.task).levels
+        levels: Sequence[int] = task(share.task).generator.levels
         if not share.levels:
             raise DataError(f"task '{share.task}' is given without a level: name some of {levels[0]} to {levels[-1]}.")
         if not 0 <= share.weight < math.inf:
             raise DataError(f"task '{share.task}' has the weight {share.weight}: a weight is a number of 0 or more.")
-        if task(share.task).rows is not None and pool.wording != "natural":
+        if task(share.task).generator.rows is not None and pool.wording != "natural":
             raise DataError(
                 f"{short(share.task)}: the rows of a file have natural wording alone. Leave --wording out, or make the "
                 "pool with wording='natural'."

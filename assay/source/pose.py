@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, ClassVar
 from assay.memory import Memory
 from assay.memory.posed import STORE, AdmitPosed, pool_of
 from assay.part import Source
-from assay.tasks import TASKS, short, task
+from assay.tasks import able, posing_of, short, task
 from assay.tasks.pose import PREFIX
+from assay.tasks.pose import Posing as Posable
 from assay.tasks.task import Task
 from assay.types import Problem
 
@@ -25,11 +26,10 @@ class Posing(Source):
     def unfit(self, pool: Pool) -> str | None:
         """Why the pool's tasks cannot be posed; None if they can."""
         for share in pool.shares:
-            if task(share.task).posing is None:
-                able = ", ".join(sorted(short(name) for name, known in TASKS.items() if known.posing is not None))
+            if task(share.task).ability(Posable) is None:
                 return (
                     f"the recipe asks the policy for new problems, and the task '{short(share.task)}' cannot be "
-                    f"posed: take {able}."
+                    f"posed: take {able(Posable)}."
                 )
         return None
 
@@ -59,18 +59,16 @@ class Pose(Posing):
 
 def sources(posed: Task) -> tuple[str, ...]:
     """The tasks whose problems the prompt for a new problem of this task shows."""
-    assert posed.posing is not None
-    return posed.posing.sources or (posed.name,)
+    return posing_of(posed).sources or (posed.name,)
 
 
 def asked(memory: Memory, ordinal: int, name: str, pool: Pool, place: str) -> Problem:
     """The prompt for a new problem of this task. Which posed problems it shows is drawn anew for each prompt."""
-    poses, posing = task(PREFIX + name), task(name).posing
-    assert posing is not None
+    poses, posing = task(PREFIX + name), posing_of(task(name))
     key = memory.key("shown", memory.step, ordinal)
     known = [entry for source in sources(task(name)) for entry in pool_of(memory, source, place)]
     shown = [known[key(i).bits % len(known)] for i in range(posing.shown)]
     spec = {"shown": [entry["spec"] for entry in shown], "example": posing.seed}
-    problem = poses.pose(spec, level=poses.levels[0], wording=pool.wording)
+    problem = poses.pose(spec, level=poses.generator.levels[0], wording=pool.wording)
     parents = tuple(dict.fromkeys(entry["id"] for entry in shown))
     return dataclasses.replace(problem, solution=None, parents=parents, provenance="posed")

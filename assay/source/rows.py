@@ -40,7 +40,7 @@ def draw(memory: Memory, first: int, count: int, *, pool: Pool, levels: Levels |
 
 def finite_shares(pool: Pool) -> set[int]:
     """The places in the pool of the shares that are files."""
-    return {place for place, share in enumerate(pool.shares) if task(share.task).rows is not None}
+    return {place for place, share in enumerate(pool.shares) if task(share.task).generator.rows is not None}
 
 
 def shares_of(memory: Memory, pool: Pool, count: int) -> list[int]:

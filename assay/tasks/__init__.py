@@ -8,12 +8,12 @@ from assay.errors import ConfigError, unknown
 from assay.host import offers
 from assay.host.offers import Offer
 from assay.tasks.data import is_data
-from assay.tasks.harder import HARDER, harder
+from assay.tasks.harder import HARDER, Hardening, harder
 from assay.tasks.judging import COMPARE, JUDGE, judging
 from assay.tasks.lazy_tasks import LazyTasks
-from assay.tasks.pose import PREFIX, pose
+from assay.tasks.pose import PREFIX, Posing, pose
 from assay.tasks.steps import Chain
-from assay.tasks.task import Task
+from assay.tasks.task import Ability, Task
 from assay.types import Problem
 
 ALPHABET = "".join(map(chr, range(ord(" "), ord("~") + 1)))
@@ -67,6 +67,9 @@ TASKS = LazyTasks(
 )
 """Name -> task. A task stands as `module:NAME`, and its module is imported when somebody asks for the task."""
 
+BUILT_IN = frozenset(TASKS)
+"""The names of the tasks that come with Assay. `TASKS` also holds those that a package or a program adds."""
+
 _GYM, _CHAIN, _ENVIRONMENT = "gym:", "chain:", "env:"
 MADE_ON_DEMAND = (_GYM, _CHAIN, _ENVIRONMENT, JUDGE, COMPARE, HARDER)
 """How names of tasks begin that are made of other names, and not listed."""
@@ -102,16 +105,14 @@ def task(name: str) -> Task:
         return data_task(name)
     if name.startswith(PREFIX):
         posed = task(name.removeprefix(PREFIX))
-        if posed.posing is None:
-            able = ", ".join(n for n, t in TASKS.items() if t.posing is not None)
-            raise ConfigError(f"problems of '{posed.name}' cannot be posed by a policy; problems of {able} can.")
-        return pose(posed)
+        return pose(posed, posing_of(posed))
     if name.startswith(HARDER):
         varied = task(name.removeprefix(HARDER))
-        if varied.hardening is None:
-            able = ", ".join(n for n, t in TASKS.items() if t.hardening is not None)
-            raise ConfigError(f"nobody has said how problems of '{varied.name}' become harder; of {able} they can.")
-        return harder(varied, varied.hardening)
+        if (hardening := varied.ability(Hardening)) is None:
+            raise ConfigError(
+                f"nobody has said how problems of '{varied.name}' become harder; of {able(Hardening)} they can."
+            )
+        return harder(varied, hardening)
     for kind in (JUDGE, COMPARE):
         if name.startswith(kind):
             return judging(task(name.removeprefix(kind)), kind)
@@ -119,6 +120,19 @@ def task(name: str) -> Task:
     if name not in TASKS:
         raise unknown("task", name, TASKS, "assay list tasks")
     return TASKS[name]
+
+
+def posing_of(posed: Task) -> Posing:
+    """How a policy poses problems of a task. A task whose problems cannot be posed is an error."""
+    posing = posed.ability(Posing)
+    if posing is None:
+        raise ConfigError(f"problems of '{posed.name}' cannot be posed by a policy; problems of {able(Posing)} can.")
+    return posing
+
+
+def able(kind: type[Ability]) -> str:
+    """The names of the listed tasks that have an ability of this kind, for messages."""
+    return ", ".join(name for name, known in TASKS.items() if known.ability(kind) is not None)
 
 
 def of_hub(name: str) -> tuple[str, ...]:
@@ -142,7 +156,7 @@ def chain_of(problem: Problem, text: str) -> Chain | None:
 
 def num_rules(problem: Problem) -> int:
     """How many rules the problem's task knows that an answer must keep; 0 if it knows none."""
-    rules = TASKS[problem.task].rules if problem.task in TASKS else None
+    rules = TASKS[problem.task].checker.rules if problem.task in TASKS else None
     return 0 if rules is None else len(rules(problem.spec, ""))
 
 
@@ -156,10 +170,9 @@ def add(entry: EntryPoint) -> None:
     found = offers.imported(entry)
     if not isinstance(found, Task) or found.name != entry.name:
         raise offers.wrong(entry, f"a Task of the name '{entry.name}'", found)
-    if not isinstance(found.levels, range) or not found.levels:
-        raise ConfigError(
-            f"{offers.said(entry)}, whose levels are {found.levels!r}: expected a range that is not empty."
-        )
+    levels = found.generator.levels
+    if not isinstance(levels, range) or not levels:
+        raise ConfigError(f"{offers.said(entry)}, whose levels are {levels!r}: expected a range that is not empty.")
     if TASKS.setdefault(entry.name, found) is not found:
         raise ConfigError(f"{offers.said(entry)}, and there is a task of this name already. Give it another name.")
 

@@ -13,7 +13,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from assay.tasks.task import Solution, Spec, Task
+from assay.tasks.abilities import OwnBase
+from assay.tasks.task import Checker, Generator, Solution, Spec, Task, Wordings
 from assay.types import Verdict
 
 _NAMES = "abcdefghijklmnop"
@@ -115,11 +116,8 @@ ACTIVITY = Task(
     name="activity",
     domain="sequences",
     summary="The largest set of activities without overlap, which is unique; the level is the number of activities.",
-    levels=range(8, 13),
-    instance=_instance,
-    canonical=_canonical,
-    compact=_compact,
-    natural=_natural,
-    solve=_solve,
-    check=_check,
+    generator=Generator(levels=range(8, 13), instance=_instance, canonical=_canonical),
+    wordings=Wordings(compact=_compact, natural=_natural, solve=_solve),
+    checker=Checker(check=_check),
+    abilities=(OwnBase("sets of eight activities", levels=(8,), num_steps=800),),
 )

@@ -9,8 +9,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from assay.tasks.abilities import OwnBase
 from assay.tasks.grids import read_bits, written
-from assay.tasks.task import Solution, Spec, Task
+from assay.tasks.task import Checker, Generator, Solution, Spec, Task, Wordings
 from assay.types import Verdict
 
 HIDDEN = {1: (4, 4), 2: (4, 7), 3: (4, 10), 4: (6, 14), 5: (6, 20), 6: (6, 26)}  # level -> (side, empty cells)
@@ -96,11 +97,8 @@ BINARIO = Task(
         "Fill a square with as many 0 as 1 in each line; levels 1 to 3 four rows with 4, 7 and 10 empty cells, 4 to 6 "
         "six rows with 14, 20 and 26."
     ),
-    levels=range(1, 7),
-    instance=_instance,
-    canonical=lambda spec: "/".join(spec["rows"]),
-    compact=lambda spec: f"b {'/'.join(spec['rows'])}",
-    natural=_natural,
-    solve=_solve,
-    check=_check,
+    generator=Generator(levels=range(1, 7), instance=_instance, canonical=lambda spec: "/".join(spec["rows"])),
+    wordings=Wordings(compact=lambda spec: f"b {'/'.join(spec['rows'])}", natural=_natural, solve=_solve),
+    checker=Checker(check=_check),
+    abilities=(OwnBase("squares of four rows with four empty cells", levels=(1,), num_steps=60),),
 )

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from assay.tasks.abilities import OwnBase
 from assay.tasks.assignments import columns, everything, read, search, table
-from assay.tasks.task import Solution, Spec, Task
+from assay.tasks.task import Checker, Generator, Solution, Spec, Task, Wordings
 from assay.types import Verdict
 
 MOST_SATISFYING = 0.04  # the largest share of all assignments that may satisfy a formula
@@ -116,11 +117,8 @@ BOOL = Task(
     name="bool",
     domain="logic",
     summary="Satisfy a boolean formula that few assignments satisfy; the level is the number of variables.",
-    levels=range(5, 9),
-    instance=_instance,
-    canonical=_canonical,
-    compact=_compact,
-    natural=_natural,
-    solve=_solve,
-    check=_check,
+    generator=Generator(levels=range(5, 9), instance=_instance, canonical=_canonical),
+    wordings=Wordings(compact=_compact, natural=_natural, solve=_solve),
+    checker=Checker(check=_check),
+    abilities=(OwnBase("formulas of five variables", levels=(5,), num_steps=2300, context=256, learning_rate=2e-3),),
 )

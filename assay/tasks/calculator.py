@@ -10,7 +10,8 @@ import re
 
 import numpy as np
 
-from assay.tasks.task import Solution, Spec, Task
+from assay.tasks.abilities import OwnBase
+from assay.tasks.task import Checker, Generator, Solution, Spec, Task, Wordings
 from assay.types import Verdict
 from assay.worlds.tools import Table, ToolError, takes_text, tools
 
@@ -86,12 +87,9 @@ CALCULATOR = Task(
     name="calculator",
     domain="tools",
     summary="Evaluate a chain of + - * from left to right with a calculator; the level is the number of operations.",
-    levels=range(2, 9),
-    instance=_instance,
-    canonical=_canonical,
-    compact=lambda spec: f"E {_canonical(spec)}",
-    natural=_natural,
-    solve=_solve,
-    check=_check,
+    generator=Generator(levels=range(2, 9), instance=_instance, canonical=_canonical),
+    wordings=Wordings(compact=lambda spec: f"E {_canonical(spec)}", natural=_natural, solve=_solve),
+    checker=Checker(check=_check),
+    abilities=(OwnBase("chains of two operations with a calculator", levels=(2,), num_steps=84, context=256),),
     world=tools((takes_text("calculate", "operation"), _calculate), explain=lambda why: ERROR),
 )

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from assay.tasks.task import Solution, Spec, Task
+from assay.tasks.abilities import OwnBase
+from assay.tasks.task import Checker, Generator, Solution, Spec, Task, Wordings
 from assay.types import Verdict
 from assay.verifiers.calls import Call, matched, read_calls, verdict_of
 
@@ -85,11 +86,8 @@ CALLS = Task(
     name="calls",
     domain="tools",
     summary="Requests as calls of tools with named parameters; the level is the number of calls.",
-    levels=range(1, 5),
-    instance=_instance,
-    canonical=_canonical,
-    compact=_compact,
-    natural=_natural,
-    solve=_solve,
-    check=_check,
+    generator=Generator(levels=range(1, 5), instance=_instance, canonical=_canonical),
+    wordings=Wordings(compact=_compact, natural=_natural, solve=_solve),
+    checker=Checker(check=_check),
+    abilities=(OwnBase("requests as one call of a tool", levels=(1,), num_steps=90),),
 )

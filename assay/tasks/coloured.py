@@ -12,8 +12,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from assay.policy.config import EyeShape
 from assay.rng import digest
-from assay.tasks.task import SPLITS, Solution, Spec, Split, Task
+from assay.tasks.abilities import OtherLevels, OwnBase
+from assay.tasks.task import SPLITS, Checker, Generator, Solution, Spec, Split, Task, Wordings
 from assay.types import Verdict
 
 SIDE, CELL = 3, 8  # cells in a row of the largest grid, pixels of a cell
@@ -151,14 +153,21 @@ GRIDS = Task(
     domain="pictures",
     summary="Count, add or compare the digits of one colour in a picture of cells; level 1 + x + 2y + 4z has a key of "
     "names (x), more cells (y) and one more step (z).",
-    levels=range(1, 9),
-    instance=_instance,
-    canonical=_canonical,
-    compact=_compact,
-    natural=_natural,
-    solve=_solve,
-    check=_check,
-    split=_split,
-    picture=picture,
-    variant=variant,
+    generator=Generator(levels=range(1, 9), instance=_instance, canonical=_canonical, split=_split),
+    wordings=Wordings(compact=_compact, natural=_natural, solve=_solve, picture=picture),
+    checker=Checker(check=_check),
+    abilities=(
+        OtherLevels(at=variant),
+        OwnBase(
+            "questions about pictures of coloured cells with digits, in their plain variants; it sees",
+            levels=(1, 2, 3, 5),
+            num_steps=240,
+            context=128,
+            hidden=96,
+            layers=3,
+            ffn=256,
+            learning_rate=1.2e-3,
+            eye=EyeShape(side=24, patch=8, hidden=64, layers=1, heads=4),
+        ),
+    ),
 )

@@ -16,7 +16,8 @@ from itertools import accumulate
 import numpy as np
 
 from assay.rng import digest
-from assay.tasks.task import Solution, Spec, Split, Task
+from assay.tasks.abilities import Concepts, OwnBase
+from assay.tasks.task import Checker, Generator, Solution, Spec, Split, Task, Wordings
 from assay.types import Verdict
 
 _LETTERS = "abcdefgh"
@@ -137,13 +138,11 @@ COMPOSE = Task(
         "Compositions of string functions f(g(x)); the level is their number. Functions "
         f"{', '.join(sorted(RESERVED))} are composed in the test split only."
     ),
-    levels=range(1, 7),
-    instance=_instance,
-    canonical=_canonical,
-    compact=_compact,
-    natural=_natural,
-    solve=_solve,
-    check=_check,
-    split=_split,
-    concepts=lambda spec: spec["functions"],
+    generator=Generator(levels=range(1, 7), instance=_instance, canonical=_canonical, split=_split),
+    wordings=Wordings(compact=_compact, natural=_natural, solve=_solve),
+    checker=Checker(check=_check),
+    abilities=(
+        Concepts(of=lambda spec: spec["functions"]),
+        OwnBase("one function of a string", levels=(1,), num_steps=300),
+    ),
 )

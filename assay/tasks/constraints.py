@@ -10,7 +10,8 @@ import dataclasses
 
 import numpy as np
 
-from assay.tasks.task import Solution, Spec, Task
+from assay.tasks.abilities import OwnBase
+from assay.tasks.task import Checker, Generator, Solution, Spec, Task, Wordings
 from assay.types import Verdict
 from assay.verifiers.instructions import Rule, meets, share
 
@@ -94,13 +95,13 @@ CONSTRAINTS = Task(
     name="constraints",
     domain="instructions",
     summary="Write a word that keeps several rules at once; the level is the number of rules.",
-    levels=range(1, 7),
-    first=2,  # the first has a handful of problems
-    instance=_instance,
-    canonical=_canonical,
-    compact=_compact,
-    natural=_natural,
-    solve=_solve,
-    check=_check,
-    rules=_kept,
+    generator=Generator(
+        levels=range(1, 7),
+        first=2,  # the first has a handful of problems
+        instance=_instance,
+        canonical=_canonical,
+    ),
+    wordings=Wordings(compact=_compact, natural=_natural, solve=_solve),
+    checker=Checker(check=_check, rules=_kept),
+    abilities=(OwnBase("words that keep two rules", levels=(2,), num_steps=100),),
 )

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from assay.externals.coq import SECONDS
-from assay.tasks.task import Solution, Spec, Task
+from assay.tasks.abilities import OwnBase
+from assay.tasks.task import Checker, Generator, Solution, Spec, Task, Wordings
 from assay.types import Problem, Verdict
 from assay.verifiers.answers import find_answer
 from assay.verifiers.proofs.coq import Claim, fenced, verify
@@ -212,16 +213,8 @@ COQ = Task(
         "Prove a small theorem in Coq; levels 1 to 4 in propositional logic by the length of a proof, 5 and 6 "
         "by solving equations of numbers, the latter with induction."
     ),
-    levels=range(1, 7),
-    first=3,
-    instance=_instance,
-    canonical=_canonical,
-    compact=_compact,
-    natural=_natural,
-    solve=_solve,
-    check=_check,
-    verify_many=verify_all,
-    second=judge_strictly,
-    seconds=SECONDS,
-    externals=("coq",),
+    generator=Generator(levels=range(1, 7), first=3, instance=_instance, canonical=_canonical),
+    wordings=Wordings(compact=_compact, natural=_natural, solve=_solve),
+    checker=Checker(check=_check, verify_many=verify_all, second=judge_strictly, externals=("coq",), seconds=SECONDS),
+    abilities=(OwnBase("proofs of propositions in Coq", levels=(3,), num_steps=250, context=224, hidden=160),),
 )

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from assay.tasks.task import Solution, Spec, Task
+from assay.tasks.abilities import OwnBase, Rewording
+from assay.tasks.task import Checker, Generator, Solution, Spec, Task, Wordings
 from assay.types import Verdict
 
 LARGEST_NUMBER = 15
@@ -189,12 +190,17 @@ COUNTDOWN = Task(
         f"Reach a target from 10 to 99 with n numbers from 1 to {LARGEST_NUMBER}, each used exactly once; "
         "the level is n."
     ),
-    levels=range(3, 7),
-    instance=_instance,
-    canonical=_canonical,
-    compact=_compact,
-    natural=_natural,
-    solve=_solve,
-    check=_check,
-    reworded=_reworded,
+    generator=Generator(levels=range(3, 7), instance=_instance, canonical=_canonical),
+    wordings=Wordings(compact=_compact, natural=_natural, solve=_solve),
+    checker=Checker(check=_check),
+    abilities=(
+        Rewording(again=_reworded),
+        OwnBase(
+            "expressions that reach a target with three or four numbers; the base of `make demo`",
+            levels=(3, 4),
+            num_steps=800,
+            context=96,
+            decays=True,
+        ),
+    ),
 )

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from assay.tasks.task import Solution, Spec, Task
+from assay.tasks.abilities import OwnBase
+from assay.tasks.task import Checker, Generator, Solution, Spec, Task, Wordings
 from assay.types import Problem, Verdict
 from assay.verifiers.answers import find_answer
 from assay.worlds import COMPACT, Act, Ask, Line, Reply, World, takes_text
@@ -200,15 +201,10 @@ DRAWING = Task(
     name="drawing",
     domain="pictures",
     summary="Plan boxes of a picture in words, see the outline, then draw them; the level is the number of boxes.",
-    levels=range(1, 5),
-    first=2,
-    instance=_instance,
-    canonical=_canonical,
-    compact=lambda spec: f"p {_canonical(spec)}",
-    natural=_natural,
-    solve=_solve,
-    check=_check,
-    verify_many=_verify_all,
+    generator=Generator(levels=range(1, 5), first=2, instance=_instance, canonical=_canonical),
+    wordings=Wordings(compact=lambda spec: f"p {_canonical(spec)}", natural=_natural, solve=_solve),
+    checker=Checker(check=_check, verify_many=_verify_all),
+    abilities=(OwnBase("pictures of two boxes, planned and drawn", levels=(2,), num_steps=60, context=128),),
     world=World(
         start=lambda spec, key: Canvas(),
         speech=COMPACT,

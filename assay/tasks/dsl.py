@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from assay.tasks.abilities import OwnBase
 from assay.tasks.pose import Posing
-from assay.tasks.task import Solution, Spec, Task
+from assay.tasks.task import Checker, Generator, Solution, Spec, Task, Wordings
 from assay.types import Verdict
 
 INPUT = 3  # digits on the stack at the beginning
@@ -204,66 +205,81 @@ DEDUCTION = Task(
     name="dsl-deduction",
     domain="programs",
     summary="What a program of a stack machine puts out; the level is the number of instructions.",
-    levels=range(1, 7),
-    first=2,
-    instance=_single,
-    canonical=lambda spec: f"{spec['program']} {spec['input']}",
-    compact=lambda spec: f"P {spec['program']} {spec['input']}",
-    natural=lambda spec: (
-        f"{_language()}Which digits does {spec['program']} leave on the stack, started with "
-        f"{spec['input']}? Give them in \\boxed{{...}}, the top last."
+    generator=Generator(
+        levels=range(1, 7), first=2, instance=_single, canonical=lambda spec: f"{spec['program']} {spec['input']}"
     ),
-    solve=lambda spec: Solution(spec["output"], ",".join(_stacks(spec))),
-    check=_deduced,
-    posing=_single_posing("p"),
+    wordings=Wordings(
+        compact=lambda spec: f"P {spec['program']} {spec['input']}",
+        natural=lambda spec: (
+            f"{_language()}Which digits does {spec['program']} leave on the stack, started with "
+            f"{spec['input']}? Give them in \\boxed{{...}}, the top last."
+        ),
+        solve=lambda spec: Solution(spec["output"], ",".join(_stacks(spec))),
+    ),
+    checker=Checker(check=_deduced),
+    abilities=(
+        _single_posing("p"),
+        OwnBase("what programs of two instructions put out", levels=(2,), num_steps=200),
+    ),
 )
 ABDUCTION = Task(
     name="dsl-abduction",
     domain="programs",
     summary="What a program of a stack machine may have been started with; the level is the number of instructions.",
-    levels=range(1, 7),
-    first=2,
-    instance=_single,
-    canonical=lambda spec: f"{spec['program']}>{spec['output']}",
-    compact=lambda spec: f"Q {spec['program']}>{spec['output']}",
-    natural=lambda spec: (
-        f"{_language()}With which {INPUT} digits must {spec['program']} be started to leave "
-        f"{spec['output']} on the stack? Give one possibility in \\boxed{{...}}, the top last."
+    generator=Generator(
+        levels=range(1, 7), first=2, instance=_single, canonical=lambda spec: f"{spec['program']}>{spec['output']}"
     ),
-    solve=lambda spec: Solution(spec["input"], ",".join([*reversed(_stacks(spec)[:-1]), spec["input"]])),
-    check=_abduced,
-    posing=_single_posing("q"),
+    wordings=Wordings(
+        compact=lambda spec: f"Q {spec['program']}>{spec['output']}",
+        natural=lambda spec: (
+            f"{_language()}With which {INPUT} digits must {spec['program']} be started to leave "
+            f"{spec['output']} on the stack? Give one possibility in \\boxed{{...}}, the top last."
+        ),
+        solve=lambda spec: Solution(spec["input"], ",".join([*reversed(_stacks(spec)[:-1]), spec["input"]])),
+    ),
+    checker=Checker(check=_abduced),
+    abilities=(
+        _single_posing("q"),
+        OwnBase("inputs of programs of two instructions", levels=(2,), num_steps=180),
+    ),
 )
 INDUCTION = Task(
     name="dsl-induction",
     domain="programs",
     summary=f"A program of a stack machine from {SHOWN} examples and, every second time, a message, verified on more "
     "examples; the level is its instructions.",
-    levels=range(2, 7),
-    instance=_several,
-    canonical=lambda spec: " ".join(sorted(f"{before}>{after}" for before, after in spec["pairs"])),
-    compact=lambda spec: f"R {_shown(spec)} {spec['message']}".rstrip(),
-    natural=lambda spec: (
-        f"{_language()}A program takes these digits to those:\n{_shown(spec)}\n"
-        + (f"Somebody who knows it says: {spec['message']}\n" if spec["message"] else "")
-        + f"\nGive a program of at most {LONGEST} instructions that does the same, also with other digits, in "
-        "\\boxed{...}."
+    generator=Generator(
+        levels=range(2, 7),
+        instance=_several,
+        canonical=lambda spec: " ".join(sorted(f"{before}>{after}" for before, after in spec["pairs"])),
     ),
-    solve=lambda spec: Solution(spec["program"]),
-    check=_induced,
-    posing=Posing(
-        seed=paired("s", ["012", "345", "678", "901", "234", "567"], "exchange two") or {},
-        shown=1,
-        compact=lambda shown: f"r {shown[0]['program']}",
-        natural=lambda shown: (
-            f"{_language()}Write {PAIRS} different inputs from which the program {shown[0]['program']} can be guessed, "
-            f"but not easily, and a message of at most {MESSAGE} characters that helps and does not hold the program, "
-            "as \\boxed{INPUT INPUT ...;MESSAGE}."
+    wordings=Wordings(
+        compact=lambda spec: f"R {_shown(spec)} {spec['message']}".rstrip(),
+        natural=lambda spec: (
+            f"{_language()}A program takes these digits to those:\n{_shown(spec)}\n"
+            + (f"Somebody who knows it says: {spec['message']}\n" if spec["message"] else "")
+            + f"\nGive a program of at most {LONGEST} instructions that does the same, also with other digits, in "
+            "\\boxed{...}."
         ),
-        write=_write_several,
-        read=_read_several,
-        level=lambda spec: len(spec["program"]),
-        example=_inputs_for,
-        sources=("dsl-deduction", "dsl-abduction", "dsl-induction"),
+        solve=lambda spec: Solution(spec["program"]),
+    ),
+    checker=Checker(check=_induced),
+    abilities=(
+        Posing(
+            seed=paired("s", ["012", "345", "678", "901", "234", "567"], "exchange two") or {},
+            shown=1,
+            compact=lambda shown: f"r {shown[0]['program']}",
+            natural=lambda shown: (
+                f"{_language()}Write {PAIRS} different inputs from which the program {shown[0]['program']} can be "
+                f"guessed, but not easily, and a message of at most {MESSAGE} characters that helps and does not hold "
+                "the program, as \\boxed{INPUT INPUT ...;MESSAGE}."
+            ),
+            write=_write_several,
+            read=_read_several,
+            level=lambda spec: len(spec["program"]),
+            example=_inputs_for,
+            sources=("dsl-deduction", "dsl-abduction", "dsl-induction"),
+        ),
+        OwnBase("programs of two instructions from examples", levels=(2,), num_steps=200),
     ),
 )

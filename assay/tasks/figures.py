@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from assay.tasks.said import MOST, gives_number
-from assay.tasks.task import Solution, Spec, Task
+from assay.tasks.task import Checker, Generator, Solution, Spec, Task, Wordings
 from assay.types import Verdict
 
 Ranges = Mapping[int, tuple[range, range]]
@@ -82,26 +82,26 @@ TIMES = Task(
     name="times",
     domain="arithmetic",
     summary="A product; levels: 1 up to 12 times 20, 2 up to 9 times 99, 3 up to 99 times 99.",
-    levels=range(1, 4),
-    instance=_factors,
-    canonical=_canonical,
-    compact=lambda spec: f"m {'*'.join(map(str, spec['terms']))}",
-    natural=_times,
-    solve=lambda spec: Solution(str(math.prod(spec["terms"]))),
-    check=lambda spec, text: _checked(spec, text, math.prod(spec["terms"])),
-    unmarked=True,
-    manner="Answer with the result only.",
+    generator=Generator(levels=range(1, 4), instance=_factors, canonical=_canonical),
+    wordings=Wordings(
+        compact=lambda spec: f"m {'*'.join(map(str, spec['terms']))}",
+        natural=_times,
+        solve=lambda spec: Solution(str(math.prod(spec["terms"]))),
+        manner="Answer with the result only.",
+        unmarked=True,
+    ),
+    checker=Checker(check=lambda spec, text: _checked(spec, text, math.prod(spec["terms"]))),
 )
 SUMS = Task(
     name="sums",
     domain="arithmetic",
     summary="A sum, after three examples; levels: 1 numbers up to 50 and of one digit, 2 of two digits, 3 of three.",
-    levels=range(1, 4),
-    instance=_addends,
-    canonical=_canonical,
-    compact=lambda spec: f"a {'+'.join(map(str, spec['terms']))}",
-    natural=_sum,
-    solve=lambda spec: Solution(str(sum(spec["terms"]))),
-    check=lambda spec, text: _checked(spec, text, sum(spec["terms"])),
-    unmarked=True,
+    generator=Generator(levels=range(1, 4), instance=_addends, canonical=_canonical),
+    wordings=Wordings(
+        compact=lambda spec: f"a {'+'.join(map(str, spec['terms']))}",
+        natural=_sum,
+        solve=lambda spec: Solution(str(sum(spec["terms"]))),
+        unmarked=True,
+    ),
+    checker=Checker(check=lambda spec, text: _checked(spec, text, sum(spec["terms"]))),
 )

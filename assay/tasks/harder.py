@@ -15,7 +15,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from assay.prompt import text_asked, with_text
-from assay.tasks.task import EVOLVED, Solution, Spec, Task, compact_text, natural_text
+from assay.tasks.task import (
+    EVOLVED,
+    Ability,
+    Checker,
+    Generator,
+    Solution,
+    Spec,
+    Task,
+    Wordings,
+    compact_text,
+    natural_text,
+)
 from assay.types import Problem, Verdict
 from assay.verifiers.answers import Wording, find_answer
 
@@ -31,11 +42,11 @@ _MAX_CHARACTERS = 4096
 
 
 @dataclass(frozen=True)
-class Hardening:
+class Hardening(Ability):
     """How problems of a task become harder. Both functions are pure, and `read` is total, as a checker is.
 
     Example:
-        hardening = task("mod-chain").hardening
+        hardening = task("mod-chain").ability(Hardening)
         hardening.read("M23 5+3")  # {"p": 23, "start": 5, "steps": [["+", 3]]}
     """
 
@@ -65,13 +76,15 @@ def harder(of: Task, hardening: Hardening) -> Task:
     vary a problem wrongly, as `vary` has it: a policy that imitates them errs as often.
     """
 
+    canonical, asking = of.generator.canonical, of.wordings
+
     def instance(generator: np.random.Generator, level: int) -> Spec:
-        seed = of.instance(generator, level)
+        seed = of.generator.instance(generator, level)
         return {"seed": seed, "example": hardening.vary(generator, seed)}
 
     def check(spec: Spec, text: str) -> Verdict:
         problem = hardening.read(text) if len(text) <= _MAX_CHARACTERS else None
-        if problem is None or of.canonical(problem) == of.canonical(spec["seed"]):
+        if problem is None or canonical(problem) == canonical(spec["seed"]):
             return Verdict.fail("format", f"no other problem of '{of.name}'")
         return Verdict.ok(text)
 
@@ -79,14 +92,17 @@ def harder(of: Task, hardening: Hardening) -> Task:
         name=HARDER + of.name,
         domain=of.domain,
         summary=f"Write harder variants of problems of {of.name}; the level is that of the problem shown.",
-        levels=of.levels,
-        instance=instance,
-        canonical=lambda spec: f"{of.canonical(spec['seed'])} harder",
-        compact=lambda spec: ASKING["compact"].format(question=of.compact(spec["seed"])),
-        natural=lambda spec: ASKING["natural"].format(question=of.natural(spec["seed"])),
-        solve=lambda spec: Solution(of.compact(spec["example"])),
-        check=check,
-        externals=of.externals,
+        generator=Generator(
+            levels=of.generator.levels,
+            instance=instance,
+            canonical=lambda spec: f"{canonical(spec['seed'])} harder",
+        ),
+        wordings=Wordings(
+            compact=lambda spec: ASKING["compact"].format(question=asking.compact(spec["seed"])),
+            natural=lambda spec: ASKING["natural"].format(question=asking.natural(spec["seed"])),
+            solve=lambda spec: Solution(asking.compact(spec["example"])),
+        ),
+        checker=Checker(check=check, externals=of.checker.externals),
     )
 
 
@@ -97,7 +113,8 @@ def may_be_asked(of: Task, current: Problem, text: str) -> bool:
     text = text.strip()
     if not text or text == text_asked(current.prompt).strip():
         return False
-    if of.hardening is None or current.wording != "compact":
+    hardening = of.ability(Hardening)
+    if hardening is None or current.wording != "compact":
         return True
-    spec = of.hardening.read(text)
+    spec = hardening.read(text)
     return spec is not None and of.split_of(spec) == "train"

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.errors import DataError
-from assay.tasks.task import Solution, Spec, Task, compact_text, natural_text
+from assay.tasks.task import Checker, Generator, Solution, Spec, Task, Wordings, compact_text, natural_text
 from assay.types import Episode, Problem, Verdict
 from assay.verifiers.answers import Wording, answer_place, find_answer
 
@@ -76,8 +76,8 @@ def written(episode: Episode) -> Judgement | None:
 
 def exact(judged: Task, problem: Problem, text: str, *, right: bool) -> Judgement:
     """The verifier's judgement of an answer. Other judgements are compared to it."""
-    if judged.rules is not None:
-        kept = judged.rules(problem.spec, find_answer(text, problem.wording) or "")
+    if judged.checker.rules is not None:
+        kept = judged.checker.rules(problem.spec, find_answer(text, problem.wording) or "")
         return Judgement("".join("+" if one else "-" for one in kept), sum(kept))
     chain = judged.chain(problem, text)
     steps = () if chain is None else chain.steps
@@ -120,7 +120,8 @@ def _better(said: Sequence[Judgement]) -> int:
 
 
 def _most(of: Task, spec: Spec) -> int:
-    return 1 if of.rules is None else len(of.rules(spec, ""))
+    rules = of.checker.rules
+    return 1 if rules is None else len(rules(spec, ""))
 
 
 def _posed(kind: str, of: Task, problem: Problem, spec: Spec) -> Problem:
@@ -156,7 +157,7 @@ def _question(kind: str, of: Task, question: str, answers: Sequence[str], wordin
     first, second = answers[0], answers[-1]
     if wording == "compact":
         return COMPACT[kind].format(question=question, first=first, second=second)
-    by_rules = of.rules is not None
+    by_rules = of.checker.rules is not None
     checked = "rule" if by_rules else "step"
     score = "the number of rules that it keeps" if by_rules else "1 if the answer is right and 0 if not"
     return NATURAL[kind].format(question=question, first=first, second=second, checked=checked, score=score)
@@ -200,8 +201,8 @@ def judging(of: Task, kind: str) -> Task:
 
     def instance(generator: np.random.Generator, level: int) -> Spec:
         for _ in range(_DRAWS):
-            spec = of.instance(generator, level)
-            solution = of.solve(spec)
+            spec = of.generator.instance(generator, level)
+            solution = of.wordings.solve(spec)
             texts: dict[Wording, str] = {"compact": compact_text(solution), "natural": natural_text(solution)}
             spoilt = _spoilt(of, spec, level, solution, texts, generator)
             if spoilt is not None:
@@ -224,18 +225,21 @@ def judging(of: Task, kind: str) -> Task:
         name=kind + of.name,
         domain=of.domain,
         summary=f"Judge answers to {of.name}; the level is that of the problem that was answered.",
-        levels=of.levels,
-        instance=instance,
-        canonical=lambda spec: f"{of.canonical(spec['spec'])} {next(iter(spec['answers'].values()))}",
-        compact=asked("compact", of.compact),
-        natural=asked("natural", of.natural),
-        solve=lambda spec: Solution(
-            str(spec["score"]), spec["marks"].get("compact", ""), spec["marks"].get("natural", "")
+        generator=Generator(
+            levels=of.generator.levels,
+            first=of.generator.first,
+            instance=instance,
+            canonical=lambda spec: f"{of.generator.canonical(spec['spec'])} {next(iter(spec['answers'].values()))}",
+            split=lambda spec: of.split_of(spec["spec"]),  # no judge is examined on problems that it judged before
         ),
-        check=check,
-        split=lambda spec: of.split_of(spec["spec"]),  # no judge is examined on problems whose answers it judged before
-        first=of.first,
-        externals=of.externals,
+        wordings=Wordings(
+            compact=asked("compact", of.wordings.compact),
+            natural=asked("natural", of.wordings.natural),
+            solve=lambda spec: Solution(
+                str(spec["score"]), spec["marks"].get("compact", ""), spec["marks"].get("natural", "")
+            ),
+        ),
+        checker=Checker(check=check, externals=of.checker.externals),
     )
 
 
@@ -263,8 +267,8 @@ def _spoilt(
     """The worked solution in both wordings, changed until it is wrong; None if it did not become so. If the task
     has rules, which the answer alone keeps or breaks, the same answer is changed in both.
     """
-    others = [of.solve(of.instance(generator, level)) for _ in range(_OTHERS)]
-    if of.rules is not None:
+    others = [of.wordings.solve(of.generator.instance(generator, level)) for _ in range(_OTHERS)]
+    if of.checker.rules is not None:
         signs = "".join(other.answer for other in others)
         changed = _wrong(of, spec, level, "compact", solution.answer, signs, generator)
         if changed is None:

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from assay.tasks.abilities import OwnBase
 from assay.tasks.grids import read_bits, written
-from assay.tasks.task import Solution, Spec, Task
+from assay.tasks.task import Checker, Generator, Solution, Spec, Task, Wordings
 from assay.types import Verdict
 
 
@@ -91,11 +92,8 @@ KAKURASU = Task(
     name="kakurasu",
     domain="puzzles",
     summary="Blacken cells whose places sum up to given numbers; the level is the side of the square.",
-    levels=range(3, 7),
-    instance=_instance,
-    canonical=_written,
-    compact=lambda spec: f"k {_written(spec)}",
-    natural=_natural,
-    solve=_solve,
-    check=_check,
+    generator=Generator(levels=range(3, 7), instance=_instance, canonical=_written),
+    wordings=Wordings(compact=lambda spec: f"k {_written(spec)}", natural=_natural, solve=_solve),
+    checker=Checker(check=_check),
+    abilities=(OwnBase("squares of three rows", levels=(3,), num_steps=50),),
 )

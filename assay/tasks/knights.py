@@ -12,8 +12,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from assay.tasks.abilities import OwnBase
 from assay.tasks.assignments import columns, everything, read, search, table
-from assay.tasks.task import Solution, Spec, Task
+from assay.tasks.task import Checker, Generator, Solution, Spec, Task, Wordings
 from assay.types import Verdict
 
 _NAMES = "abcdefgh"
@@ -137,11 +138,8 @@ KNIGHTS = Task(
     name="knights",
     domain="logic",
     summary="Who is a knight and who a knave, from one statement each; the level is the number of inhabitants.",
-    levels=range(5, 9),
-    instance=_instance,
-    canonical=_canonical,
-    compact=_compact,
-    natural=_natural,
-    solve=_solve,
-    check=_check,
+    generator=Generator(levels=range(5, 9), instance=_instance, canonical=_canonical),
+    wordings=Wordings(compact=_compact, natural=_natural, solve=_solve),
+    checker=Checker(check=_check),
+    abilities=(OwnBase("islands with five inhabitants", levels=(5,), num_steps=1000, context=256),),
 )

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from assay.externals.highs import HIGHS
-from assay.tasks.task import Solution, Spec, Task
+from assay.tasks.abilities import OwnBase
+from assay.tasks.task import Checker, Generator, Solution, Spec, Task, Wordings
 from assay.types import Problem, Verdict
 from assay.verifiers.answers import find_answer
 from assay.verifiers.optimisation import equal_programs
@@ -147,16 +148,16 @@ LINEAR_PROGRAM = Task(
         "Model a word problem as a linear program; levels: 1 production of two goods, 2 or a diet, 3 or in whole "
         "numbers, 4 with three goods, 5 with a third nutrient or a limit."
     ),
-    levels=range(1, 6),
-    first=2,
-    instance=_instance,
-    canonical=_compact,
-    compact=_compact,
-    natural=_natural,
-    solve=_solve,
-    check=_check,
-    verify_many=equal_programs.verify,
-    second=_judge_by_corners,
-    seconds=2 * HIGHS.deadline,
-    externals=("highs",),
+    generator=Generator(levels=range(1, 6), first=2, instance=_instance, canonical=_compact),
+    wordings=Wordings(compact=_compact, natural=_natural, solve=_solve),
+    checker=Checker(
+        check=_check,
+        verify_many=equal_programs.verify,
+        second=_judge_by_corners,
+        externals=("highs",),
+        seconds=2 * HIGHS.deadline,
+    ),
+    abilities=(
+        OwnBase("linear and integer programs of two variables", levels=(2, 3), num_steps=50, context=128, hidden=160),
+    ),
 )

@@ -11,7 +11,8 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
-from assay.tasks.task import Solution, Spec, Task
+from assay.tasks.abilities import Concepts, OwnBase
+from assay.tasks.task import Checker, Generator, Solution, Spec, Task, Wordings
 from assay.types import Verdict
 
 Digits = list[int]
@@ -163,12 +164,11 @@ LIST_FN = Task(
     name="list-fn",
     domain="lists",
     summary="Sorting and other functions on lists of digits; the level is the number of functions in a row.",
-    levels=range(1, 7),
-    instance=_instance,
-    canonical=_canonical,
-    compact=_compact,
-    natural=_natural,
-    solve=_solve,
-    check=_check,
-    concepts=lambda spec: [function[0] for function in spec["functions"]],
+    generator=Generator(levels=range(1, 7), instance=_instance, canonical=_canonical),
+    wordings=Wordings(compact=_compact, natural=_natural, solve=_solve),
+    checker=Checker(check=_check),
+    abilities=(
+        Concepts(of=lambda spec: [function[0] for function in spec["functions"]]),
+        OwnBase("one function on a list of digits", levels=(1,), num_steps=800),
+    ),
 )

@@ -17,7 +17,8 @@ import string
 import numpy as np
 
 from assay.rng import digest
-from assay.tasks.task import Solution, Spec, Task
+from assay.tasks.abilities import OwnBase
+from assay.tasks.task import Checker, Generator, Solution, Spec, Task, Wordings
 from assay.types import Verdict
 from assay.worlds.tools import Table, ToolError, takes_text, tools
 
@@ -106,22 +107,29 @@ def _check(spec: Spec, text: str) -> Verdict:
     return Verdict.ok(answer) if answer == _objects(spec)[-1] else Verdict.fail("wrong", answer=answer)
 
 
-def _lookup(name: str, tag: str, fails: str, *, error_rate: float, slips: float = 0.0) -> Task:
+def _lookup(name: str, tag: str, fails: str, store: str, *, error_rate: float, slips: float = 0.0) -> Task:
     return Task(
         name=name,
         domain="tools",
         summary=f"Follow pointers in a store by look-ups of which {fails}; the level is their number.",
-        levels=range(2, 9),
-        instance=lambda generator, level: _instance(generator, level, error_rate),
-        canonical=_canonical,
-        compact=lambda spec: f"{tag} {spec['start']}{spec['fields']}",
-        natural=_natural,
-        solve=lambda spec: _solve(spec, slips),
-        check=_check,
+        generator=Generator(
+            levels=range(2, 9),
+            instance=lambda generator, level: _instance(generator, level, error_rate),
+            canonical=_canonical,
+        ),
+        wordings=Wordings(
+            compact=lambda spec: f"{tag} {spec['start']}{spec['fields']}",
+            natural=_natural,
+            solve=lambda spec: _solve(spec, slips),
+        ),
+        checker=Checker(check=_check),
+        abilities=(OwnBase(f"two look-ups in a store{store}", levels=(2,), num_steps=43, context=256),),
         world=tools((takes_text("look", "pointer"), _look_up), explain=lambda why: ERROR),
     )
 
 
-LOOKUP = _lookup("lookup-tool", "T", "10% fail", error_rate=0.1)
-LOOKUP_FAULTY = _lookup("lookup-faulty", "U", "20% fail", error_rate=0.2)
-LOOKUP_STRICT = _lookup("lookup-strict", "V", "those with a capital fail", error_rate=0.0, slips=0.5)
+LOOKUP = _lookup("lookup-tool", "T", "10% fail", "", error_rate=0.1)
+LOOKUP_FAULTY = _lookup("lookup-faulty", "U", "20% fail", " that often fails", error_rate=0.2)
+LOOKUP_STRICT = _lookup(
+    "lookup-strict", "V", "those with a capital fail", " that takes small letters only", error_rate=0.0, slips=0.5
+)

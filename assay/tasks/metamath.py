@@ -15,7 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from assay.externals.metamath import METAMATH as PROGRAM
-from assay.tasks.task import Solution, Spec, Task
+from assay.tasks.abilities import OwnBase
+from assay.tasks.task import Checker, Generator, Solution, Spec, Task, Wordings
 from assay.types import Problem, Verdict
 from assay.verifiers.answers import find_answer
 from assay.verifiers.proofs.completion import Syntax, Term, concluded
@@ -240,15 +241,10 @@ METAMATH = Task(
     name="metamath",
     domain="proofs",
     summary="Prove a theorem of propositional calculus in Metamath; the level is the number of rules in a proof.",
-    levels=range(1, 7),
-    instance=_instance,
-    canonical=_canonical,
-    compact=_compact,
-    natural=_natural,
-    solve=_solve,
-    check=_check,
-    verify_many=verify_all,
-    second=judge_renamed,
-    seconds=PROGRAM.deadline,
-    externals=("metamath",),
+    generator=Generator(levels=range(1, 7), instance=_instance, canonical=_canonical),
+    wordings=Wordings(compact=_compact, natural=_natural, solve=_solve),
+    checker=Checker(
+        check=_check, verify_many=verify_all, second=judge_renamed, externals=("metamath",), seconds=PROGRAM.deadline
+    ),
+    abilities=(OwnBase("proofs of one rule in Metamath", levels=(1,), num_steps=17, context=128, hidden=160),),
 )

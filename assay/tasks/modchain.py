@@ -11,8 +11,9 @@ from functools import partial
 
 import numpy as np
 
+from assay.tasks.abilities import OwnBase
 from assay.tasks.harder import Hardening
-from assay.tasks.task import Solution, Spec, Task
+from assay.tasks.task import Checker, Generator, Solution, Spec, Task, Wordings
 from assay.types import Verdict
 
 _OPERATORS = "+-*"
@@ -128,24 +129,22 @@ def _read(text: str, *, prime: int) -> Spec | None:
     return spec if _compact(spec) == text.strip() else None
 
 
-def _modulo(prime: int, name: str, *, first: int) -> Task:
+def _modulo(prime: int, name: str, *, first: int, base: OwnBase) -> Task:
     return Task(
         name=name,
         domain="arithmetic",
         summary=f"Evaluate a chain of + - * modulo {prime} from left to right; the level is the number of operations.",
-        levels=range(1, _LONGEST + 1),
-        first=first,
-        instance=partial(_instance, prime=prime),
-        canonical=_canonical,
-        compact=_compact,
-        natural=_natural,
-        solve=_solve,
-        check=_check,
-        others=_others,
-        hardening=Hardening(vary=partial(_vary, prime=prime), read=partial(_read, prime=prime)),
+        generator=Generator(
+            levels=range(1, _LONGEST + 1), first=first, instance=partial(_instance, prime=prime), canonical=_canonical
+        ),
+        wordings=Wordings(compact=_compact, natural=_natural, solve=_solve, others=_others),
+        checker=Checker(check=_check),
+        abilities=(Hardening(vary=partial(_vary, prime=prime), read=partial(_read, prime=prime)), base),
     )
 
 
-MOD_CHAIN = _modulo(23, "mod-chain", first=1)
+MOD_CHAIN = _modulo(23, "mod-chain", first=1, base=OwnBase("one operation modulo 23", levels=(1,), num_steps=500))
 # Every value has one digit, so the smallest models soon learn its tables. The first levels have few different chains.
-MOD_CHAIN_7 = _modulo(7, "mod-chain-7", first=3)
+MOD_CHAIN_7 = _modulo(
+    7, "mod-chain-7", first=3, base=OwnBase("chains of three operations modulo 7", levels=(3,), num_steps=90)
+)

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from assay.tasks.task import Solution, Spec, Task
+from assay.tasks.task import Checker, Generator, Solution, Spec, Task, Wordings
 from assay.types import Verdict
 
 MOST = 1000  # characters of an answer
@@ -99,13 +99,13 @@ OBJECT = Task(
     name="object",
     domain="instructions",
     summary="Write a JSON object with given fields and values; the level is the number of fields.",
-    levels=range(2, 7),
-    instance=_instance,
-    canonical=_canonical,
-    compact=lambda spec: f"o {','.join(f'{key}={json.dumps(value)}' for key, value in spec['fields'].items())}",
-    natural=_natural,
-    solve=_solve,
-    check=_check,
-    unmarked=True,
-    manner="Answer with the JSON only.",
+    generator=Generator(levels=range(2, 7), instance=_instance, canonical=_canonical),
+    wordings=Wordings(
+        compact=lambda spec: f"o {','.join(f'{key}={json.dumps(value)}' for key, value in spec['fields'].items())}",
+        natural=_natural,
+        solve=_solve,
+        manner="Answer with the JSON only.",
+        unmarked=True,
+    ),
+    checker=Checker(check=_check),
 )

@@ -10,7 +10,8 @@ import itertools
 
 import numpy as np
 
-from assay.tasks.task import Solution, Spec, Task
+from assay.tasks.abilities import OwnBase
+from assay.tasks.task import Checker, Generator, Solution, Spec, Task, Wordings
 from assay.types import Verdict
 
 _NAMES = "abcdefghijklmnop"
@@ -107,11 +108,8 @@ PATH = Task(
     name="path",
     domain="graphs",
     summary="Find a path between two nodes of a graph; the level is the distance between them.",
-    levels=range(3, 8),
-    instance=_instance,
-    canonical=_canonical,
-    compact=_compact,
-    natural=_natural,
-    solve=_solve,
-    check=_check,
+    generator=Generator(levels=range(3, 8), instance=_instance, canonical=_canonical),
+    wordings=Wordings(compact=_compact, natural=_natural, solve=_solve),
+    checker=Checker(check=_check),
+    abilities=(OwnBase("paths of three edges", levels=(3,), num_steps=400),),
 )

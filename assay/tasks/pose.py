@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from assay.tasks.task import Solution, Spec, Task
+from assay.tasks.task import Ability, Checker, Generator, Solution, Spec, Task, Wordings
 from assay.types import Verdict
 
 PREFIX = "pose:"
@@ -18,12 +18,12 @@ _MAX_CHARACTERS = 4096
 
 
 @dataclass(frozen=True)
-class Posing:
+class Posing(Ability):
     """How a policy poses problems of a task: some instances are shown to it, and
     it writes another one. All functions are pure and total, as a checker is.
 
     Example:
-        posing = task("dsl-deduction").posing
+        posing = task("dsl-deduction").ability(Posing)
         posing.read("s 012", [])  # {"program": "s", "input": "012", "output": "021"}
     """
 
@@ -38,13 +38,11 @@ class Posing:
     sources: tuple[str, ...] = ()  # the tasks whose instances are shown; (): the task itself
 
 
-def pose(posed: Task) -> Task:
+def pose(posed: Task, posing: Posing) -> Task:
     """The task of posing problems of `posed`."""
-    posing = posed.posing
-    assert posing is not None
 
     def instance(generator: np.random.Generator, level: int) -> Spec:
-        shown = [posed.instance(generator, level) for _ in range(posing.shown)]
+        shown = [posed.generator.instance(generator, level) for _ in range(posing.shown)]
         return {"shown": shown, "example": posing.example(generator, level, shown)}
 
     def check(spec: Spec, text: str) -> Verdict:
@@ -55,12 +53,13 @@ def pose(posed: Task) -> Task:
         name=PREFIX + posed.name,
         domain=posed.domain,
         summary=f"Pose problems of {posed.name}; the level is that of the instances shown.",
-        levels=posed.levels,
-        instance=instance,
-        canonical=lambda spec: posing.compact(spec["shown"]),
-        compact=lambda spec: posing.compact(spec["shown"]),
-        natural=lambda spec: posing.natural(spec["shown"]),
-        solve=lambda spec: Solution(posing.write(spec["example"])),
-        check=check,
-        externals=posed.externals,
+        generator=Generator(
+            levels=posed.generator.levels, instance=instance, canonical=lambda spec: posing.compact(spec["shown"])
+        ),
+        wordings=Wordings(
+            compact=lambda spec: posing.compact(spec["shown"]),
+            natural=lambda spec: posing.natural(spec["shown"]),
+            solve=lambda spec: Solution(posing.write(spec["example"])),
+        ),
+        checker=Checker(check=check, externals=posed.checker.externals),
     )

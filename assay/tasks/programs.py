@@ -14,7 +14,8 @@ import numpy as np
 
 from assay.rng import Key
 from assay.sandbox import Limits, opened
-from assay.tasks.task import Solution, Spec, Task
+from assay.tasks.abilities import OwnBase
+from assay.tasks.task import Checker, Generator, Solution, Spec, Task, Wordings
 from assay.types import Problem, Verdict
 from assay.verifiers.answers import find_answer
 from assay.verifiers.programs import Call, Calls, program_in, verify
@@ -213,16 +214,23 @@ PROGRAMS = Task(
     domain="programs",
     summary=f"Write a Python function of a list, verified by {TESTS + FURTHER} hidden calls; the level is how many "
     "operations it makes.",
-    levels=range(1, 6),
-    first=2,  # the first has a handful of problems
-    instance=_instance,
-    canonical=lambda spec: ",".join(_pieces(spec)),
-    compact=lambda spec: f"Y {','.join(_pieces(spec))}",
-    natural=_natural,
-    solve=_solve,
-    check=_check,
-    verify_many=_verify_all,
-    second=_verify_afresh,
-    seconds=LIMITS.seconds,
-    externals=("sandbox",),
+    generator=Generator(
+        levels=range(1, 6),
+        first=2,  # the first has a handful of problems
+        instance=_instance,
+        canonical=lambda spec: ",".join(_pieces(spec)),
+    ),
+    wordings=Wordings(compact=lambda spec: f"Y {','.join(_pieces(spec))}", natural=_natural, solve=_solve),
+    checker=Checker(
+        check=_check, verify_many=_verify_all, second=_verify_afresh, externals=("sandbox",), seconds=LIMITS.seconds
+    ),
+    abilities=(
+        OwnBase(
+            "Python functions of two and three operations on lists",
+            levels=(2, 3),
+            num_steps=70,
+            context=128,
+            hidden=160,
+        ),
+    ),
 )

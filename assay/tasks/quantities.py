@@ -14,9 +14,10 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from assay.rng import Key
+from assay.tasks.abilities import OwnBase
 from assay.tasks.steps import TAKE_BACK, Ending, StepVerdict
 from assay.tasks.strategies import Strategies
-from assay.tasks.task import Solution, Spec, Task
+from assay.tasks.task import Checker, Generator, Solution, Spec, Task, Wordings
 from assay.tasks.two_values import check_two, ending_of_two
 from assay.types import Verdict
 
@@ -292,14 +293,16 @@ QUANTITIES = Task(
         "Two of several quantities told in terms of one another, modulo 7, with some that are not needed; the level is "
         "the number of operations needed."
     ),
-    levels=range(3, 13),
-    first=4,
-    instance=_instance,
-    canonical=_canonical,
-    compact=_compact,
-    natural=_natural,
-    solve=WAYS.solve,
-    check=_check,
-    others=WAYS.others,
-    steps=_read,
+    generator=Generator(levels=range(3, 13), first=4, instance=_instance, canonical=_canonical),
+    wordings=Wordings(compact=_compact, natural=_natural, solve=WAYS.solve, others=WAYS.others),
+    checker=Checker(check=_check, steps=_read),
+    abilities=(
+        OwnBase(
+            "quantities that three operations give, or four",
+            levels=(3, 3, 3, 4),
+            num_steps=1200,
+            context=384,
+            learning_rate=2e-3,
+        ),
+    ),
 )

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from assay.tasks.task import Solution, Spec, Task
+from assay.tasks.abilities import OwnBase
+from assay.tasks.task import Checker, Generator, Solution, Spec, Task, Wordings
 from assay.types import Verdict
 from assay.verifiers.repairs import INPUTS, outputs, verdict_of
 
@@ -84,12 +85,8 @@ REPAIR = Task(
     name="repair",
     domain="programs",
     summary="Replace the one wrong line of a straight-line program; the level is the number of lines.",
-    levels=range(1, 7),
-    first=2,
-    instance=_instance,
-    canonical=_canonical,
-    compact=_compact,
-    natural=_natural,
-    solve=_solve,
-    check=_check,
+    generator=Generator(levels=range(1, 7), first=2, instance=_instance, canonical=_canonical),
+    wordings=Wordings(compact=_compact, natural=_natural, solve=_solve),
+    checker=Checker(check=_check),
+    abilities=(OwnBase("the wrong line of two", levels=(2,), num_steps=200),),
 )

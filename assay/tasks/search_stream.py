@@ -20,10 +20,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from assay.rng import Key
+from assay.tasks.abilities import OwnBase
 from assay.tasks.countdown import COUNTDOWN, evaluate, to_postfix
 from assay.tasks.steps import TAKE_BACK, Ending, StepVerdict
 from assay.tasks.strategies import Strategies
-from assay.tasks.task import Solution, Spec, Task
+from assay.tasks.task import Checker, Solution, Spec, Task, Wordings
 
 GIVE_UP, RETURN = "!", "<"
 
@@ -141,7 +142,7 @@ def _search(spec: Spec, rank: Rank, excursions: int) -> tuple[list[str], list[Op
 
 
 def _written(spec: Spec, strategy: str) -> Solution:
-    generator = Key("search", COUNTDOWN.canonical(spec), strategy).generator()
+    generator = Key("search", COUNTDOWN.generator.canonical(spec), strategy).generator()
     if strategy == "direct":
         return Solution(_expression(_witness(spec)))
     steps, path = _search(spec, _rank(strategy, spec["target"], generator), 1 + int(generator.integers(_EXCURSIONS)))
@@ -165,7 +166,10 @@ def _mistaken(step: str, by: int) -> str:
 
 
 WAYS = Strategies(
-    "search-stream", {"direct": 0.2, "nearest": 0.35, "blind": 0.2, "corrected": 0.25}, COUNTDOWN.canonical, _written
+    "search-stream",
+    {"direct": 0.2, "nearest": 0.35, "blind": 0.2, "corrected": 0.25},
+    COUNTDOWN.generator.canonical,
+    _written,
 )
 """Worked solutions and their shares: the answer alone; a search that tries first what comes nearest to the target; a
 search in random order; and as `nearest`, with a wrong step that is taken back.
@@ -174,9 +178,9 @@ search in random order; and as `nearest`, with a wrong step that is taken back.
 
 def _natural(spec: Spec) -> str:
     return (
-        f"{COUNTDOWN.natural(spec)} Search before you answer, one step on each line. `4*7=28 3` takes 4 and 7 and "
-        "leaves 28 and 3. `28-3=25!` is a try that you give up at once. `<3 4 7` goes back by one step, to the numbers "
-        "3, 4 and 7. `~` takes back the line before it, because it is wrong."
+        f"{COUNTDOWN.wordings.natural(spec)} Search before you answer, one step on each line. `4*7=28 3` takes 4 and "
+        "7 and leaves 28 and 3. `28-3=25!` is a try that you give up at once. `<3 4 7` goes back by one step, to the "
+        "numbers 3, 4 and 7. `~` takes back the line before it, because it is wrong."
     )
 
 
@@ -257,7 +261,7 @@ def _step(state: _State, text: str, place: int) -> tuple[_State | None, bool]:
 
 def _ending(spec: Spec, hit: _State | None, answer: str | None) -> Ending:
     """An answer is faithful if it has the operations of the last path that claims to hit the target."""
-    postfix = to_postfix(_TOKEN.findall(COUNTDOWN.check(spec, answer or "").answer or ""))
+    postfix = to_postfix(_TOKEN.findall(COUNTDOWN.checker.check(spec, answer or "").answer or ""))
     if postfix is None:
         return "none"
     if hit is None:
@@ -270,13 +274,22 @@ SEARCH_STREAM = Task(
     name="search-stream",
     domain="arithmetic",
     summary="Countdown with the search written down, tries, dead ends and returns; the level is how many numbers.",
-    levels=COUNTDOWN.levels,
-    instance=COUNTDOWN.instance,
-    canonical=COUNTDOWN.canonical,
-    compact=lambda spec: f"c {' '.join(map(str, spec['numbers']))}={spec['target']}",
-    natural=_natural,
-    solve=WAYS.solve,
-    check=COUNTDOWN.check,
-    others=WAYS.others,
-    steps=_read,
+    generator=COUNTDOWN.generator,
+    wordings=Wordings(
+        compact=lambda spec: f"c {' '.join(map(str, spec['numbers']))}={spec['target']}",
+        natural=_natural,
+        solve=WAYS.solve,
+        others=WAYS.others,
+    ),
+    checker=Checker(check=COUNTDOWN.checker.check, steps=_read),
+    abilities=(
+        OwnBase(
+            "searches for an expression with three numbers, blind or by nearness",
+            levels=(3,),
+            num_steps=600,
+            context=512,
+            hidden=144,
+            learning_rate=2e-3,
+        ),
+    ),
 )

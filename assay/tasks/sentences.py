@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from assay.tasks.task import Solution, Spec, Task
+from assay.tasks.task import Checker, Generator, Solution, Spec, Task, Wordings
 from assay.types import Verdict
 
 MOST = 400  # characters of a sentence
@@ -120,16 +120,15 @@ def _task(name: str, tag: str, rules: str, keeps: Callable[[Spec, str], bool], f
         name=name,
         domain="language",
         summary=f"Write a sentence with given words, {rules}; the level is the number of words.",
-        levels=range(2, 6),
-        first=first,
-        instance=_instance,
-        canonical=_canonical,
-        compact=lambda spec: f"{tag} {' '.join(spec['words'])}",
-        natural=_natural,
-        solve=_solve,
-        check=lambda spec, text: _checked(spec, text, keeps),
-        unmarked=True,
-        manner="Answer with the sentence only.",
+        generator=Generator(levels=range(2, 6), first=first, instance=_instance, canonical=_canonical),
+        wordings=Wordings(
+            compact=lambda spec: f"{tag} {' '.join(spec['words'])}",
+            natural=_natural,
+            solve=_solve,
+            manner="Answer with the sentence only.",
+            unmarked=True,
+        ),
+        checker=Checker(check=lambda spec, text: _checked(spec, text, keeps)),
     )
 
 

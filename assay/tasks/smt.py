@@ -13,7 +13,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from assay.externals.z3 import Z3
-from assay.tasks.task import Solution, Spec, Task
+from assay.tasks.abilities import OwnBase
+from assay.tasks.task import Checker, Generator, Solution, Spec, Task, Wordings
 from assay.types import Verdict
 from assay.verifiers.smt import terms_and_values
 from assay.verifiers.smt.golds import gold_of, gold_text
@@ -312,15 +313,14 @@ SMT = Task(
         "Formulas for a solver; levels: 1 and 2 values of numbers and of bits that fulfil some, 3 and 4 write one in "
         "SMT-LIB, 5 the weakest condition before a program, 6 an invariant of a loop."
     ),
-    levels=range(1, 7),
-    instance=_instance,
-    canonical=_compact,
-    compact=_compact,
-    natural=_natural,
-    solve=_solve,
-    check=_check,
-    verify_many=terms_and_values.verify,
-    second=terms_and_values.verify_by_values,
-    seconds=Z3.deadline,
-    externals=("z3",),
+    generator=Generator(levels=range(1, 7), instance=_instance, canonical=_compact),
+    wordings=Wordings(compact=_compact, natural=_natural, solve=_solve),
+    checker=Checker(
+        check=_check,
+        verify_many=terms_and_values.verify,
+        second=terms_and_values.verify_by_values,
+        externals=("z3",),
+        seconds=Z3.deadline,
+    ),
+    abilities=(OwnBase("values of numbers that fulfil some conditions", levels=(1,), num_steps=250),),
 )

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from assay.externals.sqlite import SQLITE
-from assay.tasks.task import Solution, Spec, Task
+from assay.tasks.abilities import OwnBase
+from assay.tasks.task import Checker, Generator, Solution, Spec, Task, Wordings
 from assay.types import Verdict
 from assay.verifiers.sql import by_execution
 
@@ -132,16 +133,14 @@ SQL = Task(
         "Write a query for a question; levels: 1 rows by a condition, 2 a total, 3 totals of groups, 4 of some groups, "
         "5 rows of two tables."
     ),
-    levels=range(1, 6),
-    first=2,
-    instance=_instance,
-    canonical=_compact,
-    compact=_compact,
-    natural=_natural,
-    solve=_solve,
-    check=_check,
-    verify_many=by_execution.verify,
-    second=by_execution.verify_afresh,
-    seconds=SQLITE.deadline,
-    externals=("sqlite",),
+    generator=Generator(levels=range(1, 6), first=2, instance=_instance, canonical=_compact),
+    wordings=Wordings(compact=_compact, natural=_natural, solve=_solve),
+    checker=Checker(
+        check=_check,
+        verify_many=by_execution.verify,
+        second=by_execution.verify_afresh,
+        externals=("sqlite",),
+        seconds=SQLITE.deadline,
+    ),
+    abilities=(OwnBase("queries with totals, also of groups", levels=(2, 3), num_steps=32, context=128, hidden=160),),
 )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from assay.tasks.task import Solution, Spec, Task
+from assay.tasks.abilities import OwnBase
+from assay.tasks.task import Checker, Generator, Solution, Spec, Task, Wordings
 from assay.types import Verdict
 
 PUSH, POP = "+", "-"
@@ -71,11 +72,10 @@ STACK = Task(
     name="stack",
     domain="puzzles",
     summary="Bring letters into another order by pushes and pops of one stack; the level is the number of letters.",
-    levels=range(4, 10),
-    instance=_instance,
-    canonical=lambda spec: f"{spec['given']}>{spec['wanted']}",
-    compact=lambda spec: f"s {spec['given']}>{spec['wanted']}",
-    natural=_natural,
-    solve=_solve,
-    check=_check,
+    generator=Generator(
+        levels=range(4, 10), instance=_instance, canonical=lambda spec: f"{spec['given']}>{spec['wanted']}"
+    ),
+    wordings=Wordings(compact=lambda spec: f"s {spec['given']}>{spec['wanted']}", natural=_natural, solve=_solve),
+    checker=Checker(check=_check),
+    abilities=(OwnBase("four letters through a stack", levels=(4,), num_steps=170),),
 )

@@ -15,7 +15,7 @@ class Strategies:
 
     Example:
         WAYS = Strategies("trace", {"direct": 0.2, "forward": 0.8}, canonical=_canonical, written=_written)
-        Task("trace", solve=WAYS.solve, others=WAYS.others, ...)
+        Wordings(solve=WAYS.solve, others=WAYS.others, ...)
     """
 
     task: str

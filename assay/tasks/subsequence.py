@@ -13,7 +13,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from assay.tasks.task import Solution, Spec, Task
+from assay.tasks.abilities import OwnBase
+from assay.tasks.task import Checker, Generator, Solution, Spec, Task, Wordings
 from assay.types import Verdict
 
 _LARGEST = 99
@@ -98,11 +99,8 @@ LIS = Task(
     name="lis",
     domain="sequences",
     summary="The longest increasing subsequence, which is unique; the level is the length of the sequence.",
-    levels=range(8, 15),
-    instance=_instance,
-    canonical=_canonical,
-    compact=_compact,
-    natural=_natural,
-    solve=_solve,
-    check=_check,
+    generator=Generator(levels=range(8, 15), instance=_instance, canonical=_canonical),
+    wordings=Wordings(compact=_compact, natural=_natural, solve=_solve),
+    checker=Checker(check=_check),
+    abilities=(OwnBase("sequences of eight numbers", levels=(8,), num_steps=500),),
 )

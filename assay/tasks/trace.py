@@ -17,9 +17,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from assay.rng import Key
+from assay.tasks.abilities import OwnBase
 from assay.tasks.steps import TAKE_BACK, Ending, StepVerdict
 from assay.tasks.strategies import Strategies
-from assay.tasks.task import Solution, Spec, Task
+from assay.tasks.task import Checker, Generator, Solution, Spec, Task, Wordings
 from assay.tasks.two_values import check_two, ending_of_two
 from assay.types import Verdict
 
@@ -278,13 +279,10 @@ TRACE = Task(
         "Two variables at the end of a program with conditions and a loop, modulo 7; the level is the number of lines "
         "that are executed."
     ),
-    levels=range(6, 15),
-    instance=_instance,
-    canonical=_canonical,
-    compact=_compact,
-    natural=_natural,
-    solve=WAYS.solve,
-    check=_check,
-    others=WAYS.others,
-    steps=_read,
+    generator=Generator(levels=range(6, 15), instance=_instance, canonical=_canonical),
+    wordings=Wordings(compact=_compact, natural=_natural, solve=WAYS.solve, others=WAYS.others),
+    checker=Checker(check=_check, steps=_read),
+    abilities=(
+        OwnBase("programs that execute six lines", levels=(6,), num_steps=1600, context=384, learning_rate=2e-3),
+    ),
 )

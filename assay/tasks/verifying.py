@@ -32,7 +32,7 @@ def verify(
     for name in dict.fromkeys(episode.request.problem.task for i, episode in enumerate(episodes) if i not in verdicts):
         began = time.monotonic()
         rows = [i for i, e in enumerate(episodes) if e.request.problem.task == name and i not in verdicts]
-        many = task(name).verify_many
+        many = task(name).checker.verify_many
         finished = [i for i in rows if episodes[i].finish in read] if many else []
         pairs = [_pair(episodes[i]) for i in finished]
         verdicts |= zip(finished, _at_once(many, pairs), strict=True) if many and pairs else ()
@@ -55,7 +55,7 @@ def second_verdicts(episodes: Sequence[Episode]) -> list[Verdict | None]:
     """
     found: list[Verdict | None] = [None] * len(episodes)
     for name in dict.fromkeys(episode.request.problem.task for episode in episodes):
-        if (many := task(name).second) is not None:
+        if (many := task(name).checker.second) is not None:
             rows = [i for i, episode in enumerate(episodes) if episode.request.problem.task == name]
             for i, verdict in zip(rows, _at_once(many, [_pair(episodes[i]) for i in rows]), strict=True):
                 found[i] = verdict

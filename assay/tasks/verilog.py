@@ -15,7 +15,8 @@ import numpy as np
 from assay.externals.iverilog import IVERILOG
 from assay.externals.yosys import YOSYS
 from assay.tasks import clocked
-from assay.tasks.task import Solution, Spec, Task
+from assay.tasks.abilities import OwnBase
+from assay.tasks.task import Checker, Generator, Solution, Spec, Task, Wordings
 from assay.types import Problem, Verdict
 from assay.verifiers.answers import find_answer
 from assay.verifiers.circuits.equal_circuits import has_outputs, printed, verify
@@ -270,16 +271,16 @@ VERILOG = Task(
         "A circuit in Verilog; levels 1 to 4 from truth tables of two to four inputs, 5 and 6 units with two and four "
         "operations, 7 to 10 with a clock: shift registers, counters, accumulators, machines."
     ),
-    levels=range(1, 11),
-    first=5,
-    instance=_instance,
-    canonical=_canonical,
-    compact=_compact,
-    natural=_natural,
-    solve=_solve,
-    check=_check,
-    verify_many=verify_all,
-    second=judge_by_outputs,
-    seconds=IVERILOG.deadline + YOSYS.deadline,
-    externals=("iverilog", "yosys"),
+    generator=Generator(levels=range(1, 11), first=5, instance=_instance, canonical=_canonical),
+    wordings=Wordings(compact=_compact, natural=_natural, solve=_solve),
+    checker=Checker(
+        check=_check,
+        verify_many=verify_all,
+        second=judge_by_outputs,
+        externals=("iverilog", "yosys"),
+        seconds=IVERILOG.deadline + YOSYS.deadline,
+    ),
+    abilities=(
+        OwnBase("units that select between two operations", levels=(5,), num_steps=24, context=128, hidden=160),
+    ),
 )

@@ -23,8 +23,6 @@ from assay.rng import digest_of
 from assay.tasks import short, task
 from assay.tasks.task import Task
 
-VERIFYING = ("instance", "check", "verify_many", "second", "steps", "rules", "world")
-"""Fields of a task whose code says which answers are right: they are compared with what an instance holds."""
 PACKAGE = Path(__file__).parents[1]
 ROOMS = ("tasks", "verifiers", "externals", "sandbox")
 LISTS = (("tasks",), ("externals", "by_name"), ("verifiers", "explainers"))
@@ -62,7 +60,8 @@ def _modules(value: Any, seen: set[int]) -> Iterator[str]:
         yield value.__module__
         inner = [cell.cell_contents for cell in value.__closure__ or ()]
     elif isinstance(value, Task):
-        inner = [*(getattr(value, name) for name in VERIFYING), *map(external, value.externals)]
+        # an answer is compared with what an instance holds, so the code that draws instances verifies too
+        inner = [value.generator.instance, value.checker, value.world, *map(external, value.checker.externals)]
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
         yield type(value).__module__
         inner = [getattr(value, field.name) for field in dataclasses.fields(value)]

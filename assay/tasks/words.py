@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from assay.tasks.said import names_one, words_of
-from assay.tasks.task import Solution, Spec, Split, Task
+from assay.tasks.task import Checker, Generator, Solution, Spec, Split, Task, Wordings
 from assay.tasks.vocabulary import CAPITAL, KIND, NAMES, OPPOSITE, PAST, PLURAL, Questions
 from assay.types import Verdict
 
@@ -100,14 +100,13 @@ WORDS = Task(
     domain="language",
     summary="A question about a word; levels: 1 the capital of a country, 2 a plural, 3 an opposite, 4 a past tense, "
     "5 what kind of thing it names.",
-    levels=range(1, 6),
-    instance=_instance,
-    canonical=_canonical,
-    compact=lambda spec: f"w {_canonical(spec)}",
-    natural=_natural,
-    solve=_solve,
-    check=_check,
-    split=_split,
-    unmarked=True,
-    manner="Answer with the result only.",
+    generator=Generator(levels=range(1, 6), instance=_instance, canonical=_canonical, split=_split),
+    wordings=Wordings(
+        compact=lambda spec: f"w {_canonical(spec)}",
+        natural=_natural,
+        solve=_solve,
+        manner="Answer with the result only.",
+        unmarked=True,
+    ),
+    checker=Checker(check=_check),
 )

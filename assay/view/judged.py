@@ -55,7 +55,7 @@ def name_of_verifiers(tasks: Iterable[str]) -> str:
 
 def _has_second(name: str) -> bool:
     try:
-        return not is_data(name) and task(name).second is not None
+        return not is_data(name) and task(name).checker.second is not None
     except AssayError:  # a run of a task that is not installed here is still read
         return False
 

@@ -46,6 +46,10 @@ class Speech(Protocol):
         """The text of what a policy is to read next."""
         ...
 
+    def call(self, name: str, arguments: Mapping[str, Any], tools: Sequence[Tool]) -> str:
+        """A call as a policy writes it: `read` reads it back."""
+        ...
+
     def about(self, tools: Sequence[Tool]) -> str:
         """How to call these tools, in words for a prompt; "" where the chat template says it."""
         ...
@@ -72,6 +76,10 @@ class Compact:
 
     def write(self, lines: Sequence[Line]) -> str:
         return "".join(line.text for line in lines)
+
+    def call(self, name: str, arguments: Mapping[str, Any], tools: Sequence[Tool]) -> str:
+        named = "" if len(tools) == 1 else f"{name} "
+        return f"[{named}{_only(arguments)}]"
 
     def about(self, tools: Sequence[Tool]) -> str:
         named = "" if len(tools) == 1 else "NAME "
@@ -100,6 +108,10 @@ class Tags:
     def write(self, lines: Sequence[Line]) -> str:
         return "".join(f"\n<result>{_without(line.text, self.markers)}</result>\n" for line in lines)
 
+    def call(self, name: str, arguments: Mapping[str, Any], tools: Sequence[Tool]) -> str:
+        several = any(tool.name == name and len(tool.fields) > 1 for tool in tools)
+        return f"<{name}>{json.dumps(dict(arguments)) if several else _only(arguments)}</{name}>"
+
     def about(self, tools: Sequence[Tool]) -> str:
         return f"Write <NAME>INPUT</NAME> for a call: the reply follows in <result>.\n{_listed(tools)}"
 
@@ -127,6 +139,9 @@ class Fence:
     def write(self, lines: Sequence[Line]) -> str:
         return "".join(f"```output\n{line.text.replace('```', chr(39) * 3)}\n```\n" for line in lines)
 
+    def call(self, name: str, arguments: Mapping[str, Any], tools: Sequence[Tool]) -> str:
+        return f"```python\n{_only(arguments)}\n```\n"
+
     def about(self, tools: Sequence[Tool]) -> str:
         return f"Write a program between ```python and ``` to have it run: its output follows.\n{_listed(tools)}"
 
@@ -150,6 +165,9 @@ class JsonLines:
 
     def write(self, lines: Sequence[Line]) -> str:
         return "".join(f"{json.dumps({'result': line.text}, ensure_ascii=False)}\n" for line in lines)
+
+    def call(self, name: str, arguments: Mapping[str, Any], tools: Sequence[Tool]) -> str:
+        return f"{json.dumps({'name': name, 'arguments': dict(arguments)})}\n"
 
     def about(self, tools: Sequence[Tool]) -> str:
         return f'Write a line {{"name": NAME, "arguments": {{...}}}} for a call: a line follows.\n{_listed(tools)}'
@@ -176,6 +194,9 @@ class ChatCalls:
 
     def write(self, lines: Sequence[Line]) -> str:
         return "".join(_without(line.text, self.markers) for line in lines)
+
+    def call(self, name: str, arguments: Mapping[str, Any], tools: Sequence[Tool]) -> str:
+        return f"<tool_call>{json.dumps({'name': name, 'arguments': dict(arguments)})}</tool_call>"
 
     def about(self, tools: Sequence[Tool]) -> str:
         return ""
@@ -258,6 +279,11 @@ def _tagged(name: str, inner: str, tools: Sequence[Tool]) -> Call:
     if len(tool.fields) < 2:
         return one_field(name, inner.strip(), tools)
     return call_of(f'{{"name": {json.dumps(name)}, "arguments": {inner}}}', tools)
+
+
+def _only(arguments: Mapping[str, Any]) -> str:
+    """The one argument of a call, as text; "" if there is none."""
+    return str(next(iter(arguments.values()), ""))
 
 
 def _without(text: str, markers: Sequence[str]) -> str:

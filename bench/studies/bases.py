@@ -45,4 +45,4 @@ UNFINISHED = (
         scale=imitation(num_steps=500),
     ),
 )
-BASES |= {base.name: base for base in UNFINISHED}
+BASES.update({base.name: base for base in UNFINISHED})

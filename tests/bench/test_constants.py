@@ -38,12 +38,14 @@ def test_the_best_way_is_measured_on_fresh_problems() -> None:
 
 
 def test_the_levels_that_are_named_exist() -> None:
-    assert named() and all(level in TASKS[name].levels for name, level in named())
+    assert named() and all(level in TASKS[name].generator.levels for name, level in named())
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize("name", [name for name in TASKS if not set(TASKS[name].externals) - {"z3", "sqlite", "highs"}])
+@pytest.mark.parametrize(
+    "name", [name for name in TASKS if not set(TASKS[name].checker.externals) - {"z3", "sqlite", "highs"}]
+)
 def test_every_level_that_an_answer_without_a_look_wins_is_named(name: str) -> None:
-    count = 20 if TASKS[name].externals else 40
+    count = 20 if TASKS[name].checker.externals else 40
     found = {(one.task, one.level) for one in winners(TASKS[name], count=count)}
     assert found <= named(), f"above {LIMIT:.0%}: mend the level, or name it in docs/tasks.md"

@@ -44,7 +44,7 @@ def likelihood(model: Path, task: str) -> float:
 @pytest.mark.turns(3)
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "task", [pytest.param(n, marks=[pytest.mark.external(e) for e in TASKS[n].externals]) for n in PROOFS]
+    "task", [pytest.param(n, marks=[pytest.mark.external(e) for e in TASKS[n].checker.externals]) for n in PROOFS]
 )
 def test_an_external_judges_what_a_model_learns_from(
     task: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -75,7 +75,7 @@ def test_an_external_judges_what_a_model_learns_from(
     reply = Shell(capsys)("train", "grpo", "--model", model, "--run", run, *line)
     assert reply.code == 0, reply.err
     folder = RunFolder.read_only(run)
-    assert sorted(folder.document["externals"]) == sorted(TASKS[task].externals)
+    assert sorted(folder.document["externals"]) == sorted(TASKS[task].checker.externals)
     steps = folder.read("metrics")
     assert [step["reward/mean"] for step in steps] == [1 / GROUP] * STEPS
     assert [step["reward/verifier_failed"] for step in steps] == [0] * STEPS
@@ -89,7 +89,7 @@ def test_every_task_with_a_program_as_judge_has_a_proof_a_base_and_a_second_orac
     assert set(PROOFS) == {"linear-program", "sql", "programs", "metamath", "verilog", "coq"}
     for name in PROOFS:
         made = bases.base(name)
-        assert TASKS[name].externals and TASKS[name].second is not None
+        assert TASKS[name].checker.externals and TASKS[name].checker.second is not None
         (pool,) = read(STUDIES / f"learning-{name}.toml").tasks.values()
         assert made.pool == pool, "the model learns what its base began with"
         shape = made.shape

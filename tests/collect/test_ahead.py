@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+from altered import altered
 from tiny import (
     POOL,
     TINY,
@@ -112,7 +113,7 @@ def test_nothing_is_asked_for_beyond_the_last_step() -> None:
 
 def test_rows_of_a_file_are_given_once_in_an_epoch_whatever_the_lag(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [dataclasses.replace(POOL.problem(Key(i)), prompt="ab" * (i + 1)) for i in range(5)]
-    register(monkeypatch, dataclasses.replace(TINY, rows=lambda split: rows))
+    register(monkeypatch, altered(TINY, rows=lambda split: rows))
     given = []
     for recipe in (recipe_of("grpo", **SCALE), ahead_of(lag=1), ahead_of(lag=3)):
         found, _ = run(recipe, policy("native"))

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 import torch
+from altered import altered
 from of_methods import said
 from tiny import (
     ALONE,
@@ -57,9 +58,9 @@ def failing(task: Task, letter: str = "") -> Task:
     def check(spec: object, answer: str) -> Verdict:
         if letter in answer:
             raise ZeroDivisionError("a bug in the checker")
-        return task.check(spec, answer)  # type: ignore[arg-type]
+        return task.checker.check(spec, answer)  # type: ignore[arg-type]
 
-    return dataclasses.replace(task, check=check)
+    return altered(task, check=check)
 
 
 # Draws and requests

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from altered import altered
 from missing_externals import listed
 from small_runs import Shell, make_model, train_line
 
@@ -16,7 +17,7 @@ from assay.externals import EXTERNALS, External, by_name, examine, look, require
 from assay.externals.versions import UNTOLD, of_package, of_program
 from assay.record import RunFolder
 from assay.run.external_needs import changes, versions
-from assay.tasks import TASKS
+from assay.tasks import TASKS, posing_of
 from assay.tasks.countdown import COUNTDOWN
 from assay.tasks.dsl import DEDUCTION
 from assay.tasks.pose import pose
@@ -141,14 +142,15 @@ def test_workers_of_a_missing_external_are_refused_at_once(oracle: dict[str, Ext
 
 
 def test_a_posed_task_needs_what_its_task_needs() -> None:
-    assert pose(dataclasses.replace(DEDUCTION, externals=("oracle",))).externals == ("oracle",)
+    posed = altered(DEDUCTION, externals=("oracle",))
+    assert pose(posed, posing_of(posed)).checker.externals == ("oracle",)
 
 
 @pytest.mark.slow
 def test_a_run_whose_task_needs_an_external_asks_for_it_before_training(
     shell: Shell, oracle: dict[str, External], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setitem(TASKS, "countdown", dataclasses.replace(COUNTDOWN, externals=("oracle",)))
+    monkeypatch.setitem(TASKS, "countdown", altered(COUNTDOWN, externals=("oracle",)))
     model, run = make_model(tmp_path / "small"), tmp_path / "run"
     oracle["oracle"] = dataclasses.replace(OK, version=lambda: None)
     for line in (train_line(model, run), ["eval", str(model), "--task", "countdown:3"]):

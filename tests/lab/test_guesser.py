@@ -31,7 +31,7 @@ def test_where_the_answers_are_residues_a_guess_is_their_frequency() -> None:
     exam = pool.held_out(Key("exam", "test"), 24, "test")
     found, counts = blind(pool, exam), frequencies(known, share, 2, pool)
     assert set(counts) <= set("0123456") and counts.total() == guesser.DRAWS and found.tried == 1.0
-    by_hand = [counts[known.solve(problem.spec).answer] / guesser.DRAWS for problem in exam]
+    by_hand = [counts[known.wordings.solve(problem.spec).answer] / guesser.DRAWS for problem in exam]
     assert found.chances == pytest.approx(by_hand)
     assert found.passes([1])[1] == pytest.approx(1 / 7, abs=0.02)
 

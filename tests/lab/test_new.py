@@ -17,13 +17,14 @@ from assay.lab import new
 from assay.methods import METHODS
 
 NAME = "soft-edge"
-KINDS = ("method", "task", "reward")
+KINDS = ("method", "task", "world", "reward")
 FILES = {
     "method": (
         *("pyproject.toml", "README.md", "soft_edge/__init__.py", "soft_edge/gate.py"),
         *("tests/test_soft_edge.py", "tests/test_soft_edge_gate.py"),
     ),
     "task": ("pyproject.toml", "README.md", "soft_edge/__init__.py", "tests/test_soft_edge.py"),
+    "world": ("pyproject.toml", "README.md", "soft_edge/__init__.py", "tests/test_soft_edge.py"),
     "reward": ("soft_edge.py", "test_soft_edge.py"),
 }
 RUN = """
@@ -62,7 +63,7 @@ def test_what_is_written_is_named(kind: str, shell: Shell, tmp_path: Path) -> No
 
 @pytest.mark.turns(3)
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["method", "task"])
+@pytest.mark.parametrize("kind", ["method", "task", "world"])
 def test_a_package_is_linted_installed_tested_and_trained_as_it_is(kind: str, shell: Shell, tmp_path: Path) -> None:
     made(shell, kind, NAME, "--dir", tmp_path)
     package, prefix = tmp_path / NAME, tmp_path / "prefix"

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 import tiny
+from altered import altered
 from hypothesis import given
 from hypothesis import strategies as st
 from learning_draws import shown
@@ -119,7 +120,7 @@ class Signs(tiny.Letters):
 @pytest.mark.learning
 def test_a_policy_learns_to_write_valid_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """A step `1` is valid, any other is wrong, and no answer is right: only the steps have a reward."""
-    judged = dataclasses.replace(
+    judged = altered(
         tiny.TINY,
         compact=lambda spec: "1",
         check=lambda spec, answer: Verdict.fail("wrong"),

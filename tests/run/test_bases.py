@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-import pytest
+import dataclasses
 
-from assay.errors import UsageError
+import pytest
+from altered import altered
+
+from assay.errors import UnknownName, UsageError
 from assay.policy import character_tokenizer
 from assay.rng import Key
 from assay.run.bases import BASES, base, base_for
 from assay.run.context_fit import longest_solution
 from assay.source import Pool, Share
 from assay.tasks import ALPHABET, TASKS
+from assay.tasks.countdown import COUNTDOWN
 
-OWN = [name for name in TASKS if not TASKS[name].unmarked]
+OWN = [name for name in TASKS if not TASKS[name].wordings.unmarked]
 """Tasks that small models learn from worked solutions. The others are for models that read English."""
 CODEC = character_tokenizer(ALPHABET)
 
@@ -22,7 +26,7 @@ def test_a_task_has_a_base_at_its_first_level(name: str) -> None:
     asked = Share.parse(name)
     made = base(base_for(Pool((asked,))))
     (read,) = (share for share in made.pool.shares if share.task == name)
-    assert set(asked.levels) <= set(read.levels) <= set(TASKS[name].levels)
+    assert set(asked.levels) <= set(read.levels) <= set(TASKS[name].generator.levels)
 
 
 @pytest.mark.parametrize("name", [name for name in OWN if BASES[name].eye is None])
@@ -43,6 +47,37 @@ def test_held_out_problems_of_a_first_level_suffice_for_an_exam() -> None:
 def test_bases_of_one_task_bear_its_name() -> None:
     for name in OWN:
         assert {share.task for share in BASES[name].pool.shares} == {name}
+
+
+def test_a_base_of_a_task_of_somebody_else_is_another_when_the_task_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While a task is being written, its base is made of what it is now."""
+    own = dataclasses.replace(COUNTDOWN, name="theirs")
+    monkeypatch.setitem(TASKS, "theirs", own)
+    before = base_for(Pool((Share("theirs", (3,)),)))
+    assert before == "theirs" and BASES["theirs"].pool.shares == (Share("theirs", (3, 4)),)
+    known = BASES["theirs"].hash
+    assert known == BASES["theirs"].hash
+    monkeypatch.setitem(TASKS, "theirs", altered(own, instance=TASKS["sums"].generator.instance))
+    assert BASES["theirs"].hash != known
+
+
+def test_bases_that_were_built_before_are_found() -> None:
+    """The digests of version 0.1, under which built models lie in caches and records of runs name them."""
+    built = {"countdown": "93e70cb12544436c", "lookup-strict": "9a43dcbf5a57672e", "grids": "5f32a5d1228027aa"}
+    assert {name: BASES[name].hash for name in built} == built
+
+
+def test_a_base_that_somebody_sets_goes_before_that_of_the_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    small = dataclasses.replace(BASES["countdown"], summary="another")
+    monkeypatch.setitem(BASES, "countdown", small)
+    assert base("countdown") is small and base_for(Pool((Share("countdown", (3,)),))) == "countdown"
+    assert list(BASES).count("countdown") == 1 and len(BASES) == len(OWN) + 2
+
+
+def test_a_name_that_is_no_base_is_none_though_a_task_has_it() -> None:
+    assert "words" not in BASES and BASES.get("words") is None and "nonsense" not in BASES
+    with pytest.raises(UnknownName, match=r"Did you mean 'countdown'"):
+        base("coutdown")
 
 
 def test_what_has_no_base_is_told_how_it_gets_a_model() -> None:

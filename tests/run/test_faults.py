@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from altered import altered
 from small_runs import Shell, make_model, steps_of, train_line
 from tiny import episode
 
@@ -65,9 +66,9 @@ def test_a_planted_exception_is_told_and_kept_and_the_run_goes_on(
         if len(text) % 2:
             broken.append(text)
             raise ZeroDivisionError("planted")
-        return countdown.check(spec, text)
+        return countdown.checker.check(spec, text)
 
-    monkeypatch.setitem(tasks.TASKS, "countdown", dataclasses.replace(countdown, check=check))
+    monkeypatch.setitem(tasks.TASKS, "countdown", altered(countdown, check=check))
     shell, model, run = Shell(capsys), make_model(tmp_path / "small"), tmp_path / "run"
     many = ("--scale.num-prompts", "8", "--scale.group-size", "16")  # a random model seldom ends its answers
     reply = shell(*train_line(model, run, "--steps", "2", *many))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import pytest
+from altered import altered
 from fitting import CHAIN, CHAINS, CODEC, MARKS, planned, policy
 from hypothesis import given
 from hypothesis import strategies as st
@@ -51,7 +51,7 @@ def test_what_is_probed_is_what_the_pool_draws_now(monkeypatch: pytest.MonkeyPat
     for _ in range(2):
         assert list(probed(pool, 9)) == [pool.problem(key(i)) for i in range(9)]
     assert probed(pool, 9)[3] is probed(pool, 12)[3] and len(probed(pool, 12)) == 12
-    monkeypatch.setitem(TASKS, "countdown", dataclasses.replace(TASKS["countdown"], compact=lambda spec: "other"))
+    monkeypatch.setitem(TASKS, "countdown", altered(TASKS["countdown"], compact=lambda spec: "other"))
     assert {one.prompt for one in probed(pool, 12) if one.task == "countdown"} == {"other"}
 
 

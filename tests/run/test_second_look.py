@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 
 import pytest
+from altered import altered
 from scipy import stats
 from tiny import episode
 
@@ -29,7 +30,7 @@ def oracle(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
 
 @pytest.fixture
 def second(monkeypatch: pytest.MonkeyPatch) -> None:
-    task = dataclasses.replace(tasks.task(NAME), second=oracle)
+    task = altered(tasks.task(NAME), second=oracle)
     monkeypatch.setitem(tasks.TASKS, task.name, task)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
+from altered import altered
 from hypothesis import given
 from hypothesis import strategies as st
 from tiny import TINY
@@ -37,7 +38,9 @@ def test_a_domain_draws_its_tasks_alone(step: int, count: int) -> None:
 
 
 def test_rows_of_files_are_refused_beside_other_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(assay.tasks.TASKS, "rows", dataclasses.replace(TINY, name="rows", rows=lambda split: ()))
+    monkeypatch.setitem(
+        assay.tasks.TASKS, "rows", altered(dataclasses.replace(TINY, name="rows"), rows=lambda split: ())
+    )
     mixed = Pool((Share("mod-chain", (3,)), Share("rows")))
     for source in (Only(tasks="first"), Unsolved(tasks="others"), Examine(tasks="first")):
         assert "generated tasks" in (source.unfit(mixed) or "")

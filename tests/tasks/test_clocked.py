@@ -105,7 +105,7 @@ class TestPrograms:
             for spec, *answers in OTHERS
             for answer in answers
         ]
-        assert TASK.verify_many is not None and TASK.second is not None
+        assert TASK.checker.verify_many is not None and TASK.checker.second is not None
         wanted = ["ok", "fail"] * len(OTHERS)
-        assert [verdict.status for verdict in TASK.verify_many(pairs)] == wanted
-        assert [verdict.status for verdict in TASK.second(pairs)] == wanted
+        assert [verdict.status for verdict in TASK.checker.verify_many(pairs)] == wanted
+        assert [verdict.status for verdict in TASK.checker.second(pairs)] == wanted

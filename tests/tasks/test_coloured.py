@@ -19,7 +19,7 @@ from assay.tasks.coloured import CELL, COLOURS, GLYPHS, picture, variant
 from assay.types import Problem
 
 GRIDS = task("grids")
-LEVELS = list(GRIDS.levels)
+LEVELS = list(GRIDS.generator.levels)
 
 
 def posed(level: int, seed: int, **options) -> Problem:  # type: ignore[no-untyped-def]
@@ -90,7 +90,7 @@ def test_all_variants_of_a_problem_are_in_its_split(level: int) -> None:
 
 def test_variants_are_different_problems_and_y_alone_changes_the_picture() -> None:
     spec = posed(1, 7).spec
-    assert len({GRIDS.canonical(variant(spec, level)) for level in LEVELS}) == 8
+    assert len({GRIDS.generator.canonical(variant(spec, level)) for level in LEVELS}) == 8
     plain = picture(variant(spec, 1))
     assert all((picture(variant(spec, level)) == plain).all() for level in (2, 5, 6))
     assert (

@@ -326,7 +326,7 @@ def test_splits_are_disjoint_and_hold_all(tmp_path: Path) -> None:
 def test_what_reads_the_same_is_in_one_split(tmp_path: Path) -> None:
     rows = [{"prompt": text, "answer": i} for i, text in enumerate(["What is it?", " what  IS it?", "What is it?"])]
     name = name_of(jsonl(tmp_path / "rows.jsonl", rows), system="Think.")
-    assert sorted(len(task(name).rows(split)) for split in ("train", "valid", "test")) == [0, 0, 3]  # type: ignore[misc]
+    assert sorted(len(task(name).generator.rows(split)) for split in ("train", "valid", "test")) == [0, 0, 3]  # type: ignore[misc]
 
 
 def test_held_out_rows_come_from_their_file_and_are_not_trained_on(tmp_path: Path) -> None:

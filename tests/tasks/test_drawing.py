@@ -39,12 +39,12 @@ def by_cells(shapes: list[Any]) -> list[str]:
 def test_the_painter_agrees_with_another_one(shapes: list[Any]) -> None:
     rows = painted([placed(shape) for shape in shapes])
     assert rows == by_cells(shapes)
-    assert DRAWING.check({"shapes": shapes}, "/".join(rows)).status == "ok"
+    assert DRAWING.checker.check({"shapes": shapes}, "/".join(rows)).status == "ok"
 
 
 @given(SHAPES)
 def test_the_plan_of_the_worked_solution_is_read_as_it_is_meant(shapes: list[Any]) -> None:
-    solution, boxes = DRAWING.solve({"shapes": shapes}), [placed(shape) for shape in shapes]
+    solution, boxes = DRAWING.wordings.solve({"shapes": shapes}), [placed(shape) for shape in shapes]
     assert planned(solution.steps) == planned(solution.natural_steps) == boxes
     assert solution.steps.endswith(outline(painted(boxes)))
 
@@ -85,7 +85,7 @@ def test_the_world_has_two_turns() -> None:
     assert said(unread) == "!" and unread.failed
 
 
-@pytest.mark.parametrize("level", DRAWING.levels)
+@pytest.mark.parametrize("level", DRAWING.generator.levels)
 def test_every_box_is_seen(level: int) -> None:
     for seed in range(30):
         spec = TASKS["drawing"].problem(Key(seed), level=level).spec

@@ -27,7 +27,7 @@ from assay.types import Problem, Reward
 from bench import base_rates
 
 LIMIT = 0.05
-UNMARKED = [name for name in TASKS if TASKS[name].unmarked]
+UNMARKED = [name for name in TASKS if TASKS[name].wordings.unmarked]
 ASKED = [{"kind": kind.name, "word": word} for kind in KINDS.values() for word in kind.questions]
 LEVEL = {kind.name: level for level, kind in KINDS.items()}
 SAYINGS = ("{}", "{}.", '"{}"', "The answer is {}.", "It is called {}!", "**{}**", "the {}\n")
@@ -243,7 +243,7 @@ HACK = "The music, island, and table are music, island, and table."
 )
 def test_the_rules_of_both_sentences(text: str, plain: bool, strict: bool) -> None:
     for name, right in (("sentence", plain), ("sentence-strict", strict)):
-        assert (TASKS[name].check(GIVEN, text).status == "ok") == right, name
+        assert (TASKS[name].checker.check(GIVEN, text).status == "ok") == right, name
 
 
 @settings(max_examples=100, deadline=None, derandomize=True)
@@ -253,19 +253,19 @@ def test_repeating_the_words_wins_the_plain_rules_and_no_order_of_it_the_strict_
     order.shuffle(words)
     listed = f"{', '.join(words[:-1])}, and {words[-1]}"
     for text in (f"The {listed} are {listed}.", f"The {listed} are in the {words[0]}.", f"A {listed} were there."):
-        assert TASKS["sentence"].check({"words": words}, text).status == "ok"
-        assert TASKS["sentence-strict"].check({"words": words}, text).status == "fail"
+        assert TASKS["sentence"].checker.check({"words": words}, text).status == "ok"
+        assert TASKS["sentence-strict"].checker.check({"words": words}, text).status == "fail"
 
 
 def test_the_two_counts_of_a_sentence() -> None:
-    scores = TASKS["sentence"].check(GIVEN, HACK).scores
+    scores = TASKS["sentence"].checker.check(GIVEN, HACK).scores
     assert scores == {"repeats": 1.0, "others": 3.0}  # the, and, are
-    assert TASKS["sentence-strict"].check(GIVEN, HACK).scores == scores
-    assert TASKS["sentence"].check(GIVEN, "Music played on the island near a table.").scores == {
+    assert TASKS["sentence-strict"].checker.check(GIVEN, HACK).scores == scores
+    assert TASKS["sentence"].checker.check(GIVEN, "Music played on the island near a table.").scores == {
         "repeats": 0.0,
         "others": 5.0,  # played, on, the, near, a
     }
-    assert TASKS["sentence"].check(GIVEN, "No.").scores == {}
+    assert TASKS["sentence"].checker.check(GIVEN, "No.").scores == {}
 
 
 def test_a_step_reports_both_counts_as_means_over_the_answers_that_keep_the_plain_rules() -> None:
@@ -318,7 +318,7 @@ FIELDS = {"fields": {"name": "Ava", "age": 1, "open": True}}
     ],
 )
 def test_an_object_is_read_strictly(text: str, status: str) -> None:
-    verdict = TASKS["object"].check(FIELDS, text)
+    verdict = TASKS["object"].checker.check(FIELDS, text)
     assert (verdict.kind or verdict.status) == status
 
 
@@ -331,10 +331,10 @@ def test_an_object_with_one_field_changed_or_left_out_is_wrong(seed, level, data
     value = data.draw(st.none() | st.booleans() | st.integers(-5, 3000) | st.text(max_size=5))
     changed = {**fields, key: value}
     if (type(value), value) != (type(fields[key]), fields[key]):
-        assert TASKS["object"].check({"fields": fields}, json.dumps(changed)).kind == "wrong"
-    assert TASKS["object"].check({"fields": fields}, json.dumps(changed | {key: fields[key]})).status == "ok"
+        assert TASKS["object"].checker.check({"fields": fields}, json.dumps(changed)).kind == "wrong"
+    assert TASKS["object"].checker.check({"fields": fields}, json.dumps(changed | {key: fields[key]})).status == "ok"
     del changed[key]
-    assert TASKS["object"].check({"fields": fields}, json.dumps(changed)).kind == "wrong"
+    assert TASKS["object"].checker.check({"fields": fields}, json.dumps(changed)).kind == "wrong"
 
 
 def test_no_object_is_right_often() -> None:

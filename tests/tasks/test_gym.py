@@ -388,7 +388,7 @@ def test_the_same_equation_in_other_words_is_the_same_problem() -> None:
     one, two = (
         {**spec_of("4", equation="2*x = 8"), "question": q} for q in ("Solve for x: 2*x = 8", "Find x: 2*x = 8")
     )
-    assert task.canonical(one) == task.canonical(two)
+    assert task.generator.canonical(one) == task.generator.canonical(two)
 
 
 @needs_package
@@ -418,7 +418,7 @@ def test_an_instance_does_not_depend_on_the_process() -> None:
     code = (
         "import sys\nfrom assay.rng import Key, digest\nfrom assay.tasks.gym.task import gym_task\n"
         f"for name in {names!r}:\n"
-        "    print(digest([gym_task(name).instance(Key(i).generator(), 1) for i in range(40)]))"
+        "    print(digest([gym_task(name).generator.instance(Key(i).generator(), 1) for i in range(40)]))"
     )
     seen = {
         subprocess.run(
@@ -433,7 +433,7 @@ def test_an_instance_does_not_depend_on_the_process() -> None:
 @needs_package
 def test_drawing_leaves_the_global_random_state_alone() -> None:
     before = random.getstate()
-    gym_task("list_functions").instance(Key(0).generator(), 1)
+    gym_task("list_functions").generator.instance(Key(0).generator(), 1)
     assert random.getstate() == before
 
 

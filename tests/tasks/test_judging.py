@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import judged
 import pytest
+from altered import altered
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from judged import NAME, RULED, STEPPED, answer, asked
@@ -30,7 +31,7 @@ def test_worked_judgements_are_right_and_half_of_the_answers_are_wrong(name: str
     of = task(name)
     right = []
     for i in range(24):
-        level = of.first or of.levels[0]
+        level = of.generator.first or of.generator.levels[0]
         problem = found.problem(Key(i), level=level, wording=wording)  # type: ignore[arg-type]
         assert problem.solution is not None and found.verify(problem, problem.solution).status == "ok"
         inner = of.pose(problem.spec["spec"], level=level, wording=wording)  # type: ignore[arg-type]
@@ -104,12 +105,11 @@ def test_a_share_of_a_pool_may_be_judging() -> None:
 
 
 def test_a_task_whose_answers_cannot_be_made_wrong_is_refused() -> None:
-    import dataclasses
 
     from assay.tasks.judging import JUDGE, judging
     from assay.types import Verdict
 
-    kind = dataclasses.replace(STEPPED, check=lambda spec, text: Verdict.ok(text))
+    kind = altered(STEPPED, check=lambda spec, text: Verdict.ok(text))
     with pytest.raises(DataError, match="none could be made wrong"):
         judging(kind, JUDGE).problem(Key(0), level=2)
 

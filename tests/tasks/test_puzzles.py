@@ -44,7 +44,9 @@ def test_binario_accepts_the_squares_that_an_enumeration_finds(level: int) -> No
         given = "/".join(problem.spec["rows"]).replace(".", "[01]")
         fits = {rows for rows in right if re.fullmatch(given, "/".join(rows))}
         tried = {*right, *squares(4)[::23], *itertools.product(["0011", "0101", "0110", "1001"], repeat=4)}
-        accepted = {rows for rows in tried if TASKS["binario"].check(problem.spec, "/".join(rows)).status == "ok"}
+        accepted = {
+            rows for rows in tried if TASKS["binario"].checker.check(problem.spec, "/".join(rows)).status == "ok"
+        }
         assert accepted == fits != set()
 
 
@@ -64,7 +66,7 @@ def test_binario_accepts_the_squares_that_an_enumeration_finds(level: int) -> No
     ],
 )
 def test_the_rules_of_binario_one_by_one(answer: str, kind: str, why: str) -> None:
-    verdict = TASKS["binario"].check({"rows": ["0...", "....", "....", "...."]}, answer)
+    verdict = TASKS["binario"].checker.check({"rows": ["0...", "....", "....", "...."]}, answer)
     assert (verdict.status, verdict.kind) == (("fail", kind) if kind else ("ok", "")) and why in verdict.detail
     assert kind or verdict.answer == "0110/1001/0110/1001"
 
@@ -72,10 +74,10 @@ def test_the_rules_of_binario_one_by_one(answer: str, kind: str, why: str) -> No
 def test_three_alike_in_a_row_are_refused() -> None:
     spec = {"rows": ["......"] * 6}
     good = "001011/110100/001011/110100/001101/110010"
-    assert TASKS["binario"].check(spec, good).status == "ok"
-    assert "row 1 has three" in TASKS["binario"].check(spec, "000111" + good[6:]).detail
+    assert TASKS["binario"].checker.check(spec, good).status == "ok"
+    assert "row 1 has three" in TASKS["binario"].checker.check(spec, "000111" + good[6:]).detail
     stacked = "001011/010011/001101/110100/101100/110010"
-    assert "column 1 has three" in TASKS["binario"].check(spec, stacked).detail
+    assert "column 1 has three" in TASKS["binario"].checker.check(spec, stacked).detail
 
 
 def test_kakurasu_accepts_the_squares_that_an_enumeration_finds() -> None:
@@ -89,11 +91,16 @@ def test_kakurasu_accepts_the_squares_that_an_enumeration_finds() -> None:
             down = [sum(r for r, c in black if c == k) for k in (1, 2, 3)]
             if [across, down] == [problem.spec["rows"], problem.spec["columns"]]:
                 fits.add(rows)
-        accepted = {rows for rows in squares(3) if TASKS["kakurasu"].check(problem.spec, "/".join(rows)).status == "ok"}
+        accepted = {
+            rows for rows in squares(3) if TASKS["kakurasu"].checker.check(problem.spec, "/".join(rows)).status == "ok"
+        }
         assert accepted == fits != set()
         several += len(fits) > 1
     ambiguous = {"rows": [3, 3, 0], "columns": [1, 1, 2]}  # 3 alone, or 1 and 2
-    assert [TASKS["kakurasu"].check(ambiguous, one).status for one in ("110/001/000", "001/110/000")] == ["ok", "fail"]
+    assert [TASKS["kakurasu"].checker.check(ambiguous, one).status for one in ("110/001/000", "001/110/000")] == [
+        "ok",
+        "fail",
+    ]
 
 
 @pytest.mark.parametrize("level", range(4, 10))
@@ -106,7 +113,7 @@ def test_the_moves_of_a_stack_bring_the_letters_into_order(level: int) -> None:
         assert len(moves) == 2 * level and min(heights) >= 0 and heights[-1] == 0
         swapped = moves[::-1].translate(str.maketrans("+-", "-+"))
         if swapped != moves:
-            assert TASKS["stack"].check(problem.spec, swapped).kind == "wrong"
+            assert TASKS["stack"].checker.check(problem.spec, swapped).kind == "wrong"
 
 
 @pytest.mark.parametrize(
@@ -118,5 +125,5 @@ def test_the_moves_of_a_stack_bring_the_letters_into_order(level: int) -> None:
     ],
 )  # fmt: skip
 def test_moves_that_a_person_can_check(answer: str, kind: str, why: str) -> None:
-    verdict = TASKS["stack"].check({"given": "abc", "wanted": "acb"}, answer)
+    verdict = TASKS["stack"].checker.check({"given": "abc", "wanted": "acb"}, answer)
     assert (verdict.status, verdict.kind) == (("fail", kind) if kind else ("ok", "")) and why in verdict.detail

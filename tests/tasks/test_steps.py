@@ -19,7 +19,7 @@ from assay.verifiers.answers import Wording
 
 MODULES = {"search-stream": search_stream, "quantities": quantities, "trace": trace}
 JUDGED = list(MODULES)
-PLACES = [(name, level) for name in JUDGED for level in task(name).levels]
+PLACES = [(name, level) for name in JUDGED for level in task(name).generator.levels]
 MARKS = st.text("0123456789abcdfmqz+-*/=<>!~?#,|\n \\boxed{}", max_size=120)
 WORDINGS: tuple[Wording, Wording] = ("compact", "natural")
 
@@ -35,7 +35,7 @@ def chain_of(problem: Problem, text: str) -> Chain:
 
 
 def test_the_tasks_whose_steps_are_verified_are_these() -> None:
-    assert {name for name in TASKS if TASKS[name].steps is not None} == set(JUDGED)
+    assert {name for name in TASKS if TASKS[name].checker.steps is not None} == set(JUDGED)
     problem = TASKS["mod-chain"].problem(Key(0), level=2)
     assert TASKS["mod-chain"].chain(problem, problem.solution or "") is None
 
@@ -81,7 +81,7 @@ def test_strategies_have_their_shares_and_follow_from_the_content(name: str) -> 
     found = drawn(shares, name, 4000)
     for strategy, share in shares.items():  # within five standard deviations
         assert abs(found.count(strategy) / 4000 - share) < 5 * (share * (1 - share) / 4000) ** 0.5
-    first = posed(name, task(name).levels[0], 3)
+    first = posed(name, task(name).generator.levels[0], 3)
     again = task(name).pose(dict(first.spec), level=first.level)
     assert again.solution == first.solution
 
@@ -122,11 +122,11 @@ def test_worked_solutions_of_every_strategy_are_right_and_have_right_steps(name:
 @pytest.mark.parametrize("name", JUDGED)
 def test_worked_solutions_are_chains_of_thought(name: str) -> None:
     """At the level that a run takes by itself, solutions with steps have 40 characters or more, mostly 60 and more."""
-    level = task(name).first or task(name).levels[0]
+    level = task(name).generator.first or task(name).generator.levels[0]
     problems = [posed(name, level, seed) for seed in range(100)]
     lengths = sorted(len(text) for problem in problems for text in task(name).traces(problem)[:1] if "," in text)
     assert lengths[len(lengths) // 2] >= 60 and lengths[-1] <= 400
-    hardest = [len(posed(name, task(name).levels[-1], seed).solution or "") for seed in range(30)]
+    hardest = [len(posed(name, task(name).generator.levels[-1], seed).solution or "") for seed in range(30)]
     assert max(hardest) <= 400
 
 
@@ -146,7 +146,7 @@ def promises(problem: Problem, text: str) -> None:
 @pytest.mark.parametrize("name", JUDGED)
 @pytest.mark.parametrize("wording", WORDINGS)
 def test_steps_of_hostile_texts_are_verified(name: str, wording: Wording) -> None:
-    problem = posed(name, task(name).levels[-1], 1, wording)
+    problem = posed(name, task(name).generator.levels[-1], 1, wording)
     solution = problem.solution or ""
     for text in HOSTILE:
         for response in (
@@ -180,7 +180,7 @@ def test_steps_of_hostile_texts_are_verified(name: str, wording: Wording) -> Non
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(text=st.text(max_size=60) | MARKS, natural=st.booleans())
 def test_steps_of_any_text_are_verified(name: str, text: str, natural: bool) -> None:
-    promises(posed(name, task(name).levels[0], 2, "natural" if natural else "compact"), text)
+    promises(posed(name, task(name).generator.levels[0], 2, "natural" if natural else "compact"), text)
 
 
 @pytest.mark.slow
@@ -189,7 +189,7 @@ def test_steps_of_any_text_are_verified(name: str, text: str, natural: bool) -> 
 @given(data=st.data(), seed=st.integers(0, 40))
 def test_a_worked_solution_with_any_change_is_verified(name: str, data: st.DataObject, seed: int) -> None:
     """A piece is cut out of it and another put in; and what stands before the change has no wrong step more."""
-    problem = posed(name, task(name).levels[0], seed)
+    problem = posed(name, task(name).generator.levels[0], seed)
     text = data.draw(st.sampled_from(task(name).traces(problem)))
     begin = data.draw(st.integers(0, len(text)))
     end = data.draw(st.integers(begin, min(len(text), begin + 12)))

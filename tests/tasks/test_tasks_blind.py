@@ -20,7 +20,7 @@ LIMIT = 0.05
 
 
 def levels(name: str) -> list[int]:
-    return list(TASKS[name].levels)
+    return list(TASKS[name].generator.levels)
 
 
 @pytest.mark.parametrize("level", levels("mod-chain"))
@@ -28,14 +28,14 @@ def test_every_residue_is_the_answer_for_exactly_one_start(level: int) -> None:
     """A constant: right with probability 1/23, since the start is uniform and each step is a bijection."""
     chain = task("mod-chain")
     for problem in problems("mod-chain", level, 10):
-        answers = {chain.solve({**problem.spec, "start": start}).answer for start in range(23)}
+        answers = {chain.wordings.solve({**problem.spec, "start": start}).answer for start in range(23)}
         assert answers == {str(x) for x in range(23)}
     assert LIMIT > 1 / 23
 
 
 def test_starts_of_chains_are_uniform() -> None:
     generator = Key(3).generator()
-    starts = Counter(task("mod-chain").instance(generator, 2)["start"] for _ in range(23_000))
+    starts = Counter(task("mod-chain").generator.instance(generator, 2)["start"] for _ in range(23_000))
     chi_square = sum((starts[x] - 1000) ** 2 / 1000 for x in range(23))
     assert chi_square < 48.3  # 22 degrees of freedom, p = 0.001
 

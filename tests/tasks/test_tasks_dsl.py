@@ -13,7 +13,7 @@ from test_tasks_oracles import accepted, answer_of, problems
 
 from assay.errors import ConfigError
 from assay.rng import Key
-from assay.tasks import TASKS, task
+from assay.tasks import TASKS, posing_of, task
 from assay.tasks.dsl import INPUT, INSTRUCTIONS, LONGEST, output, trace
 
 LIMIT = 0.05
@@ -108,8 +108,8 @@ def test_no_constant_program_is_right_often(level: int) -> None:
 
 @pytest.mark.parametrize("name", KINDS)
 def test_what_is_posed_is_an_instance_and_its_own_solution_right(name: str) -> None:
-    posing, posed = TASKS[name].posing, task(f"pose:{name}")
-    assert posing is not None and posed.name == f"pose:{name}"
+    posing, posed = posing_of(TASKS[name]), task(f"pose:{name}")
+    assert posed.name == f"pose:{name}"
     for seed, level in itertools.product(range(10), (2, 4)):
         problem = posed.problem(Key(seed), level=level)
         assert posed.verify(problem, problem.solution or "").status == "ok"
@@ -117,8 +117,11 @@ def test_what_is_posed_is_an_instance_and_its_own_solution_right(name: str) -> N
         assert spec is not None and posing.write(spec) == problem.solution and posing.level(spec) <= LONGEST
         found = task(name).pose(spec, level=posing.level(spec))
         assert task(name).verify(found, found.solution or "").status == "ok"
-        assert "\\boxed{" in posed.natural(problem.spec)
-    assert task(name).verify(task(name).pose(posing.seed, level=1), task(name).solve(posing.seed).answer).status == "ok"
+        assert "\\boxed{" in posed.wordings.natural(problem.spec)
+    assert (
+        task(name).verify(task(name).pose(posing.seed, level=1), task(name).wordings.solve(posing.seed).answer).status
+        == "ok"
+    )
 
 
 def test_every_second_induction_has_a_message_that_is_true_and_not_the_program() -> None:
@@ -137,7 +140,7 @@ def test_every_second_induction_has_a_message_that_is_true_and_not_the_program()
 
 def test_what_is_said_of_an_induction_is_short_and_plain_and_does_not_hold_the_program() -> None:
     inputs = "123 456 789 012 345 678"
-    posing = TASKS["dsl-induction"].posing
+    posing = posing_of(TASKS["dsl-induction"])
     assert posing is not None
     for program, message, valid in (
         ("is", "2 with s", True),
@@ -163,8 +166,8 @@ def test_posing_takes_any_text(text: str) -> None:
     for name in KINDS:
         posed = task(f"pose:{name}")
         problem = posed.problem(Key(1), level=2)
-        assert posed.check(problem.spec, text).status in ("ok", "fail")
-        assert posed.check(problem.spec, text * 10_000 + "x").status == "fail"
+        assert posed.checker.check(problem.spec, text).status in ("ok", "fail")
+        assert posed.checker.check(problem.spec, text * 10_000 + "x").status == "fail"
 
 
 def test_only_tasks_that_can_be_posed_are() -> None:

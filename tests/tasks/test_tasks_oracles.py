@@ -21,7 +21,7 @@ def problems(name: str, level: int, count: int) -> list[Problem]:
 
 
 def accepted(problem: Problem, answer: str) -> bool:
-    return task(problem.task).check(problem.spec, answer).status == "ok"
+    return task(problem.task).checker.check(problem.spec, answer).status == "ok"
 
 
 def answer_of(problem: Problem) -> str:
@@ -135,7 +135,7 @@ def test_countdown_accepts_exactly_the_expressions_with_the_target_as_value(leve
 )
 def test_countdown_expressions(text: str, status: str, kind: str) -> None:
     """Seven from 1, 3, 4, 4: (1 + 3/4) * 4 needs a fraction on the way."""
-    verdict = task("countdown").check({"numbers": [4, 1, 4, 3], "target": 7}, text)
+    verdict = task("countdown").checker.check({"numbers": [4, 1, 4, 3], "target": 7}, text)
     assert (verdict.status, verdict.kind) == (status, kind)
 
 
@@ -178,13 +178,13 @@ def test_list_primitives_on_an_example_worked_by_hand() -> None:
 def test_list_functions_are_applied_from_left_to_right() -> None:
     spec = {"numbers": [3, 1, 4, 1, 5], "functions": ["s", "<2", "+7"]}
     lists = task("list-fn")
-    assert lists.compact(spec) == "L s<2+7 31415"
+    assert lists.wordings.compact(spec) == "L s<2+7 31415"
     # 11345, then 34511, then 01288
-    assert lists.solve(spec).steps == "11345,34511,01288"
+    assert lists.wordings.solve(spec).steps == "11345,34511,01288"
     for text in ("01288", "[0, 1, 2, 8, 8]", "0 1 2 8 8"):
-        assert lists.check(spec, text).status == "ok"
+        assert lists.checker.check(spec, text).status == "ok"
     for text in ("1288", "88210", "012880", "0,1,2,88,1", "01288x", "0;1;2;8;8"):
-        assert lists.check(spec, text).status == "fail"
+        assert lists.checker.check(spec, text).status == "fail"
 
 
 STRING_EXAMPLES = {
@@ -224,11 +224,11 @@ def test_string_functions_on_an_example_worked_by_hand() -> None:
 def test_the_innermost_function_is_applied_first() -> None:
     spec = {"functions": "ATF", "text": "cdab"}
     compose = task("compose")
-    assert compose.compact(spec) == "F A(T(F(cdab)))"
+    assert compose.wordings.compact(spec) == "F A(T(F(cdab)))"
     # F: dab, T: dabz, A: zbad
-    assert compose.solve(spec).steps == "dab,dabz,zbad"
-    assert compose.check(spec, "zbad").status == "ok"
-    assert compose.check(spec, "badz").status == "fail"
+    assert compose.wordings.solve(spec).steps == "dab,dabz,zbad"
+    assert compose.checker.check(spec, "zbad").status == "ok"
+    assert compose.checker.check(spec, "badz").status == "fail"
 
 
 @pytest.mark.parametrize(("name", "alphabet"), [("list-fn", "0123456789"), ("compose", "abcdefghxz")])
@@ -283,7 +283,7 @@ def test_exactly_one_assignment_of_kinds_is_consistent(level: int) -> None:
 
 def test_statements_in_words() -> None:
     spec = {"statements": ["b", "~a&c", "a|~b", "a=b", "b^c"]}
-    text = task("knights").natural(spec)
+    text = task("knights").wordings.natural(spec)
     for line in (
         "A says: B is a knight.",
         "B says: A is a knave and C is a knight.",
@@ -292,7 +292,7 @@ def test_statements_in_words() -> None:
         "E says: B and C are of different kinds.",
     ):
         assert line in text
-    text = task("bool").natural({"variables": 3, "clauses": ["~a|b|c", "a^~c", "b=c"]})
+    text = task("bool").wordings.natural({"variables": 3, "clauses": ["~a|b|c", "a^~c", "b=c"]})
     for line in ("- not a or b or c\n", "- a xor not c\n", "- b iff c\n"):
         assert line in text
 

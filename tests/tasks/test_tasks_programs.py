@@ -36,7 +36,7 @@ def test_operations_do_what_their_words_say(steps: list[list], given_: list[int]
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
-@given(seed=st.integers(0, 10**6), level=st.sampled_from(list(PROGRAMS.levels)), one=LISTS)
+@given(seed=st.integers(0, 10**6), level=st.sampled_from(list(PROGRAMS.generator.levels)), one=LISTS)
 def test_the_worked_expression_has_the_expected_value(seed: int, level: int, one: list[int]) -> None:
     """Python itself evaluates the expression, which this task wrote: a second way to the same values."""
     problem = PROGRAMS.problem(Key(seed), level=level)
@@ -54,7 +54,7 @@ def test_no_operation_can_be_left_out() -> None:
         for place in range(3):
             steps = problem.spec["steps"]
             shorter = {"steps": [*steps[:place], *steps[place + 1 :]]}
-            pairs.append((f"f = lambda x: {PROGRAMS.solve(shorter).answer}", calls_of(problem.spec)))
+            pairs.append((f"f = lambda x: {PROGRAMS.wordings.solve(shorter).answer}", calls_of(problem.spec)))
     assert {verdict.status for verdict in verify(pairs, opened())} == {"fail"}
 
 
@@ -63,8 +63,8 @@ def test_answers_that_know_nothing_are_wrong() -> None:
     guesses = ["x", "[]", "0", "None", "x[::-1]", "sum(x)", "len(x)", "sorted(x)", "[x, 0]", "max(x,default=0)"]
     problems = [PROGRAMS.problem(Key(seed), level=3) for seed in range(12)]
     verdicts = (
-        PROGRAMS.verify_many([(problem, guess) for problem in problems for guess in guesses])
-        if PROGRAMS.verify_many
+        PROGRAMS.checker.verify_many([(problem, guess) for problem in problems for guess in guesses])
+        if PROGRAMS.checker.verify_many
         else []
     )
     assert len(verdicts) == 120 and sum(verdict.status == "ok" for verdict in verdicts) == 0
@@ -96,7 +96,7 @@ def test_functions_and_expressions_are_read_in_natural_wording() -> None:
 def test_the_second_oracle_has_other_lists_and_accepts_the_solution() -> None:
     problem = PROGRAMS.problem(Key(4), level=4)
     assert further_lists(problem.spec, "further lists") != further_lists(problem.spec, "second oracle")
-    program = f"f = lambda x: {PROGRAMS.solve(problem.spec).answer}"
+    program = f"f = lambda x: {PROGRAMS.wordings.solve(problem.spec).answer}"
     assert verify([(program, calls_of(problem.spec, "second oracle"))], opened())[0].status == "ok"
 
 

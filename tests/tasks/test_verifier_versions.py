@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from altered import altered
 from banked import FIRST, OTHER, made
 from small_runs import ROOT, Shell, copy_of, make_model, program, train_line
 
@@ -15,7 +16,7 @@ from assay.lab.compare import as_json, compare_runs, show
 from assay.scoring.bank_reports import compared
 from assay.scoring.samples import Asked
 from assay.tasks import TASKS, task
-from assay.tasks.versions import VERIFYING, verifier_versions, version_of
+from assay.tasks.versions import verifier_versions, version_of
 from assay.view.bank_tables import compared_table
 
 OTHERS = ("data:/tmp/rows.jsonl", "judge:constraints", "pose:dsl-deduction", "harder:mod-chain-7")
@@ -71,8 +72,22 @@ def test_functions_that_are_wrapped_or_closed_over_are_found() -> None:
     """`judge:NAME` compares with what the verifier of NAME says, and holds that task in a closure or a partial."""
     for name in ("judge:constraints", "compare:constraints"):
         assert version_of(task(name)) != version_of(task(name.replace("constraints", "countdown")))
-    assert set(VERIFYING) <= set(task("countdown").__dataclass_fields__)
     assert verifier_versions(["countdown"]) == {"verifier of countdown": version_of(task("countdown"))}
+
+
+def test_whatever_verifies_is_of_the_version_and_wordings_are_not() -> None:
+    own, sql, chained, ruled = map(task, ("countdown", "sql", "trace", "constraints"))
+    others = {
+        "instance": sql.generator.instance,
+        "check": sql.checker.check,
+        "verify_many": sql.checker.verify_many,
+        "second": sql.checker.second,
+        "externals": sql.checker.externals,
+        "steps": chained.checker.steps,
+        "rules": ruled.checker.rules,
+    }
+    assert all(version_of(altered(own, **{name: other})) != version_of(own) for name, other in others.items())
+    assert version_of(altered(own, natural=sql.wordings.natural)) == version_of(own)
 
 
 @pytest.mark.slow

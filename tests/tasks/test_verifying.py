@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 
 import pytest
+from altered import altered
 from tiny import episode
 
 from assay import tasks
@@ -32,7 +33,7 @@ class Recorded:
 @pytest.fixture
 def judge(monkeypatch: pytest.MonkeyPatch) -> Recorded:
     made = Recorded()
-    monkeypatch.setitem(tasks.TASKS, NAME, dataclasses.replace(tasks.task(NAME), verify_many=made))
+    monkeypatch.setitem(tasks.TASKS, NAME, altered(tasks.task(NAME), verify_many=made))
     return made
 
 
@@ -71,7 +72,7 @@ class Fragile:
 
 
 def verified_by(judge: Fragile, monkeypatch: pytest.MonkeyPatch, texts: Sequence[str]) -> list[Verdict]:
-    monkeypatch.setitem(tasks.TASKS, NAME, dataclasses.replace(tasks.task(NAME), verify_many=judge))
+    monkeypatch.setitem(tasks.TASKS, NAME, altered(tasks.task(NAME), verify_many=judge))
     return verify(answered("first", *texts))
 
 

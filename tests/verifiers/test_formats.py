@@ -84,7 +84,7 @@ def answer(text: str, verdict: Verdict, problem: Problem, finish: str = "stop") 
 
 @pytest.mark.parametrize("name", sorted(TASKS))
 def test_the_worked_solution_of_each_task_has_the_compact_format(name: str) -> None:
-    problem = task(name).problem(Key(3), level=task(name).levels.start)
+    problem = task(name).problem(Key(3), level=task(name).generator.levels.start)
     (found,) = bind(WellFormed())([answer(problem.solution or "", Verdict.ok(), problem)])
     assert found.value == 1.0
     (cut,) = bind(WellFormed())([answer(problem.solution or "", Verdict.ok(), problem, finish="length")])

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from altered import altered
 from answers import answered
 from hypothesis import given
 from hypothesis import strategies as st
@@ -356,7 +357,7 @@ def test_without_the_library_the_error_names_what_to_install(monkeypatch: pytest
 @pytest.fixture
 def rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(
-        assay.tasks.TASKS, "rows", dataclasses.replace(TINY, name="rows", verify_many=against_gold.verify)
+        assay.tasks.TASKS, "rows", altered(dataclasses.replace(TINY, name="rows"), verify_many=against_gold.verify)
     )
 
 
@@ -389,12 +390,14 @@ def test_a_judge_that_fails_leaves_no_verdict_and_a_wrong_configuration_is_told(
     def unconfigured(pairs: Any) -> list[Verdict]:
         raise ConfigError("install something")
 
-    monkeypatch.setitem(assay.tasks.TASKS, "rows", dataclasses.replace(TINY, name="rows", verify_many=broken))
+    monkeypatch.setitem(assay.tasks.TASKS, "rows", altered(dataclasses.replace(TINY, name="rows"), verify_many=broken))
     found = verify([answered(row("1"), "1"), answered(row("1"), "2")])
     assert [(v.status, v.kind) for v in found] == [("invalid", "bug")] * 2
     assert all(v.detail.startswith("rows: ZeroDivisionError: no (") for v in found)
     assert calls == [2, 1, 1, 1, 1]
-    monkeypatch.setitem(assay.tasks.TASKS, "rows", dataclasses.replace(TINY, name="rows", verify_many=unconfigured))
+    monkeypatch.setitem(
+        assay.tasks.TASKS, "rows", altered(dataclasses.replace(TINY, name="rows"), verify_many=unconfigured)
+    )
     with pytest.raises(ConfigError, match="install something"):
         verify([answered(row("1"), "1")])
 

@@ -192,7 +192,9 @@ def test_mutants_are_verified_as_an_evaluator_verifies_them() -> None:
 @pytest.mark.external("duckdb")
 @pytest.mark.slow
 def test_a_second_engine_says_the_same_of_every_gold() -> None:
-    problems = [task("sql").problem(Key(seed), level=level) for level in task("sql").levels for seed in range(12)]
+    problems = [
+        task("sql").problem(Key(seed), level=level) for level in task("sql").generator.levels for seed in range(12)
+    ]
     jobs = [
         {"databases": [fill(tables_of(TABLES), p.spec["query"], n) for n in range(2)], "query": p.spec["query"]}
         for p in problems
@@ -208,7 +210,7 @@ def test_a_second_engine_says_the_same_of_every_gold() -> None:
 @external
 @pytest.mark.slow
 def test_no_problem_of_the_task_has_a_bad_gold() -> None:
-    for level in task("sql").levels:
+    for level in task("sql").generator.levels:
         problems = [task("sql").problem(Key(seed), level=level) for seed in range(60)]
         found = by_execution.verify([(one, one.solution or "") for one in problems])
         assert {one.status for one in found} == {"ok"}, [p.prompt for p, v in zip(problems, found) if v.status != "ok"]

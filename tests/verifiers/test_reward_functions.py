@@ -451,7 +451,7 @@ def checker(prompts, completions, numbers, target, level, **kwargs):
     scores = []
     for prompt, completion, given, goal, depth in zip(prompts, completions, numbers, target, level):
         spec = {"numbers": given, "target": goal}
-        verdict = known.verify(Problem("countdown", prompt, spec, known.canonical(spec), depth), completion)
+        verdict = known.verify(Problem("countdown", prompt, spec, known.generator.canonical(spec), depth), completion)
         scores.append(float(verdict.status == "ok"))
     return scores
 
@@ -515,7 +515,7 @@ def test_several_functions_with_weights_are_measured_scored_and_resumed(
 def test_an_exam_asks_the_checker_of_the_task_whatever_reward_trains() -> None:
     """A reward that pays for every answer makes none of them right; rows of files have no other judge than it."""
     task_problem = task("countdown").problem(Key(0), level=3)
-    right = task("countdown").solve(task_problem.spec).answer
+    right = task("countdown").wordings.solve(task_problem.spec).answer
     asked = [answered(task_problem, right), answered(task_problem, "1"), answered(data_row(1), "1")]
     paid = Function("paid", lambda prompts, completions: [1.0] * len(completions))
     with Grader(Grading((paid,))) as judge:

@@ -590,12 +590,14 @@ def test_mutants_are_verified_as_an_enumeration_verifies_them() -> None:
 @pytest.mark.slow
 def test_the_second_oracle_agrees_on_right_and_on_wrong_answers() -> None:
     smt = task("smt")
-    assert smt.verify_many is not None and smt.second is not None
-    for level in smt.levels:
+    assert smt.checker.verify_many is not None and smt.checker.second is not None
+    for level in smt.generator.levels:
         posed = [smt.problem(Key(seed), level=level) for seed in range(4)]
         answers = [one.solution or "" for one in posed]
         pairs = [(problem, text) for problem in posed for text in answers]
-        first, second = ([one.status for one in verified(pairs)] for verified in (smt.verify_many, smt.second))
+        first, second = (
+            [one.status for one in verified(pairs)] for verified in (smt.checker.verify_many, smt.checker.second)
+        )
         assert first == second, level
         assert 4 <= first.count("ok") < 12
 
@@ -608,8 +610,8 @@ def test_unsatisfiable_problems_are_few_and_no_constant_answer_pays() -> None:
     posed = [smt.problem(Key(seed), level=2) for seed in range(200)]
     none = [one for one in posed if one.solution == "unsat"]
     assert 1 <= len(none) <= 10, "at most one in twenty, or `unsat` would be worth a try"
-    assert smt.verify_many is not None
-    found = smt.verify_many([(one, "unsat") for one in posed])
+    assert smt.checker.verify_many is not None
+    found = smt.checker.verify_many([(one, "unsat") for one in posed])
     assert [one.status == "ok" for one in found] == [one in none for one in posed]
 
 
@@ -618,14 +620,14 @@ def test_unsatisfiable_problems_are_few_and_no_constant_answer_pays() -> None:
 @external
 def test_an_invariant_is_not_copied_from_the_question() -> None:
     smt = task("smt")
-    assert smt.verify_many is not None
+    assert smt.checker.verify_many is not None
     pairs = []
     for seed in range(20):
         problem = smt.problem(Key(seed), level=6)
         guard, post = problem.spec["guard"], problem.spec["post"]
         copies = (f"(or {guard} {post})", f"(=> (not {guard}) {post})", guard, post, "true", problem.spec["init"])
         pairs += [(problem, copy) for copy in copies]
-    assert {one.status for one in smt.verify_many(pairs)} == {"fail"}
+    assert {one.status for one in smt.checker.verify_many(pairs)} == {"fail"}
 
 
 @external

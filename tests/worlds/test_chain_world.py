@@ -54,6 +54,6 @@ def test_the_worked_solution_goes_straight_to_the_far_end() -> None:
     known = task("chain:5")
     for number in range(5):
         problem = known.problem(Key(0)(number), level=1)
-        assert known.verify(problem, known.solve(problem.spec).answer).status == "ok"
+        assert known.verify(problem, known.wordings.solve(problem.spec).answer).status == "ok"
     with pytest.raises(Exception, match="3 to 64 states"):
         task("chain:70")

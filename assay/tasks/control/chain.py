@@ -7,8 +7,9 @@ import functools
 import numpy as np
 
 from assay.errors import UsageError
+from assay.tasks.abilities import OwnPolicy
 from assay.tasks.control.acting import acted
-from assay.tasks.task import Solution, Spec, Task
+from assay.tasks.task import Checker, Generator, Solution, Spec, Task, Wordings
 from assay.worlds.chain import LEFT, RIGHT, chain
 
 LEAST, MOST = 3, 64  # states
@@ -26,15 +27,19 @@ def chain_task(name: str) -> Task:
         name=f"chain:{states}",
         domain="control",
         summary=f"a walk to the far end of a chain of {states} states; its only level",
-        levels=range(1, 2),
-        instance=functools.partial(_instance, states),
-        canonical=lambda spec: f"{spec['start']} {spec['seed']}",
-        compact=lambda spec: f"chain {states} from {spec['start']}",
-        natural=functools.partial(_words, states),
-        solve=functools.partial(_solve, states),
-        check=functools.partial(acted, world),
+        generator=Generator(
+            levels=range(1, 2),
+            instance=functools.partial(_instance, states),
+            canonical=lambda spec: f"{spec['start']} {spec['seed']}",
+        ),
+        wordings=Wordings(
+            compact=lambda spec: f"chain {states} from {spec['start']}",
+            natural=functools.partial(_words, states),
+            solve=functools.partial(_solve, states),
+        ),
+        checker=Checker(check=functools.partial(acted, world)),
         world=world,
-        policy="tabular",
+        abilities=(OwnPolicy("tabular"),),
     )
 
 

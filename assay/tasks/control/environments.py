@@ -8,8 +8,9 @@ import functools
 
 import numpy as np
 
+from assay.tasks.abilities import OwnPolicy
 from assay.tasks.control.acting import acted
-from assay.tasks.task import Solution, Spec, Task
+from assay.tasks.task import Checker, Generator, Solution, Spec, Task, Wordings
 from assay.worlds.gymnasium_worlds import environment
 
 
@@ -21,15 +22,15 @@ def environment_task(name: str) -> Task:
         name=f"env:{name}",
         domain="control",
         summary=f"gymnasium's {name}; its only level",
-        levels=range(1, 2),
-        instance=_instance,
-        canonical=lambda spec: str(spec["seed"]),
-        compact=lambda spec: f"{name} {spec['seed']}",
-        natural=lambda spec: f"{name}, reset with the seed {spec['seed']}. Put your actions in \\boxed{{...}}.",
-        solve=_solve,
-        check=functools.partial(acted, world),
+        generator=Generator(levels=range(1, 2), instance=_instance, canonical=lambda spec: str(spec["seed"])),
+        wordings=Wordings(
+            compact=lambda spec: f"{name} {spec['seed']}",
+            natural=lambda spec: f"{name}, reset with the seed {spec['seed']}. Put your actions in \\boxed{{...}}.",
+            solve=_solve,
+        ),
+        checker=Checker(check=functools.partial(acted, world)),
         world=world,
-        policy="mlp",
+        abilities=(OwnPolicy("mlp"),),
     )
 
 

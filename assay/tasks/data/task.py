@@ -21,7 +21,7 @@ from assay.tasks.data import PREFIX
 from assay.tasks.data.files import is_hub
 from assay.tasks.data.rows import TESTS, Table, plain_prompt, without
 from assay.tasks.data.several import names_of, read_set
-from assay.tasks.task import SPLITS, Split, Task
+from assay.tasks.task import SPLITS, Checker, Generator, Split, Task, Wordings
 from assay.types import Problem, Verdict
 
 if TYPE_CHECKING:
@@ -121,15 +121,11 @@ def data_task(name: str) -> Task:
         name=described.name,
         domain="data",
         summary=f"the rows of {', '.join(described.places)}",
-        levels=range(1, 2),
-        instance=_none,
-        canonical=_none,
-        compact=_none,
-        natural=_none,
-        solve=_none,
-        check=_none,
-        verify_many=_verify_all,
-        rows=functools.partial(_rows_to_draw, described.name),
+        generator=Generator(
+            levels=range(1, 2), instance=_none, canonical=_none, rows=functools.partial(_rows_to_draw, described.name)
+        ),
+        wordings=Wordings(compact=_none, natural=_none, solve=_none),
+        checker=Checker(check=_none, verify_many=_verify_all),
     )
 
 

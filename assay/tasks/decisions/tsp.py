@@ -13,8 +13,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from assay.tasks.abilities import OwnPolicy
 from assay.tasks.decisions import COST, DECISIONS, GAP
-from assay.tasks.task import Solution, Spec, Task
+from assay.tasks.task import Checker, Generator, Solution, Spec, Task, Wordings
 from assay.types import Verdict
 
 SIDE = 100  # coordinates are 0 .. 99
@@ -156,13 +157,8 @@ TSP = Task(
     name="tsp",
     domain=DECISIONS,
     summary="The shortest round trip through some cities; the level is the number of cities, so tsp:20 has twenty.",
-    levels=range(5, 51),
-    first=20,
-    policy="pointer",
-    instance=_instance,
-    canonical=_canonical,
-    compact=_compact,
-    natural=_natural,
-    solve=_solve,
-    check=_check,
+    generator=Generator(levels=range(5, 51), first=20, instance=_instance, canonical=_canonical),
+    wordings=Wordings(compact=_compact, natural=_natural, solve=_solve),
+    checker=Checker(check=_check),
+    abilities=(OwnPolicy("pointer"),),
 )

@@ -81,9 +81,9 @@ def _next(char: str) -> str:
 def audit(name: str, items: int = 200) -> Audit:
     """Draws `items` instances, each from a key of its own, and checks their own answers and wrong answers."""
     task = gym_task(name)
-    task.instance(Key(0, "audit", name, "warm-up").generator(), 1)
+    task.generator.instance(Key(0, "audit", name, "warm-up").generator(), 1)
     started = time.process_time()
-    specs = [task.instance(Key(0, "audit", name, item).generator(), 1) for item in range(items)]
+    specs = [task.generator.instance(Key(0, "audit", name, item).generator(), 1) for item in range(items)]
     tried: Counter[str] = Counter()
     rejected: Counter[str] = Counter()
     accepted: list[tuple[str, str, str]] = []
@@ -92,7 +92,7 @@ def audit(name: str, items: int = 200) -> Audit:
         other = next((answer for answer in others if answer.strip() != spec["answer"].strip()), None)
         for kind, answer in wrong_answers(spec, other, unique=RULES[name].unique, place=index):
             tried[kind] += 1
-            if task.check(spec, answer).status == "fail":
+            if task.checker.check(spec, answer).status == "fail":
                 rejected[kind] += 1
             else:
                 accepted.append((kind, spec["answer"], answer))
@@ -101,7 +101,7 @@ def audit(name: str, items: int = 200) -> Audit:
     by_question: defaultdict[str, set[str]] = defaultdict(set)  # content as the reader sees it -> its splits
     for spec in specs:
         by_question[spec["question"]].add(task.split_of(spec))
-    contents = {task.canonical(spec): task.split_of(spec) for spec in specs}
+    contents = {task.generator.canonical(spec): task.split_of(spec) for spec in specs}
     return Audit(
         name=name,
         items=items,
@@ -119,7 +119,7 @@ def audit(name: str, items: int = 200) -> Audit:
 def _own_answer_counts(task: Task, spec: Spec) -> bool:
     """Whether the item's own answer is accepted as a whole response, in which the marked answer is found first."""
     problem = task.pose(spec, level=1, wording="natural")
-    return task.verify(problem, natural_text(task.solve(spec))).status == "ok"
+    return task.verify(problem, natural_text(task.wordings.solve(spec))).status == "ok"
 
 
 if __name__ == "__main__":

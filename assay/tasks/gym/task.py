@@ -26,7 +26,7 @@ from assay.errors import ConfigError, DataError, unknown
 from assay.tasks.gym.algebra import Unreadable
 from assay.tasks.gym.excluded import EXCLUDED
 from assay.tasks.gym.rules import RULES, Rule
-from assay.tasks.task import Solution, Spec, Task, natural_text
+from assay.tasks.task import Checker, Generator, Solution, Spec, Task, Wordings, natural_text
 from assay.types import Verdict
 from assay.verifiers.answers import find_answer
 
@@ -53,13 +53,17 @@ def gym_task(name: str) -> Task:
         name=f"gym:{name}",
         domain=rule.domain,
         summary=f"reasoning-gym's {name.replace('_', ' ')}; its only level is the package's default difficulty",
-        levels=range(1, 2),
-        instance=functools.partial(_instance, name),
-        canonical=functools.partial(_canonical, rule),
-        compact=_no_compact,
-        natural=lambda spec: f"{spec['question'].strip()}\n\n{_FINAL}",
-        solve=lambda spec: Solution(answer=spec["answer"]),
-        check=functools.partial(_check, name),
+        generator=Generator(
+            levels=range(1, 2),
+            instance=functools.partial(_instance, name),
+            canonical=functools.partial(_canonical, rule),
+        ),
+        wordings=Wordings(
+            compact=_no_compact,
+            natural=lambda spec: f"{spec['question'].strip()}\n\n{_FINAL}",
+            solve=lambda spec: Solution(answer=spec["answer"]),
+        ),
+        checker=Checker(check=functools.partial(_check, name)),
     )
 
 

@@ -113,8 +113,8 @@ class TestErrors:
     def test_mutants_are_verified_as_python_verifies_them(self, every: int) -> None:
         """340 answers, or a third of them: no false positive, no false negative among those that are expressions."""
         items = mutants(random.Random(11))[::every]
-        assert TASK.verify_many is not None
-        found = [one.status for one in TASK.verify_many([(problem, answer) for problem, answer, _ in items])]
+        assert TASK.checker.verify_many is not None
+        found = [one.status for one in TASK.checker.verify_many([(problem, answer) for problem, answer, _ in items])]
         wrong = [
             (str(problem.prompt), answer, label, status)
             for (problem, answer, label), status in zip(items, found, strict=True)
@@ -141,9 +141,9 @@ class TestErrors:
         assert [(one.verdict.status, one.verdict.kind) for one in found] == [("invalid", "bad_gold")] * 4
 
     def test_each_reference_of_the_task_equals_its_worked_solution(self) -> None:
-        problems = [TASK.problem(Key(i, "gold"), level=level) for level in TASK.levels for i in range(3)]
-        assert TASK.verify_many is not None
-        assert {one.status for one in TASK.verify_many([(p, p.solution or "") for p in problems])} == {"ok"}
+        problems = [TASK.problem(Key(i, "gold"), level=level) for level in TASK.generator.levels for i in range(3)]
+        assert TASK.checker.verify_many is not None
+        assert {one.status for one in TASK.checker.verify_many([(p, p.solution or "") for p in problems])} == {"ok"}
 
 
 def test_workers_that_are_lost_give_no_verdict() -> None:

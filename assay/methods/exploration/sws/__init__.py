@@ -47,7 +47,7 @@ SWS = Recipe(
         "40 thousand new problems are from memory. Five epochs for the first run, the number of steps, clip and mean "
         "are ours.",
         "The second run starts from the base model again, as the published script does.",
-        "A category is a task of the pool. A concept is what the task says (`Task.concepts`: the functions of list-fn "
+        "A category is a task of the pool. A concept is what the task says (`Concepts`: the functions of list-fn "
         "and compose), else the level. A new problem is an instance that has a concept of a weak problem, drawn as "
         "often as it occurs among these, at any level of the pool.",
         "The paper combines five concepts in one problem. Here an instance has those that the generator gives it.",

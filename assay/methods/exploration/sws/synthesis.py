@@ -14,6 +14,7 @@ from assay.rng import Key
 from assay.source.epochs import in_epochs, set_of
 from assay.source.rows import finite_shares
 from assay.tasks import task
+from assay.tasks.abilities import concepts_of
 from assay.types import Problem
 
 if TYPE_CHECKING:
@@ -45,14 +46,14 @@ def made_after(model: Problem, pool: Pool, key: Key) -> Problem:
     among them. If it is so rare that none of 2000 instances has it, the model itself is trained on again.
     """
     own_task = task(model.task)
-    concepts = own_task.concepts_of(model)
+    concepts = concepts_of(own_task, model)
     wanted = concepts[key("concept").bits % len(concepts)]
     levels = [level for share in pool.shares if share.task == model.task for level in share.levels]
     for attempt in range(_TRIES):
         drawn = key("instance", attempt)
         level = levels[drawn("level").bits % len(levels)]
         problem = own_task.problem(drawn, level=level, wording=model.wording)
-        if wanted in own_task.concepts_of(problem):
+        if wanted in concepts_of(own_task, problem):
             return dataclasses.replace(problem, parents=(model.id,), provenance="synthesised")
     return model
 

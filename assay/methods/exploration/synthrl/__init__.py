@@ -61,7 +61,7 @@ SYNTHRL = Recipe(
         "Four of 16 is a test of the answer only where wrong answers seldom coincide. Guesses among 7 answers pass it "
         "once in 5 times, and of eight attempts the lowest count is kept. In a run on mod-chain-7 28 of 79 "
         "accepted variants had the old answer; with 8 of 16 (`least` of `evolve` and `keep-evolved`) 30 of 36.",
-        "A text is tried if it was written to its end and is new. If the task can read questions (Task.hardening), it "
+        "A text is tried if it was written to its end and is new. If the task can read questions (Hardening), it "
         "must be a problem of the training split; texts in natural wording are not compared with held-out rows.",
         "The limit of answers follows the levels of the pool: name levels above those that the base solves, for "
         "variants have longer solutions.",

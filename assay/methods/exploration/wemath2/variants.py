@@ -11,10 +11,11 @@ from assay.memory import Memory
 from assay.part import Source
 from assay.source.rows import draw
 from assay.tasks import task
+from assay.tasks.abilities import OtherLevels
 from assay.types import Problem
 
 if TYPE_CHECKING:
-    from assay.source import Pool, Share
+    from assay.source import Pool
 
 
 def family_of(problem: Problem) -> str:
@@ -24,27 +25,28 @@ def family_of(problem: Problem) -> str:
 
 def at_level(base: Problem, level: int) -> Problem:
     """The variant of a problem at this level; the problem itself if its task makes no variants."""
-    found = task(base.task)
-    if found.variant is None or level == base.level:
+    known = task(base.task)
+    varied = known.ability(OtherLevels)
+    if varied is None or level == base.level:
         return base
-    made = found.pose(found.variant(base.spec, level), level=level, wording=base.wording)
+    made = known.pose(varied.at(base.spec, level), level=level, wording=base.wording)
     return dataclasses.replace(made, parents=(base.id,))
 
 
 def basic(pool: Pool) -> Pool:
     """The pool with the lowest of the levels of each share whose task makes variants."""
-    shares = (dataclasses.replace(s, levels=(min(s.levels),)) if _varies(s) else s for s in pool.shares)
+    shares = (dataclasses.replace(s, levels=(min(s.levels),)) if _varies(s.task) else s for s in pool.shares)
     return dataclasses.replace(pool, shares=tuple(shares))
 
 
 def levels_of(pool: Pool, problem: Problem) -> list[int]:
     """The levels at which a problem of the pool has variants, in order."""
-    varied = (s.levels for s in pool.shares if s.task == problem.task and _varies(s))
+    varied = (s.levels for s in pool.shares if s.task == problem.task and _varies(s.task))
     return sorted({level for levels in varied for level in levels}) or [problem.level]
 
 
-def _varies(share: Share) -> bool:
-    return task(share.task).variant is not None
+def _varies(name: str) -> bool:
+    return task(name).ability(OtherLevels) is not None
 
 
 def variants(memory: Memory, first: int, count: int, *, pool: Pool) -> list[Problem]:
@@ -54,7 +56,7 @@ def variants(memory: Memory, first: int, count: int, *, pool: Pool) -> list[Prob
 
     def families() -> Iterator[Problem]:
         for base in draw(memory, 0, first + count, pool=basic(pool)):
-            known = dataclasses.replace(base, parents=(base.id,)) if task(base.task).variant else base
+            known = dataclasses.replace(base, parents=(base.id,)) if _varies(base.task) else base
             yield from (at_level(known, level) for level in levels_of(pool, base))
 
     return list(itertools.islice(families(), first, first + count))

@@ -12,6 +12,7 @@ from assay.part import Asking
 from assay.prompt import Prompt
 from assay.rng import Key
 from assay.tasks import task
+from assay.tasks.abilities import Rewording
 from assay.types import Problem, Request
 
 if TYPE_CHECKING:
@@ -22,10 +23,9 @@ def in_other_words(problem: Problem, key: Key) -> Problem:
     """The same problem as its task says it in another way, with the problem as its parent; unchanged but for that if
     the task has one way alone.
     """
-    known = task(problem.task)
-    said = problem
-    if known.reworded is not None:
-        spec = known.reworded(problem.spec, key.generator())
+    known, said = task(problem.task), problem
+    if (rewording := known.ability(Rewording)) is not None:
+        spec = rewording.again(problem.spec, key.generator())
         said = known.pose(spec, level=problem.level, wording=problem.wording)
     return dataclasses.replace(said, parents=(problem.id,), provenance="reworded")
 
@@ -49,7 +49,7 @@ class Paraphrased(Asking):
     """Asks each question in other words too, with as many answers (Co-rewarding 2508.00410). `partner-vote` judges each
     group by the answers of the other.
 
-    A task says how (`Task.reworded`); one that cannot gets the same question in a second group.
+    A task says how (`Rewording`); one that cannot gets the same question in a second group.
 
         ask=(Paraphrased(),)
         --mechanism.ask paraphrased

@@ -10,7 +10,7 @@ from assay.collect.answers import answered, answers_to
 from assay.memory import AdmitPosed, Memory
 from assay.memory.posed import STORE, admitted, pool_of
 from assay.part import Expansion
-from assay.tasks import task
+from assay.tasks import posing_of, task
 from assay.types import Episode, Problem, Request
 
 
@@ -37,8 +37,7 @@ def unlike(
     seen: dict[str, list[list[str]]] = {}
     new = []
     for episode, problem in admitted(episodes, memory, place):
-        posing = task(problem.task).posing
-        assert posing is not None
+        posing = posing_of(task(problem.task))
         earlier = seen.setdefault(
             problem.task, [posing.write(entry["spec"]).split() for entry in pool_of(memory, problem.task, place)]
         )

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from altered import altered
 from fresh_draws import require_fresh_draws
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -218,7 +219,7 @@ def test_groups_that_failed_train_on_verified_traces() -> None:
 
 
 def test_a_wrong_trace_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    lying = dataclasses.replace(TASK, others=lambda spec: [Solution("]")] * 3)
+    lying = altered(TASK, others=lambda spec: [Solution("]")] * 3)
     register(monkeypatch, lying)
     _, rows = collected(small(num_prompts=8))
     wrong = [r for r in rows if r.episode.provenance == "teacher" and r.reward == 0.0]

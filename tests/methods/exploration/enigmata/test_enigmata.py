@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from altered import altered
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny import TINY, Letters, episode, policy, recipe_of, register, require_resumable
@@ -26,7 +27,7 @@ BOUNDS: Any = {"easy_from": 0.75, "hard_to": 0.25}
 
 @pytest.fixture(autouse=True)
 def task(monkeypatch: pytest.MonkeyPatch) -> None:
-    register(monkeypatch, dataclasses.replace(TINY, levels=range(1, 10)))
+    register(monkeypatch, altered(TINY, levels=range(1, 10)))
 
 
 def rates(**by_level: float) -> Memory:

@@ -51,7 +51,7 @@ def small(**scale: object) -> Recipe:
 @given(name=st.sampled_from(sorted(TASKS)), seed=st.integers(0, 99), wording=st.sampled_from(["compact", "natural"]))
 @settings(max_examples=60, deadline=None)
 def test_steps_are_the_solution_and_a_hint_is_a_beginning_without_the_last(name: str, seed: int, wording: str) -> None:
-    levels = task(name).levels
+    levels = task(name).generator.levels
     problem = task(name).problem(Key(seed), level=levels[seed % len(levels)], wording=wording)  # type: ignore[arg-type]
     steps = steps_of(problem)
     assert "".join(steps) == problem.solution and all(steps)

@@ -24,7 +24,7 @@ from assay.recipe import Recipe
 from assay.reward import Outcome, Scored, Sum, ValidSteps
 from assay.source import Pool, Share
 from assay.source.epochs import problem_set
-from assay.tasks.task import Solution, Task
+from assay.tasks.task import Checker, Generator, Solution, Task, Wordings
 from assay.types import Batch, Episode, Origin, Reward, Row, Segment, Verdict
 
 P, E = int(Origin.POLICY), int(Origin.ENV)
@@ -178,15 +178,21 @@ TWO_TURNS = Task(
     name="two-turns",
     domain="letters",
     summary="a letter planned, and then written",
-    levels=range(1, 2),
-    instance=lambda generator, level: {"letter": "ab"[int(generator.integers(2))]},
-    canonical=lambda spec: spec["letter"],
-    compact=lambda spec: spec["letter"],
-    natural=lambda spec: spec["letter"],
-    solve=lambda spec: Solution(spec["letter"], f"{spec['letter']}dc"),
-    check=lambda spec, text: Verdict.ok(text) if spec["letter"] in text else Verdict.fail("wrong"),
-    split=lambda spec: "train",
-    verify_many=_verify_all,
+    generator=Generator(
+        levels=range(1, 2),
+        instance=lambda generator, level: {"letter": "ab"[int(generator.integers(2))]},
+        canonical=lambda spec: spec["letter"],
+        split=lambda spec: "train",
+    ),
+    wordings=Wordings(
+        compact=lambda spec: spec["letter"],
+        natural=lambda spec: spec["letter"],
+        solve=lambda spec: Solution(spec["letter"], f"{spec['letter']}dc"),
+    ),
+    checker=Checker(
+        check=lambda spec, text: Verdict.ok(text) if spec["letter"] in text else Verdict.fail("wrong"),
+        verify_many=_verify_all,
+    ),
     world=replying(lambda spec, text: "c" if text.count("d") == 1 else None, "d"),
 )
 POOL = Pool((Share("two-turns"),))

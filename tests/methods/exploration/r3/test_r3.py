@@ -7,6 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
+from altered import altered
 from engine_cases import engine_of, model_of
 from hypothesis import given
 from hypothesis import strategies as st
@@ -268,7 +269,7 @@ def with_steps(patch: pytest.MonkeyPatch) -> None:
 
     from assay.tasks.task import Solution
 
-    register(patch, dataclasses.replace(TINY, solve=lambda spec: Solution("bcd" + spec["letter"])))
+    register(patch, altered(TINY, solve=lambda spec: Solution("bcd" + spec["letter"])))
     patch.setattr("assay.ask.hints.ENDS", {"compact": r"."})
 
 

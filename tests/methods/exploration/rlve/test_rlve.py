@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 import pytest
+from altered import altered
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from learning_draws import shown
@@ -25,7 +26,7 @@ POOL = Pool((SHARE,))
 
 @pytest.fixture(autouse=True)
 def task(monkeypatch: pytest.MonkeyPatch) -> None:
-    register(monkeypatch, dataclasses.replace(TINY, levels=range(1, 10)))
+    register(monkeypatch, altered(TINY, levels=range(1, 10)))
 
 
 def at(highest: int) -> Memory:

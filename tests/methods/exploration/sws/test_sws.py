@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from altered import altered
 from hypothesis import given
 from hypothesis import strategies as st
 from tiny import episode, policy, recipe_of, register, require_resumable, run
@@ -20,6 +21,7 @@ from assay.rng import Key
 from assay.source import Pool, Share
 from assay.source.epochs import set_of
 from assay.tasks import TASKS, task
+from assay.tasks.abilities import concepts_of
 from assay.types import Episode, Problem
 
 LISTS = Pool((Share("list-fn", (1, 2)), Share("mod-chain", (1, 2))))
@@ -106,12 +108,12 @@ def test_new_problems_have_the_concepts_of_weak_ones_in_their_numbers() -> None:
     """One weak list function among all those problems, and no weak chain: all 30 new problems have it."""
     problems = set_of(LISTS, 0, SIZE)
     bad = next(p for p in problems if p.task == "list-fn" and p.level == 1)
-    (concept,) = task("list-fn").concepts_of(bad)
+    (concept,) = concepts_of(task("list-fn"), bad)
     memory = Memory(0).keep(STORE, {p.id: [0.25, 0.0] if p is bad else [0.5, 1.0] for p in problems})
     drawn = of(memory, added=30)
     new = [p for p in drawn if p.provenance == "synthesised"]
     assert sorted(p.id for p in drawn if p.provenance == "task") == sorted(p.id for p in problems)
-    assert len(new) == 30 and all(concept in task("list-fn").concepts_of(p) and p.parents == (bad.id,) for p in new)
+    assert len(new) == 30 and all(concept in concepts_of(task("list-fn"), p) and p.parents == (bad.id,) for p in new)
     assert {p.level for p in new} == {1, 2} and all(TASKS[p.task].split_of(p.spec) == "train" for p in new)
     again = of(memory, added=30, step=1)
     assert sorted(p.id for p in again) == sorted(p.id for p in drawn), "an epoch has the same problems"
@@ -131,9 +133,9 @@ def test_without_weak_problems_the_set_alone_is_drawn_and_uniformly_all_are_mode
 
 
 def test_concepts_of_a_task() -> None:
-    assert task("mod-chain").concepts_of(task("mod-chain").problem(Key(0), level=2)) == ("level 2",)
+    assert concepts_of(task("mod-chain"), task("mod-chain").problem(Key(0), level=2)) == ("level 2",)
     lists = task("list-fn").pose({"numbers": [1, 2, 3, 4, 5], "functions": ["s", "+3", "+1"]}, level=3)
-    assert task("list-fn").concepts_of(lists) == ("+", "s")
+    assert concepts_of(task("list-fn"), lists) == ("+", "s")
 
 
 def test_a_problem_whose_concept_no_level_has_is_trained_on_again() -> None:
@@ -146,11 +148,11 @@ def test_a_rare_concept_is_found() -> None:
     pool = Pool((Share("list-fn", (1,)),))
     rare = task("list-fn").pose({"numbers": [1, 2, 3, 4], "functions": ["e"]}, level=1)
     made = [made_after(rare, pool, Key(seed)) for seed in range(200)]
-    assert all(p.provenance == "synthesised" and "e" in task("list-fn").concepts_of(p) for p in made)
+    assert all(p.provenance == "synthesised" and "e" in concepts_of(task("list-fn"), p) for p in made)
 
 
 def test_rows_of_files_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = dataclasses.replace(task("tiny"), rows=lambda split: ())
+    rows = altered(task("tiny"), rows=lambda split: ())
     monkeypatch.setitem(TASKS, "tiny", rows)
     assert "cannot be made" in str(WithSynthesised().unfit(Pool((Share("tiny"),))))
     assert WithSynthesised().unfit(LISTS) is None

@@ -30,7 +30,7 @@ from assay.source import Pool, Share
 from assay.source.epochs import set_of
 from assay.tasks import task
 from assay.tasks.data.task import data
-from assay.tasks.harder import may_be_asked, variant_of
+from assay.tasks.harder import Hardening, may_be_asked, variant_of
 from assay.types import Episode, Problem, Request
 
 CHAINS = Pool((Share("mod-chain", (2,)),))
@@ -207,20 +207,21 @@ def test_a_variant_keeps_pictures_and_the_answer_of_its_seed() -> None:
 def test_the_hand_that_varies_chains_is_right_seven_times_of_ten(number: int, level: int) -> None:
     """A pair leaves the answer as it is; one operation more almost never does."""
     chains, generator = task("mod-chain"), np.random.default_rng(number)
-    seed = chains.instance(generator, level)
-    assert chains.hardening is not None
-    longer = chains.hardening.vary(generator, seed)
-    assert chains.hardening.read(chains.compact(longer)) == longer
+    seed = chains.generator.instance(generator, level)
+    hardening = chains.ability(Hardening)
+    assert hardening is not None
+    longer = hardening.vary(generator, seed)
+    assert hardening.read(chains.wordings.compact(longer)) == longer
     added = len(longer["steps"]) - level
     assert added in (1, 2)
     if added == 2:
-        assert chains.solve(longer).answer == chains.solve(seed).answer
+        assert chains.wordings.solve(longer).answer == chains.wordings.solve(seed).answer
 
 
 def test_writing_variants_is_a_task() -> None:
     writing = task("harder:mod-chain")
     problem = writing.problem(Key(3), level=2)
-    assert problem.prompt == f"{task('mod-chain').compact(problem.spec['seed'])} ^"
+    assert problem.prompt == f"{task('mod-chain').wordings.compact(problem.spec['seed'])} ^"
     assert writing.verify(problem, problem.solution or "").status == "ok"
     for text in ("nonsense", str(problem.prompt).removesuffix(" ^"), "M7 1+2"):
         assert writing.verify(problem, text).status == "fail"

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 import worked
+from altered import altered
 from hypothesis import given
 from hypothesis import strategies as st
 from learning_draws import shown
@@ -108,7 +109,7 @@ def test_a_problem_without_a_solution_has_no_rubric_and_one_without_steps_its_an
 
 def test_the_longest_other_solution_stands_for_one_without_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     others = [Solution("a"), Solution("a", "b"), Solution("a", "a,b,a"), Solution("a", "b,b,b,b")]
-    worked.register(monkeypatch, dataclasses.replace(worked.TASK, others=lambda spec: others))
+    worked.register(monkeypatch, altered(worked.TASK, others=lambda spec: others))
     assert needed_steps(dataclasses.replace(PROBLEM, solution="#a")) == ["a", "b"], "of different steps"
 
 

@@ -198,7 +198,7 @@ def test_what_a_judge_that_knows_marks_highest_is_learnt() -> None:
     """No verdict rewards the policy: an answer that goes on behind the letters keeps both rules, and is wrong. (A judge
     that learnt to mark is soon deceived, as `EXPLOITS` tells.) With the sign turned the marks fall.
     """
-    assert RULED.rules is not None
+    assert RULED.checker.rules is not None
     recipe = small(num_prompts=16, num_steps=32, learning_rate=0.004)
     last = dataclasses.replace(recipe.stages[1], share=1.0)
     recipe = dataclasses.replace(recipe, stages=(last,), roles={"policy": "policy", "judge": "reference"})
@@ -208,7 +208,7 @@ def test_what_a_judge_that_knows_marks_highest_is_learnt() -> None:
         engine.load(start.state())
         notes, _ = run(recipe, engine, flipped=flipped, reference=judge, pool=POOL, codec=Signs())
         own = [e for step in notes.episodes[-8:] for e in step if e.request.role == "policy"]
-        kept.append(float(np.mean([RULED.rules(e.request.problem.spec, e.text) for e in own])))
+        kept.append(float(np.mean([RULED.checker.rules(e.request.problem.spec, e.text) for e in own])))
     shown("rules kept in the last quarter", kept[0], above=0.65)
     shown("rules kept, less those with the sign turned", kept[0] - kept[1], above=0.1)
 

@@ -127,14 +127,14 @@ HACKS = [
 
 @pytest.mark.parametrize("answer", HACKS, ids=range(len(HACKS)))
 def test_hacks_are_no_repairs(answer: str) -> None:
-    verdict = task("repair").check(SPEC, answer)
+    verdict = task("repair").checker.check(SPEC, answer)
     assert verdict.status == "fail" and (verdict.scores["patch"] or 0) < 1.0
 
 
 def test_right_repairs_pass_however_they_are_written_and_only_the_intended_one_scores_fully() -> None:
     scores = []
     for answer in RIGHT[:3]:
-        verdict = task("repair").check(SPEC, answer)
+        verdict = task("repair").checker.check(SPEC, answer)
         assert verdict.status == "ok"
         scores.append(verdict.scores["patch"])
     assert scores[0] == scores[1] == 1.0 and 0.5 < (scores[2] or 0) < 1.0
@@ -142,7 +142,7 @@ def test_right_repairs_pass_however_they_are_written_and_only_the_intended_one_s
 
 def test_the_task_reads_both_notations_of_its_solution() -> None:
     repair = task("repair")
-    for level in repair.levels:
+    for level in repair.generator.levels:
         for seed in range(5):
             problem = repair.problem(Key(seed), level=level)
             assert repair.verify(problem, problem.solution or "").scores == {"patch": 1.0}

@@ -101,13 +101,13 @@ HACKS = [
 @pytest.mark.parametrize("answer", HACKS, ids=range(len(HACKS)))
 def test_hacks_are_no_right_answers(answer: str) -> None:
     spec = {"calls": [{"name": c.name, "arguments": c.arguments} for c in GOLD], "asked": []}
-    verdict = task("calls").check(spec, answer)
+    verdict = task("calls").checker.check(spec, answer)
     assert verdict.status == "fail" and (verdict.scores["calls"] or 0) < 3.0
 
 
 def test_the_task_reads_both_notations_of_its_solution() -> None:
     calls = task("calls")
-    for level in calls.levels:
+    for level in calls.generator.levels:
         problem = calls.problem(Key(level), level=level)
         gold = [Call(c["name"], c["arguments"]) for c in problem.spec["calls"]]
         assert calls.verify(problem, problem.solution or "").scores == {"calls": 3.0}

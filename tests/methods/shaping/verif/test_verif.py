@@ -89,7 +89,7 @@ def test_an_answer_is_right_exactly_if_it_keeps_every_rule(text: str, level: int
     "answer", ["", "abcd" * 100, "ABCD", "аbcd", "ab cd", "ab\x00", "ab\u202e", "e", "a|b", "[[1]]"]
 )
 def test_what_is_no_word_of_the_letters_keeps_nothing(answer: str) -> None:
-    verdict = task("constraints").check({"rules": [["without", "d"]], "hidden": "abc"}, answer)
+    verdict = task("constraints").checker.check({"rules": [["without", "d"]], "hidden": "abc"}, answer)
     assert verdict.status == "fail" and verdict.scores["rules"] == 0.0
 
 

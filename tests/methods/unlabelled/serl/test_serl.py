@@ -15,7 +15,7 @@ from assay.ask import Sampling
 from assay.memory import Memory
 from assay.memory.posed import admit_posed
 from assay.methods.unlabelled.serl.answer_unlike import AnswerUnlike, answer_unlike, likeness, unlike
-from assay.tasks import task
+from assay.tasks import posing_of, task
 from assay.types import Episode, Verdict
 
 
@@ -26,7 +26,7 @@ def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def posing(text: str, *, sample: int = 0) -> Episode:
     """An answer to the request for a program of a stack machine and its input."""
-    shown = [task("dsl-deduction").posing.seed]  # type: ignore[union-attr]
+    shown = [posing_of(task("dsl-deduction")).seed]
     asked = task("pose:dsl-deduction").pose({"shown": shown, "example": shown[0]}, level=2)
     made = episode([1], sample=sample, role="proposer")
     request = dataclasses.replace(made.request, problem=asked)
@@ -69,11 +69,11 @@ def texts() -> list[str]:
     """Instances of the task, as a policy would write them, of the training split and with different words."""
     found, seen = [], set()
     known = task("dsl-deduction")
-    assert known.posing is not None
-    seen |= set(known.posing.write(known.posing.seed).split())
+    how = posing_of(known)
+    seen |= set(how.write(how.seed).split())
     for i in range(400):
-        spec = known.instance(np.random.default_rng(i), 2)
-        text = known.posing.write(spec)
+        spec = known.generator.instance(np.random.default_rng(i), 2)
+        text = how.write(spec)
         if known.split_of(spec) == "train" and not seen & set(text.split()):
             seen |= set(text.split())
             found.append(text)
@@ -105,16 +105,14 @@ def test_only_problems_unlike_those_before_are_answered() -> None:
 
 def test_problems_count_as_one_from_the_likeness_on() -> None:
     """The seed of the pool is `s 012`, of which the proposal has one of two words: a likeness of 2 / (2 + 2)."""
-    known = task("dsl-deduction").posing
-    assert known is not None and known.write(known.seed) == "s 012"
+    known = posing_of(task("dsl-deduction"))
+    assert known.write(known.seed) == "s 012"
     assert [len(unlike([posing("s 345")], Memory(0), alike=alike)) for alike in (0.5, 0.51)] == [0, 1]
 
 
 def test_what_shares_too_many_words_is_left_out() -> None:
     (text, *_) = texts()
     program, *rest = text.split()
-    known = task("dsl-deduction").posing
-    assert known is not None
     near = f"{program} {rest[0][::-1]}" if rest else text
     proposals = [posing(text), posing(near, sample=1)]
     strict, loose = (len(unlike(proposals, Memory(0), alike=alike)) for alike in (0.1, 1.1))

@@ -114,7 +114,7 @@ def test_verdicts_of_the_task_carry_what_the_rewards_read() -> None:
          "program": "max 3a+2b;a+b<=4;a+3b<=6;int a b"}, level=3,
     )  # fmt: skip
     texts = [problem.solution or "", "max 3a+2b;a=4;b=0;int a b", "max 3a+2b", "twelve"]
-    judge = task("linear-program").verify_many
+    judge = task("linear-program").checker.verify_many
     assert judge is not None
     made = answers(*judge([(problem, text) for text in texts]))
     assert earned(Ran(), made) == [1, 1, 0, 0] and earned(Overlap(), made) == [1, 0, 0, 0]

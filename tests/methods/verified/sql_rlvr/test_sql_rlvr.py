@@ -53,7 +53,7 @@ def test_the_warm_up_is_a_fifth_of_the_steps() -> None:
 
 @pytest.mark.external("sqlite")
 def test_a_query_earns_what_its_rows_are_worth() -> None:
-    problem, judge = task("sql").problem(Key(1), level=1), task("sql").verify_many
+    problem, judge = task("sql").problem(Key(1), level=1), task("sql").checker.verify_many
     assert judge is not None and problem.solution
     column = problem.solution.split()[1]
     texts = [problem.solution, f"select {column} from t", "select 1", "drop table t"]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from assay.tasks.task import Solution, Spec, Task
+from assay.tasks.abilities import OwnBase
+from assay.tasks.task import Checker, Generator, Solution, Spec, Task, Wordings
 from assay.types import Verdict
 
 
@@ -44,11 +45,8 @@ MY_TASK = Task(
     name="my-task",
     domain="arithmetic",
     summary="the sum of digits; the level is the number of additions",
-    levels=range(4, 9),
-    instance=instance,
-    canonical=canonical,
-    compact=compact,
-    natural=natural,
-    solve=solve,
-    check=check,
+    generator=Generator(levels=range(4, 9), instance=instance, canonical=canonical),
+    wordings=Wordings(compact=compact, natural=natural, solve=solve),
+    checker=Checker(check=check),
+    abilities=(OwnBase("sums of five digits", levels=(4,), num_steps=150),),
 )

@@ -34,7 +34,7 @@ def test_the_checker_takes_any_text(text: str) -> None:
     assert check({"digits": [3, 9, 4]}, text).status in ("ok", "fail")
 
 
-@pytest.mark.parametrize("level", MY_TASK.levels)
+@pytest.mark.parametrize("level", MY_TASK.generator.levels)
 @pytest.mark.parametrize("split", SPLITS)
 def test_worked_solutions_are_right_and_in_their_split(level: int, split: Split) -> None:
     for seed in range(20):
