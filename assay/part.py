@@ -42,7 +42,7 @@ LossScope = Literal["data", "row", "step"]
 
 Place = Literal["beginning", "attention", "rows", "aside", "order", "group", "penalty"]
 PLACES: dict[Place, str] = {
-    "beginning": "a beginning of an answer, which the policy continues; in some tasks an environment writes there too",
+    "beginning": "a beginning of an answer, which the policy continues; in some tasks a world writes there too",
     "attention": "which tokens of an answer the policy attends to",
     "rows": "more on rows than their three marks; rows that are set aside lose it",
     "aside": "rows that are set aside for a later step, with their three marks",

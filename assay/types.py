@@ -248,6 +248,7 @@ class Request:
     marks: tuple[str, ...] = ()  # an answer waits after these texts, which stand in `stop` too, and not at `max_new`
     train_context: Ids | None = None  # the prompt that the policy is trained to answer; None: `context`
     tag: str = ""
+    barred: tuple[int, ...] = ()  # tokens that are not drawn, though the policy knows them
     seat: str = ""  # the seat of the task's world that the request speaks for; "": nobody replies to it
     max_replies: int = 0  # the most tokens of replies; 0: replies count towards `max_new`
     longest_reply: int = 0  # tokens; what is longer is cut, and says so; 0: no limit

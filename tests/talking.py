@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from tiny import TINY
 
@@ -26,7 +26,7 @@ class StopsAt:
     ends: tuple[str, ...]
     name: str = "stops"
     markers: tuple[str, ...] = ()
-    templated = False
+    templated: ClassVar[bool] = False
 
     def stops(self, tools: Sequence[Tool]) -> tuple[str, ...]:
         return self.ends
@@ -36,6 +36,9 @@ class StopsAt:
 
     def write(self, lines: Sequence[Line]) -> str:
         return "".join(line.text for line in lines)
+
+    def call(self, name: str, arguments: Mapping[str, Any], tools: Sequence[Tool]) -> str:
+        return self.ends[0]
 
     def about(self, tools: Sequence[Tool]) -> str:
         return ""

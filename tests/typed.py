@@ -9,6 +9,8 @@ from assay.engine.torch.engine import TorchEngine
 from assay.engine.torch.network_engine import NetworkEngine
 from assay.policy.config import PolicyConfig
 from assay.policy.foreign import Foreign
+from assay.policy.policy import Policy
+from assay.policy.tokenizer import Tokenizer
 from assay.policy.transformer import Transformer
 
 T = TypeVar("T")
@@ -33,6 +35,12 @@ def as_ours(model: object) -> Transformer:
     """A model that is not one of `transformers`."""
     assert isinstance(model, Transformer)
     return model
+
+
+def tokenizer_in(policy: Policy) -> Tokenizer:
+    """The tokenizer of a language model."""
+    assert isinstance(policy.codec, Tokenizer)
+    return policy.codec
 
 
 def as_foreign(model: object) -> Foreign:

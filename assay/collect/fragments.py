@@ -61,7 +61,7 @@ def fragments(collect: Collect, *, more: More, rewarded: Rewarded, codec: Codec,
         walks = [(_going_on(episode, live, memory, since), since) for episode, since in carried]
         while len(walks) < len(requests):
             walks.append((_next(fresh, episodes, codec), memory.step))
-        slots = [_slot(walk, since, place, memory, steps) for place, (walk, since) in enumerate(walks)]
+        slots = [_slot(walk, since, number, memory, steps) for number, (walk, since) in enumerate(walks)]
         episodes += _pieces(actor, slots, fresh, memory, codec, steps)
         live.clear()
         live.update({slot.walk.request.id: slot.walk for slot in slots})

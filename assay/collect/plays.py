@@ -12,14 +12,14 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Protocol, Self, runtime_checkable
 
 import numpy as np
 
 from assay.ask import Codec
 from assay.collect.acting import replied, told
 from assay.collect.turns import ended_by_token, generate, text_of, without_stop
-from assay.errors import AssayError
+from assay.errors import AssayError, ConfigError
 from assay.models import Models
 from assay.rng import Key
 from assay.tasks import task
@@ -27,6 +27,13 @@ from assay.types import Episode, Finish, Ids, Origin, Request, Reward, Segment, 
 from assay.worlds import Act, Ask, Play, Reply, World
 
 CUT = " [cut]"  # what stands behind the part of a reply that its limit leaves
+
+
+@runtime_checkable
+class Templated(Protocol):
+    """A codec that writes messages of tools by a chat template."""
+
+    def heard(self, texts: Sequence[str], *, ended: bool) -> Ids: ...
 
 
 @dataclass
@@ -37,6 +44,7 @@ class Game:
     root: Request  # the request that it began with, of the first seat
     key: Key
     play: Play
+    barred: tuple[int, ...] = ()  # the marks that only the world may write, where they are single tokens
     acts: tuple[Act, ...] = ()
     seats: dict[str, Episode] = field(default_factory=dict)  # what each seat has read and written
 
@@ -144,7 +152,7 @@ class Plays:
         if request.prefix and (moment := self._moments.get(_acted_node(request))) is not None:
             game = self._forked(moment, request)
         else:
-            game = Game(world, request, key, world.start(request.problem.spec, key))
+            game = Game(world, request, key, world.start(request.problem.spec, key), _barred(world, self.codec))
             self._enter(game)
             reply = self._replayed(game, request)
             if reply is not None:
@@ -152,7 +160,7 @@ class Plays:
         answer = game.seats[request.seat] = Episode(request, request.prefix, "pause")
         replaced = any(segment.context is not None for segment in request.prefix)
         now, before = going_on(answer) if replaced else (request, ())
-        return Turn(now, request, game, request.seat, before)
+        return Turn(_keeping_from(now, game), request, game, request.seat, before)
 
     def _replayed(self, game: Game, request: Request) -> Reply | None:
         """Opens the play, and takes the turns of a given beginning. What the world asks first; None if it has replied
@@ -163,11 +171,11 @@ class Plays:
             act = game.world.act(request.seat, text, waits=True)
             reply, replied = game.play.step(act), True
             game.acts += (act,)
-            said = "" if reply.ask is None else game.world.written(reply.ask)
-            if said != heard:
+            told_now = "" if reply.ask is None else game.world.written(reply.ask)
+            if told_now != heard:
                 raise AssayError(
                     f"the beginning of an answer to problem {request.problem.id} of '{request.problem.task}' has the "
-                    f"reply {heard[:40]!r} behind {text[-40:]!r}, and the world replies {said[:40]!r}."
+                    f"reply {heard[:40]!r} behind {text[-40:]!r}, and the world replies {told_now[:40]!r}."
                 )
         return None if replied else reply
 
@@ -179,7 +187,7 @@ class Plays:
         game.seats[request.seat] = Episode(request, request.prefix, "pause")
         if ask.seat == request.seat and not ask.say and ask.context == "append":
             turn = self._turn(game, ask, game.seats[request.seat])
-            return dataclasses.replace(turn, now=request) if not turn.short else turn
+            return turn if turn.short else dataclasses.replace(turn, now=_keeping_from(request, game))
         turn = self._heard(game, ask, failed=reply.failed)
         if turn is None:
             raise AssayError(f"what the world of '{request.problem.task}' says first leaves no token for an answer.")
@@ -188,7 +196,7 @@ class Plays:
     def _forked(self, moment: Moment, request: Request) -> Game:
         """A second play from a moment of a first one, for a request that goes on from there."""
         world, first = moment.game.world, moment.game
-        game = Game(world, first.root, first.key, first.play, moment.acts, dict(moment.seats))
+        game = Game(world, first.root, first.key, first.play, first.barred, moment.acts, dict(moment.seats))
         if moment.saved is not None and world.resume is not None:
             game.play = world.resume(first.root.problem.spec, first.key, moment.saved)
         else:
@@ -253,11 +261,23 @@ class Plays:
 
     def _heard_by(self, game: Game, request: Request, ask: Ask, failed: bool) -> Segment:
         """What is said to a seat, as tokens. A reply that is too long is cut, and says so."""
-        ids = self.codec.encode(game.world.written(ask))
+        ids = self._said(game, ask)
         if request.longest_reply and len(ids) > request.longest_reply:
             note = self.codec.encode(CUT)
             ids = np.concatenate([ids[: max(0, request.longest_reply - len(note))], note])
         return Segment(ids=ids, origin=np.full(len(ids), Origin.ENV, np.int8), failed=failed)
+
+    def _said(self, game: Game, ask: Ask) -> Ids:
+        """What is said to a seat that has written before, by the chat template if calls are written in its way."""
+        speech, answer = game.world.speech, game.seats[ask.seat]
+        if speech is None or not speech.templated:
+            return self.codec.encode(game.world.written(ask))
+        if not isinstance(self.codec, Templated):
+            raise ConfigError(
+                f"the world of '{game.root.problem.task}' is spoken in a chat template's own way, and this policy has "
+                "no template. Take a language model that has one."
+            )
+        return self.codec.heard([speech.write([line]) for line in ask.say], ended=ended_by_token(answer, self.codec))
 
     def _seated(self, game: Game, ask: Ask) -> Episode:
         """The empty answer of a seat that is asked for the first time. Answers of one seat form a group, as those of
@@ -278,7 +298,7 @@ class Plays:
         most = left if ask.most is None else min(ask.most, left)
         if most != now.max_new:
             now = changed(now, max_new=most)
-        return Turn(now, answer.request, game, ask.seat, before, short=most < left)
+        return Turn(_keeping_from(now, game), answer.request, game, ask.seat, before, short=most < left)
 
     def _earn(self, game: Game, reply: Reply) -> None:
         """Gives the rewards of a reply to the last turns of the seats that they are for."""
@@ -398,6 +418,17 @@ def conversation(ask: Ask, wording: str) -> str | tuple[dict[str, str], ...]:
         return "".join(line.text for line in ask.say)
     roles = {"system": "system", ask.seat: "assistant", "tool": "tool"}
     return tuple({"role": roles.get(line.author, "user"), "content": line.text} for line in ask.say)
+
+
+def _barred(world: World, codec: Codec) -> tuple[int, ...]:
+    """The tokens that are marks which only the world may write. A mark of several tokens ends a turn instead."""
+    marks = [codec.encode(mark) for mark in (world.speech.markers if world.speech else ())]
+    return tuple(sorted({int(ids[0]) for ids in marks if len(ids) == 1}))
+
+
+def _keeping_from(request: Request, game: Game) -> Request:
+    """The request, in which a policy cannot draw the marks that only the world may write."""
+    return changed(request, barred=game.barred) if game.barred else request
 
 
 def _saved(game: Game) -> bytes | None:

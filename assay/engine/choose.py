@@ -88,11 +88,10 @@ def critic_of(engine: type[LocalEngine], *, speaks: bool = False) -> type[LocalE
     """The class of the critics beside a policy on this class of engine; one that `speaks` also writes and is scored."""
     from assay.engine.native.engine import NativeEngine
     from assay.engine.native.value_engine import NativeSpeakingEngine, NativeValueEngine
-    from assay.engine.steps.engine import StepsEngine, StepsValueEngine
     from assay.engine.torch.value_engine import SpeakingEngine, ValueEngine
 
-    if issubclass(engine, StepsEngine):
-        return StepsValueEngine
+    if (own := engine.critics()) is not None:
+        return own
     if issubclass(engine, NativeEngine):
         return NativeSpeakingEngine if speaks else NativeValueEngine
     return SpeakingEngine if speaks else ValueEngine

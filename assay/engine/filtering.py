@@ -24,6 +24,7 @@ class Filters:
     top_k: Tensor | None = None  # int64[r], the vocabulary's size where off
     top_p: Tensor | None = None  # [r], 1 where off
     min_p: Tensor | None = None  # [r], 0 where off
+    barred: Tensor | None = None  # bool[n, V] the tokens that are not drawn
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,16 +67,23 @@ def draw(logits: Tensor, u: Tensor, filters: Filters) -> Drawn:
     logp = torch.log_softmax(z, -1)
     p = logp.exp()
     entropy = -(p * logp).sum(-1)
-    weight, rows = p, filters.rows
+    rows, whole = filters.rows, p if filters.barred is None else p.masked_fill(filters.barred, 0)
+    weight = whole
     if rows is not None:
         assert filters.top_k is not None and filters.top_p is not None and filters.min_p is not None
-        some = p[rows]
-        weight = p.index_copy(0, rows, some * kept(some, filters.top_k, filters.top_p, filters.min_p))
+        some = whole[rows]
+        weight = whole.index_copy(0, rows, some * kept(some, filters.top_k, filters.top_p, filters.min_p))
     token = invert(weight, u).clamp_(max=p.shape[-1] - 1)
+    if filters.barred is not None:
+        best = logp.masked_fill(filters.barred, -torch.inf).argmax(-1)
+        token = torch.where(weight.sum(-1) > 0, token, best)
     if filters.greedy is not None:
-        token = torch.where(filters.greedy, logp.argmax(-1), token)
+        token = torch.where(filters.greedy, logp.argmax(-1) if filters.barred is None else best, token)
     old = logp.gather(-1, token[:, None]).squeeze(-1)
     mu = old
+    if filters.barred is not None:
+        some_barred = filters.barred.any(-1)
+        mu = torch.where(some_barred, (old - weight.sum(-1).log()).clamp(max=0), mu)
     if rows is not None:
         mu = mu.index_put((rows,), (old[rows] - weight[rows].sum(-1).log()).clamp(max=0))
     if filters.greedy is not None:

@@ -222,6 +222,19 @@ class SamplingCall:
             self.done(request, self.results[request])
 
 
+def barred_sets(requests: Sequence[Request]) -> list[tuple[int, ...]]:
+    """The different sets of tokens that requests must not draw."""
+    return [barred for barred in dict.fromkeys(request.barred for request in requests) if barred]
+
+
+def flags_of(sets: Sequence[tuple[int, ...]], vocab: int) -> np.ndarray | None:
+    """uint8[sets, vocab]: 1 for the tokens of each set; None if there is no set."""
+    flags = np.zeros((len(sets), vocab), np.uint8)
+    for row, barred in zip(flags, sets, strict=True):
+        row[[token for token in barred if token < vocab]] = 1
+    return flags if len(sets) else None
+
+
 @dataclass(frozen=True, eq=False)
 class SamplingArrays:
     """The sampling parameters of all requests. A field is None where every request has the neutral value."""
@@ -233,6 +246,8 @@ class SamplingArrays:
     top_p: np.ndarray
     min_p: np.ndarray
     stops: np.ndarray | None
+    barred: np.ndarray | None  # the number of the set of `flags` that each request must not draw, -1 for none
+    flags: np.ndarray | None
 
     @classmethod
     def of(cls, requests: Sequence[Request], vocab: int) -> SamplingArrays:
@@ -248,7 +263,10 @@ class SamplingArrays:
         def used(array: np.ndarray, neutral: float | bool) -> np.ndarray | None:
             return array if (array != neutral).any() else None
 
-        return cls(used(tau, 1.0), used(greedy, False), used(filtered, False), top_k, top_p, min_p, used(stops, False))
+        sets = barred_sets(requests)
+        which = np.array([sets.index(r.barred) if r.barred else -1 for r in requests])
+        settings = (used(tau, 1.0), used(greedy, False), used(filtered, False), top_k, top_p, min_p, used(stops, False))
+        return cls(*settings, used(which, -1), flags_of(sets, vocab))
 
     def filters(self, who: np.ndarray, device: torch.device, dtype: torch.dtype) -> Filters:
         def tensor(array: np.ndarray, kind: torch.dtype | None = None) -> Tensor:
@@ -256,9 +274,13 @@ class SamplingArrays:
 
         tau = None if self.tau is None else tensor(self.tau[who], dtype)
         greedy = None if self.greedy is None else tensor(self.greedy[who])
+        barred = None
+        if self.barred is not None and self.flags is not None:
+            sets = self.barred[who]
+            barred = tensor(self.flags[sets].astype(bool) & (sets >= 0)[:, None])
         rows = np.flatnonzero(self.filtered[who]) if self.filtered is not None else np.zeros(0, np.int64)
         if len(rows) == 0:
-            return Filters(tau, greedy)
+            return Filters(tau, greedy, barred=barred)
         chosen = who[rows]
         return Filters(
             tau,
@@ -267,4 +289,5 @@ class SamplingArrays:
             tensor(self.top_k[chosen]),
             tensor(self.top_p[chosen], dtype),
             tensor(self.min_p[chosen], dtype),
+            barred,
         )

@@ -118,7 +118,7 @@ def scored(
     made = engine.score(spans, entropy=entropy) if spans else []
     logp = joined([scores.logp for scores in made], counts)
     spread = joined([scores.entropy for scores in made], counts) if entropy else [None] * len(logp)
-    return [Scores(one, other) for one, other in zip(logp, spread, strict=True)]
+    return [Scores(*both) for both in zip(logp, spread, strict=True)]
 
 
 def read_again(

@@ -188,13 +188,13 @@ def _kinds(of: str) -> Iterator[Sequence[str]]:
         yield ("---",) * 4
         for kind in KINDS.values():
             able = "; ".join(ABILITIES[ability] for ability in ABILITIES if kind.can(ability))
-            yield f"`{kind.name}`", kind.about, able or "-", f"{len(serving(kind))} of {len(RECIPES)}"
+            yield f"`{kind.name}`", kind.about, able or "-", f"{len(list(serving(kind)))} of {len(RECIPES)}"
         return
     if of not in KINDS:
         raise unknown("kind of policy", of, KINDS, "assay/policy/kinds.py")
     yield "methods", "recipes that serve it"
     yield ("---",) * 2
-    served = serving(KINDS[of])
+    served = list(serving(KINDS[of]))
     for group, methods in GROUPS.items():
         if names := [name for name in served if METHOD_OF[name] in methods]:
             yield group, _names(names)

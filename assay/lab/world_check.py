@@ -19,7 +19,7 @@ import numpy as np
 
 from assay.ask import Sampling, first_requests
 from assay.ask.demonstrate import turns
-from assay.collect.plays import played
+from assay.collect.plays import played, told
 from assay.credit.pack import pack
 from assay.engine.interface import Done, Generation
 from assay.errors import AssayError, UsageError
@@ -174,8 +174,11 @@ def _alone(case: _Case, script: Sequence[str]) -> list[Reply]:
         acted.add(ask.seat)
         replies.append(_stepped(case, play, _act(case, ask.seat, text)))
         _well_formed(case, replies[-1], acted)
-    for _ in range(2):
+    try:
         play.close()
+        play.close()
+    except Exception as error:
+        raise case.wrong("a play that may be closed twice", told(error)) from error
     return replies
 
 
@@ -191,7 +194,7 @@ def _stepped(case: _Case, play: Play, act: Act) -> Reply:
     try:
         reply = play.step(act)
     except Exception as error:
-        raise case.wrong(f"a reply to the turn {act.text[:60]!r}", f"{type(error).__name__}: {error}") from error
+        raise case.wrong(f"a reply to the turn {act.text[:60]!r}", told(error)) from error
     if reply.fault:
         raise case.wrong(f"no fault of the world's at the turn {act.text[:60]!r}", f"it says {reply.fault!r}")
     return reply
@@ -306,6 +309,9 @@ class _Letters:
 
     def encode(self, text: str) -> Ids:
         return np.frombuffer(text.encode("utf-32-le", "replace"), "<i4").astype(np.int32)
+
+    def heard(self, texts: Sequence[str], *, ended: bool) -> Ids:
+        return self.encode("".join(f"tool:{text}\n" for text in texts))
 
     def decode(self, ids: Sequence[int]) -> str:
         return "".join(chr(token) for token in ids if token != END)

@@ -28,7 +28,6 @@ from assay.policy.network import Network
 
 FAMILY = "assay-pointer"  # `model_type` of its config.json
 MASKED = -1e9  # the logit of an action that is not legal: finite, and exp of it is 0
-END = 0  # the action that ends a route
 HEAD = 16  # numbers of an attention head
 
 

@@ -15,8 +15,8 @@ from assay.errors import ConfigError, DataError
 from assay.policy.conversation import Chat
 from assay.types import Ids
 
-END = 0
-_QUESTION = re.compile(r"[A-Z]( [0-9]{1,4},[0-9]{1,4})+")
+END = 0  # the action that ends a route
+_QUESTION = re.compile(r"[A-Za-z]( [0-9]{1,4},[0-9]{1,4})+")
 _ANSWER = re.compile(r"[0-9]{1,4}( [0-9]{1,4})*")
 
 
@@ -25,7 +25,7 @@ class RouteCodec:
     """Coordinates in, places out.
 
     codec = RouteCodec(places=128)
-    codec.render("R 12,34 5,6 70,8")  # [12, 34, 5, 6, 70, 8]
+    codec.render("r 12,34 5,6 70,8")  # [12, 34, 5, 6, 70, 8]
     codec.decode([3, 1, 2, 0])        # "3 1 2"
     """
 
@@ -68,7 +68,7 @@ class RouteCodec:
         if not isinstance(prompt, str) or _QUESTION.fullmatch(prompt) is None:
             raise DataError(
                 f"a policy that builds routes reads the places of a routing problem in compact wording, such as "
-                f"`R 12,34 5,6 70,8`, and not {str(prompt)[:60]!r}. Take a task such as tsp:20, or a language model."
+                f"`r 12,34 5,6 70,8`, and not {str(prompt)[:60]!r}. Take a task such as tsp:20, or a language model."
             )
         numbers = [int(number) for number in re.findall(r"\d+", prompt)]
         if len(numbers) > 2 * self.places:

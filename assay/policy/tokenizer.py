@@ -132,6 +132,26 @@ class Tokenizer:
         ids = self._ids(text)
         return ids if self.pictures is None else self.pictures.placed(ids, shown)
 
+    def heard(self, texts: Sequence[str], *, ended: bool) -> Ids:
+        """The ids of messages of tools behind a turn of the assistant, up to where its next turn begins, as the chat
+        template writes them. `ended`: the assistant has written the token that ends its turn.
+        """
+        if self.template is None or self.template in OURS:
+            raise ConfigError(
+                f"replies of tools are written by the model's chat template, and {self.place or 'the model'} has none "
+                "for tools. Take a model with one, or a world that is spoken in another way."
+            )
+        mark = "<answer of the assistant>"
+        messages = [{"role": "user", "content": "?"}, {"role": "assistant", "content": mark}]
+        messages += [{"role": "tool", "content": text} for text in texts]
+        seen = {**self.special, **self.chat.switches}
+        template = self._template(bool(self.chat.schemas))
+        _, _, behind = render_chat(
+            template, messages, variables=seen, tools=self.chat.schemas, place=self.place
+        ).rpartition(mark)
+        ids = self._ids(behind)
+        return ids[1:] if ended and len(ids) and int(ids[0]) in self.end_ids else ids
+
     def _unwrapped(self, messages: Sequence[Message]) -> Ids:
         """The ids of a prompt as plain text, after the token that begins every text if the tokenizer has one."""
         if any(True for _ in pictures_in(messages)):

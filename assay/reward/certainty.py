@@ -100,7 +100,7 @@ def crosses(episodes: Sequence[Episode], anchor: Anchor, *, models: Models, micr
         paths, counts = paths_of([episodes[i] for i in mine], sampled=True)
         spans, of = distinct(paths)
         made = forwarded(models.play(role), spans, Want(**anchor.want), anchor.reads, tokens=micro_tokens)
-        for i, outputs in zip(mine, joined([made[place][0] for place in of], counts), strict=True):
+        for i, outputs in zip(mine, joined([made[span][0] for span in of], counts), strict=True):
             result[i] = anchor.cross(outputs.astype(np.float64))
     return result
 

@@ -35,9 +35,9 @@ def _turns(episode: Episode, cost: float) -> Reward:
 
 
 class FailedReplies(Rewarding):
-    """Each turn that ends in a call which the environment answers with an error costs `cost`.
+    """Each turn that ends in a call which the world answers with an error costs `cost`.
 
-    For your own recipes: on tasks whose environment replies within an answer (docs/task.md), against calls that fail.
+    For your own recipes: on tasks with a world (docs/world.md), against calls that fail.
 
     reward=(Outcome(), FailedReplies(cost=0.1))
     --mechanism.reward outcome,failed-replies --mechanism.reward.1.cost 0.1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import cast
 
 from assay.credit import GAE
@@ -9,13 +10,12 @@ from assay.errors import ConfigError
 from assay.forwards import Critic
 from assay.known import RECIPES
 from assay.part import kind_of, name_of, needed, parts_of
-from assay.policy.kinds import ABILITIES, KINDS, Ability, Kind
+from assay.policy.kinds import ABILITIES, Ability, Kind
 from assay.recipe import Recipe
 from assay.run.experiment import Experiment
 from assay.run.named_model import kind_of_model
 
-PLAIN = ("ppo-control", "grpo", "rloo", "reinforce", "dr-grpo", "gspo", "maxrl", "passk", "expert-iteration")
-"""Recipes that are proposed where another cannot serve a kind, as far as they can."""
+PROPOSED = 5  # recipes that are named where another cannot serve a kind
 
 
 def require_served(experiment: Experiment) -> None:
@@ -25,7 +25,8 @@ def require_served(experiment: Experiment) -> None:
     kind, recipe = kind_of_model(experiment.model), experiment.recipe
     if kind is None or (why := unserved(recipe, kind)) is None:
         return
-    able = ", ".join(name for name in PLAIN if unserved(RECIPES[name], kind) is None)
+    alike = sorted(serving(kind), key=lambda name: _valued(RECIPES[name]) != _valued(recipe))
+    able = ", ".join(alike[:PROPOSED])
     raise ConfigError(
         f"{recipe.name} cannot train {experiment.model}, a policy of the kind {kind.name}: {why}. Take a recipe that "
         f"can, such as {able}, or a language model."
@@ -34,8 +35,7 @@ def require_served(experiment: Experiment) -> None:
 
 def unserved(recipe: Recipe, kind: Kind) -> str | None:
     """The part of a recipe that a kind of policy cannot serve, and why; None if it serves all."""
-    valued = any(model.valued for model in recipe.models.values())
-    if valued and not kind.can("critics"):
+    if _valued(recipe) and not kind.can("critics"):
         return f"its critic needs a policy that {ABILITIES['critics']}"
     for part in parts_of((recipe.mechanism, *(stage.mechanism for stage in recipe.stages))):
         if kind.can("numbers") and isinstance(part, GAE | Critic) and part.truncated == "end":
@@ -50,11 +50,11 @@ def unserved(recipe: Recipe, kind: Kind) -> str | None:
     return None
 
 
-def serving(kind: Kind) -> list[str]:
-    """The names of the recipes that a kind of policy serves."""
-    return [name for name in RECIPES if unserved(RECIPES[name], kind) is None]
+def _valued(recipe: Recipe) -> bool:
+    """Whether it has a critic."""
+    return any(model.valued for model in recipe.models.values())
 
 
-def other_kinds() -> list[Kind]:
-    """The kinds that read no texts."""
-    return [kind for kind in KINDS.values() if not kind.can("texts")]
+def serving(kind: Kind) -> Iterator[str]:
+    """The names of the recipes that a kind of policy serves, the best known first."""
+    return (name for name in RECIPES if unserved(RECIPES[name], kind) is None)

@@ -32,6 +32,7 @@ from assay.run.pretrained import PRETRAINED
 from assay.run.pretrained_needs import at_its_profile
 from assay.run.scaling import at_its_scale, named_at
 from assay.run.setup import Setup
+from assay.run.spoken_tools import with_tools
 from assay.run.training import back_to, begin, carry_on, ready_to_begin, verifiers_of
 from assay.run.trust import Trust, code_of, remember, require_trust
 from assay.run.worked_examples import require_examples, with_examples
@@ -80,7 +81,8 @@ def plan(
     experiment, rules = at_its_scale(experiment, numbers)
     for path, value in asked.items():
         experiment = override(experiment, path, value, named=partial(named_at, experiment.recipe.scale, rules))
-    experiment = dataclasses.replace(experiment, chat=with_examples(resolved(experiment.chat), experiment.pool))
+    chat = with_tools(with_examples(resolved(experiment.chat), experiment.pool), experiment.pool)
+    experiment = dataclasses.replace(experiment, chat=chat)
     require_counted(experiment.recipe, experiment.rewards)
     check(experiment)
     require_examples(experiment.evaluation.shots, experiment.pool)

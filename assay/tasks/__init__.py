@@ -132,7 +132,7 @@ def posing_of(posed: Task) -> Posing:
 
 def able(kind: type[Ability]) -> str:
     """The names of the listed tasks that have an ability of this kind, for messages."""
-    return ", ".join(name for name, known in TASKS.items() if known.ability(kind) is not None)
+    return ", ".join(sorted(name for name, known in TASKS.items() if known.ability(kind) is not None))
 
 
 def of_hub(name: str) -> tuple[str, ...]:

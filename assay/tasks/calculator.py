@@ -13,7 +13,7 @@ import numpy as np
 from assay.tasks.abilities import OwnBase
 from assay.tasks.task import Checker, Generator, Solution, Spec, Task, Wordings
 from assay.types import Verdict
-from assay.worlds.tools import Table, ToolError, takes_text, tools
+from assay.worlds.tools import Scene, ToolError, takes_text, tools
 
 ERROR = "!"
 _OPERATORS = "+-*"
@@ -47,7 +47,7 @@ def _values(spec: Spec) -> list[int]:
     return values
 
 
-def _calculate(table: Table, operation: str) -> str:
+def _calculate(scene: Scene, operation: str) -> str:
     """The value of the operation that was asked for."""
     call = _CALL.fullmatch(operation)
     if call is None:

@@ -20,7 +20,7 @@ from assay.rng import digest
 from assay.tasks.abilities import OwnBase
 from assay.tasks.task import Checker, Generator, Solution, Spec, Task, Wordings
 from assay.types import Verdict
-from assay.worlds.tools import Table, ToolError, takes_text, tools
+from assay.worlds.tools import Scene, ToolError, takes_text, tools
 
 OBJECTS = string.ascii_lowercase
 FIELDS = "wxyz"
@@ -58,12 +58,12 @@ def _fails(spec: Spec, call: int) -> bool:
     return int(digest("lookup", _canonical(spec), call), 16) < spec["error_rate"] * 2**64
 
 
-def _look_up(table: Table, pointer: str) -> str:
+def _look_up(scene: Scene, pointer: str) -> str:
     """The value of a field of an object. Calls that cannot be read count among those of which some fail."""
     call = _CALL.fullmatch(pointer)
-    if call is None or _fails(table.spec, table.calls):
+    if call is None or _fails(scene.spec, scene.calls):
         raise ToolError("the look-up failed")
-    return _value(table.spec, *call.groups())
+    return _value(scene.spec, *call.groups())
 
 
 def _canonical(spec: Spec) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from assay.worlds.play import Act, Ask, Call, Line, Numbers, Play, Reply, Seat, Spec, Tool, World
 from assay.worlds.speech import CHAT, COMPACT, FENCE, JSON, TAGS, Speech
-from assay.worlds.tools import Table, ToolError, takes_text, tools
+from assay.worlds.tools import Scene, ToolError, takes_text, tools
 
 __all__ = [
     "CHAT",
@@ -25,10 +25,10 @@ __all__ = [
     "Numbers",
     "Play",
     "Reply",
+    "Scene",
     "Seat",
     "Spec",
     "Speech",
-    "Table",
     "Tool",
     "ToolError",
     "World",

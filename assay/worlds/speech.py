@@ -16,7 +16,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from assay.errors import near
 from assay.worlds.play import Call, Line, Tool
@@ -29,6 +29,11 @@ class Speech(Protocol):
 
     @property
     def name(self) -> str: ...
+    @property
+    def templated(self) -> bool:
+        """Whether replies are messages that the model's chat template writes."""
+        ...
+
     @property
     def markers(self) -> tuple[str, ...]:
         """Texts that only the world may write; a turn of a policy ends where it writes one, with a fault."""
@@ -60,6 +65,7 @@ class Compact:
     """`[INPUT]`, or `[NAME INPUT]` where there are several tools. A reply is appended as it is."""
 
     name: str = "compact"
+    templated: ClassVar[bool] = False
     markers: tuple[str, ...] = ()
 
     def stops(self, tools: Sequence[Tool]) -> tuple[str, ...]:
@@ -91,6 +97,7 @@ class Tags:
     """`<NAME>INPUT</NAME>`, where the input is JSON if the tool has several fields. Replies stand in `<result>`."""
 
     name: str = "tags"
+    templated: ClassVar[bool] = False
     markers: tuple[str, ...] = ("<result>", "</result>")
 
     def stops(self, tools: Sequence[Tool]) -> tuple[str, ...]:
@@ -123,6 +130,7 @@ class Fence:
     """
 
     name: str = "fence"
+    templated: ClassVar[bool] = False
     markers: tuple[str, ...] = ("```output",)
 
     def stops(self, tools: Sequence[Tool]) -> tuple[str, ...]:
@@ -151,6 +159,7 @@ class JsonLines:
     """A line with an object of `name` and `arguments` is a call. A reply is a line with an object of `result`."""
 
     name: str = "json"
+    templated: ClassVar[bool] = False
     markers: tuple[str, ...] = ('{"result"',)
 
     def stops(self, tools: Sequence[Tool]) -> tuple[str, ...]:
@@ -180,6 +189,7 @@ class ChatCalls:
     """
 
     name: str = "chat"
+    templated: ClassVar[bool] = True
     markers: tuple[str, ...] = ("<tool_response>", "</tool_response>")
 
     def stops(self, tools: Sequence[Tool]) -> tuple[str, ...]:

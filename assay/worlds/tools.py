@@ -18,7 +18,7 @@ class ToolError(Exception):
 
 
 @dataclass
-class Table:
+class Scene:
     """What a tool finds at a call: the problem, the play's random numbers, and what the calls before have left."""
 
     spec: Spec
@@ -28,7 +28,7 @@ class Table:
 
 
 Run = Callable[..., str]
-"""(table, **arguments of the call) -> the reply. `ToolError` for an error of the policy's; anything else is ours."""
+"""(scene, **arguments of the call) -> the reply. `ToolError` for an error of the policy's; anything else is ours."""
 
 
 def takes_text(name: str, field: str, about: str = "") -> Tool:
@@ -45,15 +45,15 @@ def tools(
     """The world in which a policy may call these functions. A call that cannot be read, or that its tool refuses, gets
     the reply that `explain` makes of the reason. The play ends with a turn that calls nothing.
 
-    tools((Tool("add", schema=...), lambda table, a, b: str(a + b)), speech=JSON)
+    tools((Tool("add", schema=...), lambda scene, a, b: str(a + b)), speech=JSON)
     """
     named = {tool.name: run for tool, run in given}
 
     def start(spec: Spec, key: Key) -> Play:
-        return ToolPlay(Table(spec, key), named, explain)
+        return ToolPlay(Scene(spec, key), named, explain)
 
     def resume(spec: Spec, key: Key, saved: bytes) -> Play:
-        return ToolPlay(Table(spec, key, **json.loads(saved)), named, explain)
+        return ToolPlay(Scene(spec, key, **json.loads(saved)), named, explain)
 
     return World(start, speech=speech, tools=tuple(tool for tool, _ in given), resume=resume, fork="save", apart=apart)
 
@@ -62,7 +62,7 @@ def tools(
 class ToolPlay:
     """A play of one seat that calls functions."""
 
-    table: Table
+    scene: Scene
     named: Mapping[str, Run]
     explain: Callable[[str], str]
 
@@ -77,11 +77,11 @@ class ToolPlay:
 
     def _called(self, call: Call) -> tuple[str, bool]:
         """The reply to a call, and whether it tells of an error."""
-        self.table.calls += 1
+        self.scene.calls += 1
         try:
             if call.fault:
                 raise ToolError(call.fault)
-            return self.named[call.name](self.table, **call.arguments), False
+            return self.named[call.name](self.scene, **call.arguments), False
         except ToolError as error:
             return self.explain(str(error)), True
 
@@ -89,7 +89,7 @@ class ToolPlay:
         return {}
 
     def save(self) -> bytes:
-        return json.dumps({"state": self.table.state, "calls": self.table.calls}).encode()
+        return json.dumps({"state": self.scene.state, "calls": self.scene.calls}).encode()
 
     def close(self) -> None:
         """It holds nothing."""

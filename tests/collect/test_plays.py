@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from talking import replying
+from talking import StopsAt, replying
 from tiny import END, TINY, Letters, batch_of, models_of, policy, recipe_of, register, run
 
 from assay.ask import Sampling, first_requests
@@ -306,27 +306,6 @@ def test_a_limit_of_the_world_is_no_end(monkeypatch: pytest.MonkeyPatch) -> None
 # Forks
 
 
-@pytest.mark.parametrize("fork", ["save", "replay"])
-def test_a_fork_goes_on_from_the_state_of_the_first_play(monkeypatch: pytest.MonkeyPatch, fork: str) -> None:
-    def reply(spec: object, text: str) -> str | None:
-        return "c" * (1 + text.count("c") % 3) if text.endswith("b") and text.count("b") < 5 else None
-
-    base = replying(reply, "b")
-    given = dataclasses.replace(base, fork=fork)
-    register(monkeypatch, dataclasses.replace(TINY, world=given))
-    recipe = recipe_of("arpo", max_new=12, num_prompts=4, group_size=4, num_steps=1, warmup_steps=0)
-    notes, _ = run(recipe, policy("fp32", decode=CODEC.decode))
-    forked = [e for e in notes.episodes[0] if e.request.fork]
-    assert forked
-    for answer in notes.episodes[0]:
-        heard = ""
-        for segment in answer.segments:
-            text = CODEC.decode([i for i in segment.ids.tolist() if i != END])
-            if len(segment) and segment.origin[0] == Origin.ENV:
-                assert text == reply(None, heard)
-            heard += text
-
-
 def test_a_beginning_that_the_world_would_not_have_replied_to_so_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     register(monkeypatch, dataclasses.replace(TINY, world=replying(lambda spec, text: "c", "b")))
     problem = TINY.problem(Key(0), level=1)
@@ -352,3 +331,18 @@ def test_worlds_are_closed_when_a_collection_breaks_off(monkeypatch: pytest.Monk
     with pytest.raises(IndexError):
         played(Models({"policy": Writer("a.")}, {"policy": "policy"}), asked, Key(0), CODEC)  # type: ignore[dict-item]
     assert len(made) == 3 and all(play.closed for play in made)
+
+
+def test_a_mark_that_only_the_world_may_write_is_not_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[int, ...]] = []
+
+    class Noting(Writer):
+        def generate(self, requests: Sequence[Request], key: Key, *, done: Any = None) -> list[Generation]:
+            asked.extend(request.barred for request in requests)
+            return super().generate(requests, key, done=done)
+
+    speech = dataclasses.replace(StopsAt(("b",)), markers=("d", "ad"))
+    talk = world(lambda play, act: told("c") if len(play.acts) < 2 else Reply(end="ended"), speech=speech)
+    monkeypatch.setitem(globals(), "Writer", Noting)
+    play(monkeypatch, talk, "ab", "a.")
+    assert asked == [(CODEC.encode("d")[0],)] * 2

@@ -8,7 +8,7 @@ import dataclasses
 import functools
 import itertools
 import math
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -23,7 +23,8 @@ from assay.engine.pointer.engine import PointerEngine
 from assay.engine.transformers.engine import AdapterEngine
 from assay.errors import ConfigError, DataError
 from assay.policy.network import Network
-from assay.policy.pointer import END, HEAD, MASKED, PointerNetwork
+from assay.policy.pointer import HEAD, MASKED, PointerNetwork
+from assay.policy.routes import END
 from assay.record.disk import write_new
 from assay.rng import Key
 from assay.types import Segment
@@ -88,7 +89,7 @@ def naive_log_probs(model: PointerNetwork, context: np.ndarray, ids: np.ndarray)
         parts = zip(query.chunk(heads, -1), keys.chunk(heads, -1), values.chunk(heads, -1), strict=True)
         return torch.cat([torch.softmax(q @ k.t() / HEAD**0.5, -1) @ v for q, k, v in parts], -1)
 
-    for layer in model.layers:
+    for layer in (cast(Any, one) for one in model.layers):
         query, keys, values = layer.attention(layer.norm(x)).chunk(3, -1)
         x = x + layer.out(attend(query, keys, values))
         x = x + layer.down(torch.relu(layer.up(layer.ff_norm(x))))
@@ -118,7 +119,7 @@ def test_log_probs_and_gradients_are_those_of_the_formula() -> None:
     weight = np.random.default_rng(0).normal(size=len(batch.ids))
     for chunk in engine.chunks(batch, tokens=10**6):
         outputs = engine.forward(chunk, Want())
-        order = np.concatenate([np.arange(batch.at[i], batch.at[i + 1]) for i in chunk.rows])
+        order = np.concatenate([np.arange(int(batch.at[i]), int(batch.at[i + 1])) for i in chunk.rows])
         (outputs.logp * torch.from_numpy(weight[order])).sum().backward()
         engine.backward(chunk, outputs)
     ours, at = take_gradient(engine), batch.at
@@ -266,6 +267,13 @@ def test_a_route_that_was_begun_is_continued() -> None:
 
 
 # Bad input
+
+
+def test_a_beginning_that_is_no_route_is_refused() -> None:
+    (request,) = requests_of([7], 1)
+    begun = Segment(np.array([3, 3], np.int32), np.zeros(2, np.int8))
+    with pytest.raises(DataError, match="action 3 at step 2 of a route is not legal"):
+        engine_of().generate([dataclasses.replace(request, prefix=(begun,))], Key(0))
 
 
 @pytest.mark.parametrize("ids", [[1, 1], [6], [0], [1, 2, 3, 4, 5, 0, 0, 3]])

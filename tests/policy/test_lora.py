@@ -224,7 +224,7 @@ def our_logits(policy: Policy, ids: torch.Tensor) -> torch.Tensor:
     """In 64 bits, as `hf_logits`: in 32 bits two orders of addition differ by more than two formulas may."""
     from engine_cases import naive_logits
 
-    return naive_logits(copy.deepcopy(policy.network).double(), ids.numpy()).detach()
+    return naive_logits(as_ours(copy.deepcopy(policy.network)).double(), ids.numpy()).detach()
 
 
 def exact_logits(policy: Policy, ids: torch.Tensor) -> Exact:

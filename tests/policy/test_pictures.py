@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rounding import Exact, units
 from seeing import EYE, PATCHES, asked, noise, seeing_policy
+from typed import tokenizer_in
 
 from assay.errors import ConfigError, DataError, StorageError
 from assay.policy import character_tokenizer, fingerprint, load_policy, save_policy
@@ -50,7 +51,7 @@ def test_a_changed_pixel_is_another_picture(seed: int, place: int) -> None:
 
 
 def test_a_prompt_holds_each_picture_at_its_place() -> None:
-    tokenizer = seeing_policy().codec
+    tokenizer = tokenizer_in(seeing_policy())
     first, second = noise(1), noise(2)
     plain = tokenizer.render("ab")
     ids = tokenizer.render(asked("ab", first, second, first))
@@ -61,7 +62,7 @@ def test_a_prompt_holds_each_picture_at_its_place() -> None:
 
 
 def test_a_prompt_of_text_reads_as_before() -> None:
-    plain, sees = character_tokenizer(ALPHABET), seeing_policy().codec
+    plain, sees = character_tokenizer(ALPHABET), tokenizer_in(seeing_policy())
     assert sees.vocab == plain.vocab + 1
     assert (plain.render("1 + 2") == sees.render("1 + 2")).all()
     with pytest.raises(DataError, match="reads text alone"):
@@ -84,7 +85,7 @@ def test_a_policy_that_sees_is_saved_and_loaded(tmp_path: Path) -> None:
     save_policy(policy, tmp_path / "model")
     again = load_policy(tmp_path / "model")
     assert fingerprint(again) == fingerprint(policy)
-    assert again.codec.pictures is again.network.pictures  # type: ignore[union-attr]
+    assert tokenizer_in(again).pictures is again.network.pictures  # type: ignore[union-attr]
     prompt = asked("ab", noise(3))
     assert (again.codec.render(prompt) == policy.codec.render(prompt)).all()
 
@@ -96,7 +97,7 @@ def test_transformers_reads_the_folder_and_agrees(tmp_path: Path) -> None:
     policy = seeing_policy()
     save_policy(policy, tmp_path / "model")
     theirs = AutoModelForImageTextToText.from_pretrained(tmp_path / "model").eval()
-    pictures = policy.codec.pictures
+    pictures = tokenizer_in(policy).pictures
     assert pictures is not None
     pixels = torch.from_numpy(Eye.of(SETTINGS | {"image_mean": [0.5] * 3, "image_std": [0.5] * 3})(noise(4)))
     ids = policy.codec.render(asked("sum r", noise(4)))
@@ -196,5 +197,5 @@ def test_a_file_that_changed_is_noticed(tmp_path: Path) -> None:
 
 
 def test_the_shape_is_that_of_the_eye() -> None:
-    pictures = seeing_policy().codec.pictures
+    pictures = tokenizer_in(seeing_policy()).pictures
     assert pictures is not None and pictures.count == (EYE.side // EYE.patch) ** 2 == PATCHES

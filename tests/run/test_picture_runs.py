@@ -10,6 +10,7 @@ import pytest
 from of_methods import named
 from seeing import asked, noise, seeing_policy
 from small_runs import STEPS, Shell, came_to, copy_of, make_model, train_line
+from typed import tokenizer_in
 
 from assay.policy import load_policy, save_policy
 from assay.record.folder import RunFolder
@@ -60,7 +61,7 @@ def test_the_same_run_twice_has_the_same_bits(model: Path, shell: Shell, tmp_pat
     assert came_to(tmp_path / "one") == came_to(tmp_path / "two")
     checkpoint = RunFolder.read_only(tmp_path / "one").load()
     assert checkpoint is not None
-    assert load_policy(checkpoint.path / "policy").codec.pictures is not None
+    assert tokenizer_in(load_policy(checkpoint.path / "policy")).pictures is not None
 
 
 @pytest.mark.slow

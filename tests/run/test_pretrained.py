@@ -23,6 +23,7 @@ from engine_cases import naive_logits
 from gguf_files import model
 from packaged_models import record_of, wheel_of
 from small_runs import GRADED, Shell, program, train_line
+from typed import as_ours, tokenizer_in
 
 from assay.errors import AssayError, StorageError
 from assay.host.cache import cache_folder
@@ -219,7 +220,7 @@ def require_alike(folder: Path) -> None:
             ids = tokenizer.apply_chat_template(said, add_generation_prompt=True, return_dict=False)
             assert policy.codec.render(said).tolist() == ids
             row = torch.tensor([ids])
-            ours, untrained = (naive_logits(one.transformer, row[0].numpy()).detach() for one in (policy, base))
+            ours, untrained = (naive_logits(as_ours(one.network), row[0].numpy()).detach() for one in (policy, base))
             torch.testing.assert_close(model(row).logits[0].detach(), ours, atol=1e-4, rtol=1e-4)
             assert (ours - untrained).abs().max() > 1e-2, "training has changed it"
             greedy = model.generate(row, max_new_tokens=12, do_sample=False)[0, len(ids) :].tolist()
@@ -479,5 +480,5 @@ def test_the_real_file_gives_the_model_of_its_record() -> None:
     assert fingerprint(policy) == pretrained.SMOLLM2.fingerprint
     assert numbers_of(policy) == pretrained.SMOLLM2.parameters
     assert policy.codec.encode("12 + 34").tolist() == [33, 34, 1232, 216, 35, 36]
-    text = policy.codec.backend.decode(policy.codec.render("Hi").tolist(), skip_special_tokens=False)
+    text = tokenizer_in(policy).backend.decode(policy.codec.render("Hi").tolist(), skip_special_tokens=False)
     assert text.startswith("<|im_start|>system\nYou are a helpful AI assistant named SmolLM")

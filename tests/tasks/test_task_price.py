@@ -20,12 +20,17 @@ FILE = "assay/tasks/digits.py"
 COPIED = ("assay", "tests", "docs", "bench", "pyproject.toml", "README.md")
 
 
-def written(tree: Path) -> None:
-    """Follows the page in a copy of the repository."""
+def copied(tree: Path) -> None:
+    """Copies the repository."""
     for name in COPIED:
         place = ROOT / name
         ignored = shutil.ignore_patterns("built", "runs", "__pycache__")
         shutil.copytree(place, tree / name, ignore=ignored) if place.is_dir() else shutil.copy2(place, tree / name)
+
+
+def written(tree: Path) -> None:
+    """Follows the page in a copy of the repository."""
+    copied(tree)
     (tree / FILE).write_text(CODE)
     for path, text in TESTS.items():
         (tree / path).write_text(text)

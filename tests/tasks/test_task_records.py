@@ -49,7 +49,7 @@ def test_every_kind_is_an_ability_of_some_task_and_not_of_all(kind: type[Ability
 
 
 def test_what_cannot_be_posed_or_made_harder_names_what_can() -> None:
-    with pytest.raises(ConfigError, match="problems of 'countdown' cannot be posed by a policy; problems of dsl-ded"):
+    with pytest.raises(ConfigError, match="problems of 'countdown' cannot be posed by a policy; problems of dsl-abd"):
         task("pose:countdown")
     with pytest.raises(ConfigError, match="problems of 'bool' become harder; of mod-chain, mod-chain-7 they can"):
         task("harder:bool")

@@ -240,6 +240,7 @@ class _Sampling:
         which, first = hosted(prompts)
         self.order = np.argsort(which, kind="stable")
         self.sorted = [requests[i] for i in self.order]
+        self.barred = sampling_call.barred_sets(self.sorted)
         self.prompts = [prompts[i] for i in first]
         self.prompt_of = which[self.order].astype(np.int32)
         self.size = np.array([len(prompts[i]) for i in self.order], np.int32)
@@ -272,13 +273,16 @@ class _Sampling:
     def _how(self) -> np.ndarray:
         vocab = self.engine.vocab
 
-        def of(temperature: float, top_k: int, top_p: float, min_p: float) -> tuple[float, ...]:
+        def of(
+            temperature: float, top_k: int, top_p: float, min_p: float, barred: tuple[int, ...]
+        ) -> tuple[float, ...]:
             greedy = temperature == 0
             top_k = min(top_k or vocab, vocab)
             filtered = not greedy and (top_k < vocab or top_p < 1 or min_p > 0)
-            return 1.0 if greedy else temperature, greedy, filtered, top_k, top_p, min_p
+            which = self.barred.index(barred) if barred else -1
+            return 1.0 if greedy else temperature, greedy, filtered, top_k, top_p, min_p, which
 
-        asked = [(r.temperature, r.top_k, r.top_p, r.min_p) for r in self.sorted]
+        asked = [(r.temperature, r.top_k, r.top_p, r.min_p, r.barred) for r in self.sorted]
         known = {settings: of(*settings) for settings in set(asked)}  # nearly always one for all
         return np.array([known[settings] for settings in asked], SAMPLING)
 
@@ -321,6 +325,7 @@ class _Sampling:
             "size": self.size,
             "max_new": self.max_new,
             "sampling": self._how(),
+            "barred": sampling_call.flags_of(self.barred, vocab),
             "may_stop": np.array([bool(r.stop or self.heard) for r in self.sorted], np.int32),
             "at": self.at,
             "u": self.u,

@@ -50,6 +50,7 @@ SAMPLING = np.dtype(
         ("top_k", np.int32),
         ("top_p", np.float32),
         ("min_p", np.float32),
+        ("barred", np.int32),
     ]
 )
 
@@ -59,7 +60,7 @@ class Requests(Structure):
         *((name, c_int32) for name in ("count", "prompts", "length", "slots", "prefill_tokens")),
         *(
             (name, c_void_p)
-            for name in ("prompt_ids", "prompt_at", "prompt_of", "size", "max_new", "sampling", "may_stop")
+            for name in ("prompt_ids", "prompt_at", "prompt_of", "size", "max_new", "sampling", "barred", "may_stop")
         ),
         *((name, c_void_p) for name in ("at", "u", "ends")),
         ("stopped", Stopped),

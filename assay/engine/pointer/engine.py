@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,15 +11,14 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from assay.engine.autograd import AutogradEngine
 from assay.engine.choose import Choice, Wish
-from assay.engine.head import NUMBERS, Coefficients, pull, read
-from assay.engine.interface import Chunk, Done, Generation, Heard, Outputs, Want
+from assay.engine.interface import Done, Generation, Heard
 from assay.engine.layout import Layout
-from assay.engine.local import LaidChunk, LocalEngine
-from assay.engine.pointer.routes import Instances, Routes, Steps, steps
+from assay.engine.pointer.routes import Instances, Routes, Steps, require_legal, steps
 from assay.engine.precision import Precision
 from assay.engine.sampling_call import Limits, SamplingCall, check
-from assay.errors import ConfigError, UsageError
+from assay.errors import ConfigError
 from assay.policy.pointer import MASKED, Encoded, PointerNetwork
 from assay.rng import Key
 from assay.types import Ids, Request
@@ -45,7 +43,7 @@ class RouteLayout(Layout):
     answers: Sequence[Ids]
 
 
-class PointerEngine(LocalEngine):
+class PointerEngine(AutogradEngine):
     """A pointer policy with its optimiser.
 
     Example:
@@ -54,22 +52,10 @@ class PointerEngine(LocalEngine):
     """
 
     name = "pointer"
-    exact = False
     model: PointerNetwork
 
     def __init__(self, model: PointerNetwork, *, precision: Precision = "auto", **settings: Any) -> None:
         super().__init__(model, precision="fp32" if precision == "auto" else precision, **settings)
-        # the logits of each forward pass, with their autograd graph, until `backward` takes them
-        self._held: weakref.WeakKeyDictionary[Outputs, Tensor] = weakref.WeakKeyDictionary()
-
-    def _prepare(self) -> None:
-        self.model.eval()
-
-    def _refresh(self) -> None:
-        """Nothing to do: the network computes on the parameters themselves, not on a copy."""
-
-    def hand_out(self) -> None:
-        """Nothing to do: autograd has added the gradients to the parameters already."""
 
     # Sampling
 
@@ -93,8 +79,10 @@ class PointerEngine(LocalEngine):
         instances = Instances.of([request.context for request in some])
         routes, seen = Routes.begun(instances), self._encoded(instances)
         for row, request in enumerate(some):
-            for action in (int(token) for segment in request.prefix for token in segment.ids):
-                routes.go(np.array([row]), np.array([action]))
+            for step, action in enumerate(token for segment in request.prefix for token in segment.ids):
+                one, taken = np.array([row]), np.array([action], np.int64)
+                require_legal(routes.legal(one), taken, step)
+                routes.go(one, taken)
         flight.begin(0, rows, np.array([len(request.context) + request.given for request in some]))
         self.prefilled += int(2 * instances.counts.sum())
         live = np.arange(len(rows))
@@ -106,55 +94,11 @@ class PointerEngine(LocalEngine):
 
     # Scoring and learning
 
-    def forward(self, chunk: Chunk, want: Want) -> Outputs:
-        assert isinstance(chunk, LaidChunk)
-        self._refuse_unknown(chunk, want)
-        if chunk.batch.blend_ids is not None:
-            raise ConfigError("places of a route cannot be blended: take a recipe without a second token in its place.")
-        learns = torch.is_grad_enabled() and self.optimiser is not None
-        with torch.set_grad_enabled(learns):
-            logits, _ = self.predicting(chunk.layout)
-        readout = read(
-            logits.detach(),
-            None,
-            chunk.streams["ids"],
-            chunk.tau,
-            entropy=want.entropy,
-            top_ids=chunk.streams["top_ids"] if want.top_ids else None,
-            mean_logp=want.mean_logp,
-            likeliest=want.likeliest,
-        )
-        leaves = (readout.logp, readout.entropy, readout.top_logp)
-        if learns:
-            leaves = tuple(None if x is None else x.requires_grad_(True) for x in leaves)
-        logp, entropy, top_logp = leaves
-        assert logp is not None
-        numbers = {name: getattr(readout, name) for name in NUMBERS}
-        outputs = Outputs(logp=logp, entropy=entropy, top_logp=top_logp, **numbers)
-        if learns:
-            self._held[outputs] = logits
-        return outputs
-
-    def backward(self, chunk: Chunk, outputs: Outputs) -> None:
-        assert isinstance(chunk, LaidChunk)
-        logits = self._held.pop(outputs, None)
-        if logits is None:
-            raise UsageError("backward needs the outputs of a forward with gradients, once")
-        grads = [None if x is None else x.grad for x in (outputs.logp, outputs.entropy, outputs.top_logp)]
-        if all(g is None for g in grads):
-            return
-        ids, top_ids = chunk.streams["ids"], chunk.streams.get("top_ids")
-        by_logits = pull(logits.detach(), None, ids, chunk.tau, Coefficients(*grads), None, top_ids=top_ids)
-        torch.autograd.backward(logits, by_logits)
-
-    def _score(self, layout: Layout, ids: np.ndarray, tau: Tensor, entropy: bool) -> tuple[Tensor, Tensor | None]:
-        logits, head = self.predicting(layout)
-        out = read(logits, head, torch.from_numpy(ids).to(self.device), tau, entropy=entropy)
-        return out.logp, out.entropy
-
-    def predicting(self, layout: Layout) -> tuple[Tensor, Tensor | None]:
+    def predicting(self, layout: Layout) -> tuple[Tensor, None]:
         """The logits [M, V] from which the response tokens were chosen."""
         assert isinstance(layout, RouteLayout)
+        if layout.blend_ids is not None:
+            raise ConfigError("places of a route cannot be blended: take a recipe without a second token in its place.")
         instances = Instances.of(layout.contexts)
         taken = steps(instances, layout.answers)
         return self._at(self._encoded(instances), taken), None

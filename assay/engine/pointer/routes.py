@@ -12,7 +12,7 @@ import numpy as np
 
 from assay.engine.layout import distinct
 from assay.errors import DataError
-from assay.policy.pointer import END
+from assay.policy.routes import END
 from assay.types import Ids
 
 
@@ -93,16 +93,17 @@ def steps(instances: Instances, answers: Sequence[Ids]) -> Steps:
     first, last, legal = np.zeros(total, np.int64), np.zeros(total, np.int64), np.zeros((total, width), bool)
     for t in range(int(lengths.max(initial=0))):
         rows = np.flatnonzero(lengths > t)
-        actions = np.array([answers[row][t] for row in rows], np.int64)
+        actions = np.array([answers[int(row)][t] for row in rows], np.int64)
         may = routes.legal(rows)
-        _require_legal(may, actions, t)
+        require_legal(may, actions, t)
         here = at[rows] + t
         first[here], last[here], legal[here] = routes.first[rows], routes.last[rows], may
         routes.go(rows, actions)
     return Steps(np.repeat(instances.which, lengths), first, last, legal)
 
 
-def _require_legal(may: np.ndarray, actions: np.ndarray, step: int) -> None:
+def require_legal(may: np.ndarray, actions: np.ndarray, step: int) -> None:
+    """Refuses actions, of one step of some rows, that are not among those that may follow: bool[r, n + 1]."""
     inside = (actions >= 0) & (actions < may.shape[1])
     good = inside & may[np.arange(len(actions)), np.where(inside, actions, 0)]
     if not good.all():

@@ -76,6 +76,10 @@ class StepsEngine(LocalEngine):
         # the outputs of each forward pass, with their autograd graph, until `backward` takes them
         self._held: weakref.WeakKeyDictionary[Outputs, dict[str, Tensor]] = weakref.WeakKeyDictionary()
 
+    @classmethod
+    def critics(cls) -> type[LocalEngine]:
+        return StepsValueEngine
+
     def _prepare(self) -> None:
         """Nothing to build: the network computes on the parameters themselves."""
 

@@ -7,7 +7,6 @@ is run again for each row, and the logits of a whole chunk exist at once.
 from __future__ import annotations
 
 import inspect
-import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
@@ -16,20 +15,20 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from assay.engine.autograd import AutogradEngine
 from assay.engine.embedding import embedded
-from assay.engine.head import NUMBERS, Coefficients, pull, read
-from assay.engine.interface import Chunk, Done, Generation, Heard, Outputs, Want
+from assay.engine.interface import Done, Generation, Heard
 from assay.engine.layout import Layout
-from assay.engine.local import LaidChunk, LocalEngine
+from assay.engine.local import LaidChunk
 from assay.engine.sampling_call import Limits
 from assay.engine.transformers.padded import cut_rectangles, pad
 from assay.engine.transformers.sampler import generate
-from assay.errors import ConfigError, DataError, UsageError
+from assay.errors import ConfigError, DataError
 from assay.rng import Key
 from assay.types import Batch, Request
 
 
-class AdapterEngine(LocalEngine):
+class AdapterEngine(AutogradEngine):
     """A parameter set whose network belongs to `transformers`.
 
     Dropout is off in training too; with dropout, the ratio of a policy to itself would not be 1.
@@ -40,7 +39,6 @@ class AdapterEngine(LocalEngine):
     """
 
     name = "transformers"
-    exact = False
 
     def _prepare(self) -> None:
         if self.checkpointing == "on":
@@ -48,16 +46,8 @@ class AdapterEngine(LocalEngine):
                 "machine.checkpointing is on, but this model runs through transformers, whose activations are always "
                 "kept for the backward pass. Set machine.checkpointing to auto."
             )
-        self.model.eval()
+        super()._prepare()
         self.takes = frozenset(inspect.signature(self.model.inner.forward).parameters)
-        # the logits of each forward pass, with their autograd graph, until `backward` takes them
-        self._held: weakref.WeakKeyDictionary[Outputs, Tensor] = weakref.WeakKeyDictionary()
-
-    def _refresh(self) -> None:
-        """Nothing to do: the network computes on the parameters themselves, not on a copy."""
-
-    def hand_out(self) -> None:
-        """Nothing to do: autograd has added the gradients to the parameters already."""
 
     def run(self, ids: Tensor | None, mask: Tensor, positions: Tensor, **more: Any) -> Any:
         """The network's output, in the compute format. Arguments that the network does not take are left out."""
@@ -76,51 +66,7 @@ class AdapterEngine(LocalEngine):
         for rows in cut_rectangles(batch, tokens=tokens):
             yield self._chunk(batch, rows)
 
-    def forward(self, chunk: Chunk, want: Want) -> Outputs:
-        assert isinstance(chunk, LaidChunk)
-        self._refuse_unknown(chunk, want)
-        learns = torch.is_grad_enabled() and self.optimiser is not None
-        with torch.set_grad_enabled(learns):
-            logits = self._logits(chunk.layout)
-        readout = read(
-            logits.detach(),
-            None,
-            chunk.streams["ids"],
-            chunk.tau,
-            entropy=want.entropy,
-            top_ids=chunk.streams["top_ids"] if want.top_ids else None,
-            mean_logp=want.mean_logp,
-            likeliest=want.likeliest,
-        )
-        leaves = (readout.logp, readout.entropy, readout.top_logp)
-        if learns:
-            leaves = tuple(None if x is None else x.requires_grad_(True) for x in leaves)
-        logp, entropy, top_logp = leaves
-        assert logp is not None
-        numbers = {name: getattr(readout, name) for name in NUMBERS}
-        outputs = Outputs(logp=logp, entropy=entropy, top_logp=top_logp, **numbers)
-        if learns:
-            self._held[outputs] = logits
-        return outputs
-
-    def backward(self, chunk: Chunk, outputs: Outputs) -> None:
-        assert isinstance(chunk, LaidChunk)
-        logits = self._held.pop(outputs, None)
-        if logits is None:
-            raise UsageError("backward needs the outputs of a forward with gradients, once")
-        grads = [None if x is None else x.grad for x in (outputs.logp, outputs.entropy, outputs.top_logp)]
-        if all(g is None for g in grads):
-            return
-        ids, top_ids = chunk.streams["ids"], chunk.streams.get("top_ids")
-        by_logits = pull(logits.detach(), None, ids, chunk.tau, Coefficients(*grads), None, top_ids=top_ids)
-        torch.autograd.backward(logits, by_logits)
-
-    def _score(self, layout: Layout, ids: np.ndarray, tau: Tensor, entropy: bool) -> tuple[Tensor, Tensor | None]:
-        logits, head = self.predicting(layout)
-        out = read(logits, head, torch.from_numpy(ids).to(self.device), tau, entropy=entropy)
-        return out.logp, out.entropy
-
-    def predicting(self, layout: Layout) -> tuple[Tensor, Tensor | None]:
+    def predicting(self, layout: Layout) -> tuple[Tensor, None]:
         """The logits [M, V] that predict the response tokens, which have passed the output layer already."""
         return self._logits(layout), None
 

@@ -121,7 +121,7 @@ def _canonical(spec: Spec) -> str:
 
 
 def _compact(spec: Spec) -> str:
-    return "R " + " ".join(f"{x},{y}" for x, y in spec["cities"])
+    return "r " + " ".join(f"{x},{y}" for x, y in spec["cities"])
 
 
 def _natural(spec: Spec) -> str:

@@ -336,6 +336,7 @@ int32_t assay_sample(Core* core, const Requests* requests) {
             require(q.max_new[r] > 0 && size + q.max_new[r] <= q.length, "a request does not fit its row");
             require(q.at[r + 1] - q.at[r] >= q.max_new[r], "a request has no room for its tokens");
             require(q.sampling[r].tau > 0.0f && q.sampling[r].top_k > 0, "a temperature or top-k is not positive");
+            require(q.sampling[r].barred < 0 || q.barred, "a request bars tokens, but there are no flags of them");
             require(!q.may_stop[r] || q.stopped, "a request has stop strings, but there is no function to look for them");
         }
         core->sampler = std::make_unique<Sampler>(core->weights, q);

@@ -14,6 +14,7 @@ struct Sampling {
     float tau;  // 1 for greedy rows
     int32_t greedy, filtered, top_k;
     float top_p, min_p;
+    int32_t barred;  // the set of tokens that are not drawn, as a row of flags; -1: none
 };
 
 struct Drawn {
@@ -23,24 +24,33 @@ struct Drawn {
 
 class Drawer {
   public:
-    // `u` in [0, 1) picks the token at which the cumulative weight first exceeds u times the total.
-    Drawn draw(const float* z, int n, const Sampling& how, double u) {
+    // `u` in [0, 1) picks the token at which the cumulative weight first exceeds u times the total. `barred` flags the
+    // tokens that are not drawn; null: none.
+    Drawn draw(const float* z, int n, const Sampling& how, const uint8_t* barred, double u) {
         Spread spread = spread_of(z, n, how.tau);
         Drawn result{0, 0.0f, 0.0f, entropy(z, n, spread)};
         double left = 0.0;
         if (how.greedy) {
-            result.token = static_cast<int>(std::max_element(z, z + n) - z);
+            result.token = barred ? best(z, n, barred) : static_cast<int>(std::max_element(z, z + n) - z);
         } else {
             weigh(z, n, spread);
-            result.token = how.filtered ? among_kept(n, how, u, left) : among_all(n, u);
+            for (int i = 0; barred && i < n; i++) p_[i] = barred[i] ? 0.0f : p_[i];
+            result.token = how.filtered ? among_kept(n, how, u, left) : among_all(n, u, left);
+            if (barred && barred[result.token]) result.token = best(z, n, barred);  // no other has a weight above 0
         }
         result.old = spread.logp(z[result.token]);
-        if (how.filtered) result.mu = std::min(0.0f, result.old - static_cast<float>(std::log(left)));
+        if (how.filtered || (barred && !how.greedy)) result.mu = std::min(0.0f, result.old - static_cast<float>(std::log(left)));
         else result.mu = how.greedy ? 0.0f : result.old;
         return result;
     }
 
   private:
+    static int best(const float* z, int n, const uint8_t* barred) {
+        int found = -1;
+        for (int i = 0; i < n; i++) if (!barred[i] && (found < 0 || z[i] > z[found])) found = i;
+        return std::max(found, 0);
+    }
+
     void weigh(const float* z, int n, const Spread& spread) {
         p_.resize(rounded_up(n, LANES));
         by_vectors(n, [&](int i, int lanes) {
@@ -52,7 +62,7 @@ class Drawer {
 
     static double below(double u, double total) { return std::min(u * total, std::nextafter(total, 0.0)); }
 
-    int among_all(int n, double u) {
+    int among_all(int n, double u, double& left) {
         sums_.clear();
         double total = 0.0;
         for (size_t i = 0; i < p_.size(); i += LANES) {
@@ -60,6 +70,7 @@ class Drawer {
             for (int lane = 0; lane < LANES; lane++) some += p_[i + lane];
             sums_.push_back(total += some);
         }
+        left = total;
         double target = below(u, total);
         size_t block = std::upper_bound(sums_.begin(), sums_.end(), target) - sums_.begin();
         double before = block ? sums_[block - 1] : 0.0;

@@ -20,6 +20,7 @@ struct Requests {
     const int32_t* size;        // [count] length of the part of its prompt that a request continues
     const int32_t* max_new;     // [count]
     const Sampling* sampling;   // [count]
+    const uint8_t* barred;      // [sets, vocab] flags of tokens that are not drawn; null: all are
     const int32_t* may_stop;    // [count] whether a request has stop strings, so that `stopped` is called
     const int64_t* at;          // [count + 1] where a request's tokens begin in u, ids, old, mu and entropy
     const double* u;

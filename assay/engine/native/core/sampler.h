@@ -319,7 +319,9 @@ class Worker {
         Slot& row = slots_[slot];
         int r = row.request;
         int64_t at = in_.at[r] + row.done;
-        Drawn drawn = drawer_.draw(z, s_.vocab, in_.sampling[r], in_.u[at]);
+        const Sampling& how = in_.sampling[r];
+        const uint8_t* barred = how.barred < 0 ? nullptr : in_.barred + static_cast<int64_t>(how.barred) * s_.vocab;
+        Drawn drawn = drawer_.draw(z, s_.vocab, how, barred, in_.u[at]);
         if (!std::isfinite(drawn.old)) throw NotFinite{r, row.done};
         in_.ids[at] = row.token = drawn.token;
         in_.old[at] = drawn.old, in_.mu[at] = drawn.mu, in_.entropy[at] = drawn.entropy;

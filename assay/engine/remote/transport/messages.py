@@ -35,12 +35,13 @@ _SAMPLING = {"temperature": float, "top_p": float, "top_k": int, "min_p": float}
 def sampling_of(request: Request) -> dict[str, Any]:
     """The sampling parameters that our server and vLLM call by the same names."""
     found = {name: kind(getattr(request, name)) for name, kind in _SAMPLING.items()}
-    return {"max_tokens": request.max_new, **found, "stop": list(request.stop)}
+    never = {"logit_bias": {str(token): -100.0 for token in request.barred}} if request.barred else {}
+    return {"max_tokens": request.max_new, **found, "stop": list(request.stop), **never}
 
 
 def asking(request: Request, key: Key) -> dict[str, Any]:
     """A request as our server takes it."""
-    own = {"key": key.hex, "before": request.given}
+    own = {"key": key.hex, "before": request.given, **({"barred": list(request.barred)} if request.barred else {})}
     ids = prompt_of(request).tolist()
     return {"request_id": request.id, "token_ids": ids, "sampling_params": sampling_of(request), "assay": own}
 
@@ -60,7 +61,7 @@ def asked(body: Any, *, rows: int) -> tuple[Request, Key]:
     try:
         given = {field: kind(sampling[field]) for field, kind in _SAMPLING.items() if sampling.get(field) is not None}
         stop, most, before = sampling.get("stop") or [], int(sampling.get("max_tokens", 16)), int(own.get("before", 0))
-        key = _key(own.get("key"), sampling.get("seed"))
+        key, barred = _key(own.get("key"), sampling.get("seed")), tuple(map(int, own.get("barred", ())))
     except (TypeError, ValueError) as error:
         raise DataError(f"sampling_params and assay cannot be read: {error}.") from None
     stop = [stop] if isinstance(stop, str) else stop
@@ -71,7 +72,7 @@ def asked(body: Any, *, rows: int) -> tuple[Request, Key]:
     context, prefix = ids[: len(ids) - before], ids[len(ids) - before :]
     written = (Segment(prefix, np.full(before, Origin.POLICY, np.int8)),) if before else ()
     problem = Problem("served", name, {}, name)
-    request = Request(problem, context, name, most, **given, stop=tuple(stop), prefix=written)
+    request = Request(problem, context, name, most, **given, stop=tuple(stop), prefix=written, barred=barred)
     request.__dict__["id"] = name  # the id that the sampler knows it by, in the place where `Request.id` keeps its own
     return request, key
 
@@ -214,6 +215,7 @@ def _of_vllm(choice: Any, ids: Ids, request: Request, expected: Expected) -> dic
     if request.temperature == 0:
         return {"old": logp, "mu": np.zeros_like(logp)}
     filtered = request.top_p < 1 or 0 < request.top_k < expected.all_rows or request.min_p > 0
+    filtered = filtered or bool(request.barred)
     return {"old": np.full_like(logp, np.nan) if filtered else logp, "mu": logp.copy()}
 
 

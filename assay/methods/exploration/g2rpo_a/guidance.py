@@ -53,6 +53,7 @@ class AdaptGuidance(Remembering):
     window: Count = 3  # steps over which the accuracy is averaged, the present one included
     grow: Positive = 1.25  # the factor of the length after a step without a right answer
     does = adapt_guidance
+    needs = ("texts",)
     needs_verdict = True
 
 

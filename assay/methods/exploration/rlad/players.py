@@ -73,4 +73,5 @@ class Helpful(Curator):
     margin: float = 0.0
     least: int = 3  # characters; a shorter answer may occur in the abstraction by chance
     does = helpful
+    needs = ("texts",)
     needs_verdict = True

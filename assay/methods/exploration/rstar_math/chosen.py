@@ -114,3 +114,4 @@ class KeepPreferences(Remembering):
     margin: Positive = 0.5  # the least difference in Q
     visits: Count = 3  # the least number of answers from a step; of fewer its Q says little
     does = keep_preferences
+    needs = ("texts",)

@@ -133,6 +133,7 @@ class KeepEvolved(Remembering):
     least: Count = 4  # right answers of a variant that is accepted
     margin: int = 1  # by how much more than this its count must be below that of the old problem
     does = keep_evolved
+    needs = ("texts",)
     needs_verdict = True
 
     def refusal(self, *, scale: Scale, mechanism: Mechanism) -> str | None:

@@ -81,3 +81,4 @@ class WellMarked(Rewarding):
 
     worth: float = 1.0
     does = well_marked
+    needs = ("texts",)

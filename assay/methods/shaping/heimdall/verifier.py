@@ -110,4 +110,5 @@ class VerdictAgrees(Rewarding):
     right: float = 1.0
     wrong: float = -1.0
     does = verdict_agrees
+    needs = ("texts",)
     needs_verdict = True

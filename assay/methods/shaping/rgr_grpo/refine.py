@@ -53,6 +53,7 @@ class AllButOne(Asking):
     """The last answer of each group is not asked for yet: `refine` of `expand` asks for it."""
 
     does = all_but_one
+    needs = ("texts",)
 
     def refusal(self, *, scale: Any, mechanism: Any) -> str | None:
         if scale.group_size > 2:

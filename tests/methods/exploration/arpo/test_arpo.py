@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from learning_draws import shown
-from talking import TALKING
+from talking import TALKING, asks_back
 from tiny import END, Letters, batch_of, episode, policy, recipe_of, register, require_resumable, run, segment
 
 from assay.memory import Memory
@@ -166,3 +166,19 @@ def test_it_learns_with_replies_in_its_answers() -> None:
     accuracy = notes.accuracy()
     assert any(e.request.fork for step in notes.episodes for e in step) and END == 0
     shown("rise", accuracy[-6:].mean() - accuracy[:6].mean(), above=0.1)
+
+
+@pytest.mark.parametrize("fork", ["save", "replay"])
+def test_a_fork_goes_on_from_the_state_of_the_first_play(monkeypatch: pytest.MonkeyPatch, fork: str) -> None:
+    register(monkeypatch, dataclasses.replace(TALKING, world=dataclasses.replace(TALKING.world, fork=fork)))
+    recipe = recipe_of("arpo", max_new=12, num_prompts=4, group_size=4, num_steps=1, warmup_steps=0)
+    notes, _ = run(recipe, policy("fp32", decode=Letters().decode))
+    forked = [e for e in notes.episodes[0] if e.request.fork]
+    assert forked
+    for answer in notes.episodes[0]:
+        heard = ""
+        for part in answer.segments:
+            text = Letters().decode([i for i in part.ids.tolist() if i != END])
+            if len(part) and part.origin[0] == Origin.ENV:
+                assert text == asks_back(None, heard)
+            heard += text

@@ -1,6 +1,6 @@
-"""Fill in: a world that answers back. Here a climber and a guide go up a stair, some steps of which are loose.
+"""Fill in: a world that answers back. Here a climber and a watcher go up a stair, some steps of which are loose.
 
-The guide alone sees which steps are loose, and says a few words before the climb. The climber writes `[1]`, `[2]` or
+The watcher alone sees which steps are loose, and says a few words before the climb. The climber writes `[1]`, `[2]` or
 `[3]` to go up so many steps, and the world replies with the height. Who stands on a loose step falls to the ground.
 """
 
@@ -28,12 +28,12 @@ class Climb:
     moves: int = 0
 
     def open(self) -> Reply:
-        """The guide speaks first, in a few tokens, and is told what it alone may see."""
-        return Reply(Ask("guide", say=(Line(f"loose {self.spec['loose']}: "),), most=8))
+        """The watcher speaks first, in a few tokens, and is told what it alone may see."""
+        return Reply(Ask("watcher", say=(Line(f"loose {self.spec['loose']}: "),), most=8))
 
     def step(self, act: Act) -> Reply:
         """An error of the policy's is a reply; an exception would be one of the world's."""
-        if act.seat == "guide":
+        if act.seat == "watcher":
             return Reply(Ask(say=(Line(f" {act.text} {self.height};"),)))
         if not act.calls:
             return Reply(end="ended")
@@ -55,7 +55,7 @@ class Climb:
     def judge(self) -> Mapping[str, Verdict]:
         """Both seats are right where the climber is at the top."""
         up = self.height >= self.spec["top"]
-        return dict.fromkeys(("policy", "guide"), Verdict.ok(str(self.height)) if up else Verdict.fail("wrong"))
+        return dict.fromkeys(("policy", "watcher"), Verdict.ok(str(self.height)) if up else Verdict.fail("wrong"))
 
     def save(self) -> bytes:
         return bytes([self.height, self.moves])
@@ -82,7 +82,7 @@ def instance(generator: np.random.Generator, level: int) -> Spec:
 MY_WORLD = Task(
     name="my-world",
     domain="worlds",
-    summary="Climb a stair with two loose steps, which a guide sees; the level is its height.",
+    summary="Climb a stair with two loose steps, which a watcher sees; the level is its height.",
     generator=Generator(range(4, 9), instance, canonical=lambda spec: f"{spec['top']} {spec['loose']}"),
     wordings=Wordings(
         compact=lambda spec: f"W {spec['top']}",
@@ -92,7 +92,7 @@ MY_WORLD = Task(
     checker=Checker(check=lambda spec, answer: Verdict.fail("wrong", "the world says who is at the top")),
     world=World(
         start,
-        seats=(Seat("policy"), Seat("guide", sees=("loose",))),
+        seats=(Seat("policy"), Seat("watcher", sees=("loose",))),
         speech=COMPACT,
         tools=(takes_text("climb", "steps", "go up so many steps"),),
         resume=resume,

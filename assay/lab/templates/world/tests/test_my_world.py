@@ -38,9 +38,9 @@ def test_a_climb_has_so_many_moves() -> None:
     assert [reply.end for reply in replies] == [""] * (MOST - 1) + ["limit"]
 
 
-def test_the_guide_sees_the_loose_steps() -> None:
+def test_the_watcher_sees_the_loose_steps() -> None:
     ask = Climb({"top": 5, "loose": "24"}, 0).open().ask
-    assert ask is not None and ask.seat == "guide" and "24" in ask.say[0].text
+    assert ask is not None and ask.seat == "watcher" and "24" in ask.say[0].text
 
 
 def test_it_keeps_the_contract_of_a_world() -> None:
