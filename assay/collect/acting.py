@@ -43,16 +43,18 @@ class Record:
     costs: list[dict[str, float]] = field(default_factory=list)
 
     def segment(self, *, version: int, node: str, after: Floats | None) -> Segment:
-        numbers = {name: np.array(getattr(self, name), np.float32) for name in ("old", "mu", "entropy", "earned")}
         return Segment(
             ids=np.array(self.ids, np.int32),
             origin=np.full(len(self.ids), Origin.POLICY, np.int8),
+            old=np.array(self.old, np.float32),
+            mu=np.array(self.mu, np.float32),
+            entropy=np.array(self.entropy, np.float32),
             seen=np.stack(self.seen) if self.seen else None,
+            earned=np.array(self.earned, np.float32),
             cost=self._costs(),
             after=after,
             version=version,
             node=node,
-            **numbers,
         )
 
     def _costs(self) -> Floats | None:

@@ -4,6 +4,7 @@ episodes. Plays are carried from step to step.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
@@ -100,12 +101,13 @@ def _next(fresh: Iterator[Walk], episodes: list[Episode], codec: Codec) -> Walk:
     """The next walk that could begin. Those that could not are told as episodes, and after TRIES of them the run
     ends.
     """
-    for _ in range(TRIES):
-        walk = next(fresh)
+    for walk in itertools.islice(fresh, TRIES):
         if walk.finish is None:
             return walk
         episodes.append(walk.piece(walk.request, codec, version=0))
-    raise DataError(f"{TRIES} plays of '{walk.request.problem.task}' in a row could not begin: {walk.fault}.")
+    lost = episodes[-1]
+    why = "" if lost.verdict is None else lost.verdict.detail
+    raise DataError(f"{TRIES} plays of '{lost.request.problem.task}' in a row could not begin: {why}.")
 
 
 def _slot(walk: Walk, since: int, place: int, memory: Memory, steps: int) -> Slot:

@@ -29,8 +29,12 @@ class Mlp(Acting):
         self.body = nn.ModuleList(nn.Linear(a, b) for a, b in zip(widths[:-1], widths[1:], strict=True))
         self.head = nn.Linear(config.hidden, config.actions)
 
+    @property
+    def _hidden(self) -> list[nn.Linear]:
+        return [layer for layer in self.body if isinstance(layer, nn.Linear)]
+
     def features(self, seen: Tensor) -> Tensor:
-        for layer in self.body:
+        for layer in self._hidden:
             seen = torch.tanh(layer(seen))
         return seen
 
@@ -39,7 +43,7 @@ class Mlp(Acting):
         """Orthogonal matrices, with a gain of sqrt(2) in hidden layers and of 0.01 before the actions, so that all
         actions begin about equally likely; biases of zero.
         """
-        for layer, gain in (*((layer, math.sqrt(2)) for layer in self.body), (self.head, 0.01)):
+        for layer, gain in (*((layer, math.sqrt(2)) for layer in self._hidden), (self.head, 0.01)):
             nn.init.orthogonal_(layer.weight, gain, generator=generator)
             layer.bias.zero_()
         return self

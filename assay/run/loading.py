@@ -84,6 +84,8 @@ def _refuse_unable(experiment: Experiment, policy: Policy) -> None:
 
 def _refuse_other_worlds(experiment: Experiment, policy: Policy) -> None:
     """Refuses a policy that reads words in a world of numbers, one that reads numbers elsewhere, and other sizes."""
+    from assay.policy.acting import ActionCodec
+
     kind, numbers = kind_of(policy), numbers_of(experiment.pool)
     tasks = ", ".join(share.task for share in experiment.pool.shares)
     if numbers is None:
@@ -94,7 +96,9 @@ def _refuse_other_worlds(experiment: Experiment, policy: Policy) -> None:
             )
         return
     kind.require("numbers", what=tasks, instead="Leave --model out, or take one such as mlp:64x64.")
-    shape = (policy.config.observed, policy.config.actions)
+    codec = policy.codec
+    assert isinstance(codec, ActionCodec)
+    shape = (codec.observed, codec.actions)
     if shape != (numbers.observed, numbers.actions):
         raise ConfigError(
             f"{experiment.model} observes {shape[0]} numbers and chooses among {shape[1]} actions; {tasks} shows "

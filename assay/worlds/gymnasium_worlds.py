@@ -75,7 +75,7 @@ def _registry(name: str) -> Any:
     """The module gymnasium, which knows the environment."""
     if importlib.util.find_spec("gymnasium") is None:
         raise ConfigError("env tasks need the package gymnasium: run `pip install 'assay-rl[control]'`.")
-    import gymnasium
+    import gymnasium  # pyright: ignore[reportMissingImports]
 
     if name not in gymnasium.registry:
         raise unknown("environment of gymnasium", name, gymnasium.registry, "gymnasium's pages")

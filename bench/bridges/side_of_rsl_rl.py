@@ -1,8 +1,10 @@
-"""The side of rsl_rl: one `PPO.update` on a case from a file. It runs in the environment of rsl_rl and imports nothing of
-Assay.
+"""The side of rsl_rl: one `PPO.update` on a case from a file. It runs in the environment of rsl_rl and imports nothing
+of Assay.
 
     python bench/bridges/side_of_rsl_rl.py CASE.npz RESULT.npz
 """
+
+# pyright: reportMissingImports=false
 
 from __future__ import annotations
 
@@ -61,12 +63,10 @@ def main(case_file: str, result_file: str) -> None:
     seen, actions = torch.from_numpy(case["seen"]).double(), torch.from_numpy(case["actions"])[..., None]
     steps, count, _ = seen.shape
     first = TensorDict({"all": seen[0]}, batch_size=[count])
-    shape = {"obs": first, "obs_groups": {"actor": ["all"], "critic": ["all"]}, "activation": "tanh"}
-    hidden = case["hidden"].tolist()
-    actor = MLPModel(
-        obs_set="actor", output_dim=2, hidden_dims=hidden, distribution_cfg={"class_name": Discrete}, **shape
-    )
-    critic = MLPModel(obs_set="critic", output_dim=1, hidden_dims=hidden, **shape)
+    shape: dict[str, Any] = {"obs": first, "obs_groups": {"actor": ["all"], "critic": ["all"]}, "activation": "tanh"}
+    shape["hidden_dims"] = case["hidden"].tolist()
+    actor = MLPModel(obs_set="actor", output_dim=2, distribution_cfg={"class_name": Discrete}, **shape)
+    critic = MLPModel(obs_set="critic", output_dim=1, **shape)
     storage = RolloutStorage("rl", count, steps, first, [1])
     settings = {name: float(case[name]) for name in ("gamma", "lam", "clip_param", "entropy_coef", "learning_rate")}
     ppo = PPO(

@@ -25,6 +25,7 @@ from assay.engine.spans import laid
 from assay.engine.torch.value_engine import HEAD, with_value_head
 from assay.errors import AssayError, ConfigError, DataError, UsageError
 from assay.policy.acting import Acting
+from assay.policy.network import Network
 from assay.rng import Key
 from assay.types import Batch, Request
 
@@ -71,7 +72,7 @@ class StepsEngine(LocalEngine):
     exact = False
     model: Acting
 
-    def __init__(self, model: Acting, *, precision: Precision = "auto", **settings: Any) -> None:
+    def __init__(self, model: Network, *, precision: Precision = "auto", **settings: Any) -> None:
         super().__init__(model, precision="fp32" if precision == "auto" else precision, **settings)
         # the outputs of each forward pass, with their autograd graph, until `backward` takes them
         self._held: weakref.WeakKeyDictionary[Outputs, dict[str, Tensor]] = weakref.WeakKeyDictionary()
@@ -113,7 +114,7 @@ class StepsEngine(LocalEngine):
 
     # Learning
 
-    def chunks(self, batch: Batch, *, tokens: int) -> Iterator[StepsChunk]:
+    def chunks(self, batch: Batch, *, tokens: int) -> Iterator[StepsChunk]:  # type: ignore[override]
         """Rows in their order, of at most `tokens` steps together, or of LEAST: a step takes little memory."""
         most, first = max(tokens, LEAST), 0
         while first < len(batch):
@@ -206,7 +207,7 @@ class StepsValueEngine(StepsEngine):
         critic.forward(chunk, Want(value=True)).value  # [M]
     """
 
-    def __init__(self, model: Acting, **settings: Any) -> None:
+    def __init__(self, model: Network, **settings: Any) -> None:
         super().__init__(with_value_head(model), **settings)
 
     def _refuse(self, want: Want) -> None:
