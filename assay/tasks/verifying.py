@@ -121,14 +121,14 @@ def verdict_of(problem: Problem, text: str, *, finished: bool = True) -> Verdict
     """The verdict on one response. A response that the length limit cut off fails, whatever it says."""
     if not finished:
         return Verdict.fail("truncated")
-    checker = task(problem.task)
+    asked = task(problem.task)
     try:
-        return checker.verify(problem, text)
+        return asked.verify(problem, text)
     except (Exception, SystemExit) as error:
         try:
-            return checker.verify(problem, text)
+            return asked.verify(problem, text)
         except (Exception, SystemExit):  # the text of the first goes into the verdict, which is counted and shown
-            return _bug(checker.name, error)
+            return _bug(asked.name, error)
 
 
 def _bug(name: str, error: BaseException) -> Verdict:
