@@ -199,6 +199,11 @@ def replied(play: Play, act: Act) -> Reply:
         reply = play.step(act)
     except Exception as error:  # the play is lost, counted and told; other plays go on
         return Reply(fault=told(error))
+    return checked(reply)
+
+
+def checked(reply: Reply) -> Reply:
+    """The reply; a fault in its place if it pays what is no number."""
     wrong = [name for name, value in (*reply.rewards.items(), *reply.costs.items()) if not np.isfinite(value)]
     return Reply(fault=f"the reward of {wrong[0]} is not a number") if wrong else reply
 
