@@ -21,7 +21,7 @@ $(BARE): pyproject.toml
 $(STAMP): $(BARE) pyproject.toml
 	@echo "installing the development tools into $(VENV); this takes some minutes"
 	$(PY) -m pip install --quiet --upgrade 'pip>=25.1'
-	$(PY) -m pip install --quiet --constraint constraints.txt --group dev --editable '.[gym]'
+	$(PY) -m pip install --quiet --constraint constraints.txt --group dev --editable '.[gym,control]'
 	touch $@
 
 install: $(STAMP)  ## create .venv and install everything into it
@@ -64,14 +64,14 @@ $(VENV)-vllm/bin/python:
 	PYTHON=$(PYTHON) bash bench/setup.sh vllm
 
 test-scale: $(STAMP) $(VENV)-vllm/bin/python  ## real Ray clusters and a real vLLM server, which it installs (a quarter of an hour), and then kills
-	$(PY) -m pip install --quiet --constraint constraints.txt --editable '.[gym,scale]'
+	$(PY) -m pip install --quiet --constraint constraints.txt --editable '.[gym,control,scale]'
 	ASSAY_EXTERNALS=all $(PYTEST) -m scale -k "not piece"
 	$(MAKE) kills PIECES="$(PIECES)"
 
 PIECES := 1 2 3 4
 
 kills: $(STAMP)  ## a hundred processes of runs are killed or stopped at random, in pieces of less than 80 minutes (PIECES=2: one of the four)
-	$(PY) -m pip install --quiet --constraint constraints.txt --editable '.[gym,scale]'
+	$(PY) -m pip install --quiet --constraint constraints.txt --editable '.[gym,control,scale]'
 	@for piece in $(PIECES); do $(PYTEST) -s -m scale -k piece-$$piece- tests/run/test_random_kills.py || exit 1; done
 
 test-versions: $(STAMP)  ## all tests on Python 3.12 and 3.13, where they are installed

@@ -191,8 +191,8 @@ def _collector(
     expand = _bound(mechanism.expand, constants)
     continues = any(part.continues for part in mechanism.expand)
     worth = _worth_by_role(mechanism, constants)
-    collect: Collect = Collector(verdicts, worth, expand, more, constants["codec"], continues)
-    for part in _bound(mechanism.collect, {**constants, "more": more}):
+    collect = rounds = Collector(verdicts, worth, expand, more, constants["codec"], continues)
+    for part in _bound(mechanism.collect, {**constants, "more": more, "rewarded": rounds.rewarded}):
         collect = part(collect)
     return collect
 

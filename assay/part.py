@@ -283,7 +283,7 @@ class Collecting(Part):
 
     slots = ("collect",)
     given = ("collect",)
-    offers = (*_RUN, "more")
+    offers = (*_RUN, "more", "rewarded")
 
 
 class Rewarding(Part):

@@ -50,6 +50,7 @@ OFFERED = {
     "memory": "what the run remembers between steps (assay.memory.Memory)",
     "models": "the parameter sets by name and by role (assay.models.Models)",
     "more": "function (memory, first ordinal, count) -> requests for further problems of the same step",
+    "rewarded": "function (episodes, models, memory) -> the episodes with their rewards",
     "paused": "the episodes that wait for their next turn",
     "noted": "the part's own dictionary, empty at first, for what it computes once and reads in later rounds of a step",
     "everyone": "the episodes of all roles so far",

@@ -374,6 +374,11 @@ class Episode:
         return np.sum(parts, axis=0) if parts else None
 
     @property
+    def paid(self) -> bool:
+        """Whether its world paid for each step, as worlds of numbers do: then that is all that it is worth."""
+        return any(segment.seen is not None for segment in self.segments)
+
+    @property
     def group(self) -> str:
         return self.request.group
 

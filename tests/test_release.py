@@ -325,7 +325,7 @@ def test_a_demo_installs_what_a_run_needs(target: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("target", ["install", "test-fast", "check", "release"])
 def test_what_tests_needs_everything(target: str, tmp_path: Path) -> None:
     lines = dry(target, tmp_path)
-    assert lines.index("--editable .") < lines.index("--group dev --editable '.[gym]'")
+    assert lines.index("--editable .") < lines.index("--group dev --editable '.[gym,control]'")
 
 
 # Extras

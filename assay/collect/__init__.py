@@ -13,6 +13,7 @@ from assay.collect.ahead import Ahead
 from assay.collect.ask_judges import AskJudge, AskPairs
 from assay.collect.continuations import ContinueSteps
 from assay.collect.expand import Refill
+from assay.collect.fragments import Fragments
 from assay.collect.lagged import Frozen, Lagged
 from assay.collect.plays import Acted, Plays, Turn, earned_by_turn, in_play, played
 from assay.collect.teachers import AskTeachers
@@ -59,6 +60,7 @@ __all__ = [
     "Collector",
     "ContinueSteps",
     "Fork",
+    "Fragments",
     "Frozen",
     "Lagged",
     "Refill",
@@ -140,7 +142,7 @@ class Collector:
             if plays.waiting:
                 continue
             if not turns or self._watches:
-                episodes = self._reward(plays.in_order(episodes) if plays.free else episodes, models, memory)
+                episodes = self.rewarded(plays.in_order(episodes) if plays.free else episodes, models, memory)
             further = self._expand(models, episodes, [turn.episode for turn in turns], memory, noted)
             if any(request.id in asked_ids for request in further):
                 again = next(request for request in further if request.id in asked_ids)
@@ -225,7 +227,7 @@ class Collector:
         judged = answer.verdict is not None or answer.finish == "pause"
         return self.worth(answer.request.role).verified and not judged
 
-    def _reward(self, episodes: Sequence[Episode], models: Models, memory: Memory) -> list[Episode]:
+    def rewarded(self, episodes: Sequence[Episode], models: Models, memory: Memory) -> list[Episode]:
         """The episodes with their rewards. All are computed again when a part of `expand` has asked for more, because a
         reward may depend on those episodes. The role that was asked last is rewarded first, so that the reward of a
         proposer can read the rewards of its solvers.

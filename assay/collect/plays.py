@@ -17,6 +17,7 @@ from typing import Protocol, Self, runtime_checkable
 import numpy as np
 
 from assay.ask import Codec
+from assay.collect.acting import checked, replied, told
 from assay.collect.hosts import HostedPlay, PlayLost, log_of, present
 from assay.collect.turns import ended_by_token, generate, text_of, without_stop
 from assay.errors import AssayError, ConfigError
@@ -178,7 +179,7 @@ class Plays:
         game = waiting.game
         assert isinstance(game.play, HostedPlay)
         try:
-            reply = _numbers(game.play.take(waiting.ticket))
+            reply = checked(game.play.take(waiting.ticket))
         except PlayLost as error:
             reply = Reply(fault=str(error))
         if reply.fault:
@@ -287,7 +288,7 @@ class Plays:
         """What the world's reply to an act makes of the play, if it has replied."""
         if isinstance(game.play, HostedPlay):
             return Acted(waiting=Waiting(game, seat, act, game.play.submit(act)))
-        reply = _tried(game.play, act)
+        reply = replied(game.play, act)
         return self._told(game, seat, act, self._again(game, act, reply) if reply.fault else reply)
 
     def _told(self, game: Game, seat: str, act: Act, reply: Reply) -> Acted:
@@ -312,7 +313,7 @@ class Plays:
         if game.world.fork == "no":
             return reply
         fault = game.again()
-        return Reply(fault=fault) if fault else _tried(game.play, act)
+        return Reply(fault=fault) if fault else replied(game.play, act)
 
     def _heard(self, game: Game, ask: Ask, *, failed: bool) -> Turn | None:
         """The turn of the seat that is asked, which has read what is said to it; None if no token is left for it."""
@@ -419,8 +420,11 @@ class Plays:
 
 
 def in_play(request: Request) -> bool:
-    """Whether the request is for a turn in a world. A given answer is complete, and nobody replies to it."""
-    return bool(request.seat) and request.max_new > 0 and task(request.problem.task).world is not None
+    """Whether the request is for a turn in a world of words. A given answer is complete, and nobody replies to it."""
+    if not request.seat or request.max_new == 0:
+        return False
+    world = task(request.problem.task).world
+    return world is not None and world.numbers is None
 
 
 def going_on(episode: Episode) -> tuple[Request, tuple[Segment, ...]]:
@@ -518,26 +522,6 @@ def _judged(game: Game) -> Mapping[str, Verdict] | str:
         return game.play.judge()
     except Exception as error:  # likewise
         return told(error)
-
-
-def _tried(play: Play, act: Act) -> Reply:
-    """The reply to an act. What goes wrong in a world is a fault of ours, and is told with the play."""
-    try:
-        reply = play.step(act)
-    except Exception as error:  # the play is lost, counted and told; other plays go on
-        return Reply(fault=told(error))
-    return _numbers(reply)
-
-
-def _numbers(reply: Reply) -> Reply:
-    """The reply; a fault in its place if it pays what is no number."""
-    wrong = [name for name, value in (*reply.rewards.items(), *reply.costs.items()) if not np.isfinite(value)]
-    return Reply(fault=f"the reward of {wrong[0]} is not a number") if wrong else reply
-
-
-def told(error: Exception) -> str:
-    """What went wrong in a world, in a line."""
-    return f"{type(error).__name__}: {error}"
 
 
 def _saved(game: Game) -> bytes | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from assay.ask import Codec
+from assay.collect.acting import actor_of, of_numbers, walked
 from assay.memory import Promised
 from assay.models import Models
 from assay.rng import Key
@@ -44,7 +45,14 @@ def generate(
         def written(i: int, made: Generation, asking: Sequence[int] = asking) -> None:
             take(asking[i], _written(requests[asking[i]], made, codec))
 
-        models.play(role).generate([requests[i] for i in asking], key, done=written)
+        def acted(i: int, episode: Episode, asking: Sequence[int] = asking) -> None:
+            take(asking[i], episode)
+
+        asked = [requests[i] for i in asking]
+        if any(map(of_numbers, asked)):
+            walked(actor_of(models.play(role)), asked, key, codec, acted)
+        else:
+            models.play(role).generate(asked, key, done=written)
     return [episodes[i] for i in range(len(requests))]
 
 

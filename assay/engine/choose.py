@@ -90,6 +90,8 @@ def critic_of(engine: type[LocalEngine], *, speaks: bool = False) -> type[LocalE
     from assay.engine.native.value_engine import NativeSpeakingEngine, NativeValueEngine
     from assay.engine.torch.value_engine import SpeakingEngine, ValueEngine
 
+    if (own := engine.critics()) is not None:
+        return own
     if issubclass(engine, NativeEngine):
         return NativeSpeakingEngine if speaks else NativeValueEngine
     return SpeakingEngine if speaks else ValueEngine

@@ -104,6 +104,11 @@ class LocalEngine(ABC):
         self.optimiser = None if optimiser is None else Optimiser(trained, optimiser)
         self._prepare()
 
+    @classmethod
+    def critics(cls) -> type[LocalEngine] | None:
+        """The class of the critics beside a policy of its kind; None: `assay.engine.choose` says it."""
+        return None
+
     # The methods that each engine implements
 
     @abstractmethod

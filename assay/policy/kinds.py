@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from assay.policy.policy import Policy
     from assay.policy.tokenizer import Tokenizer
 
-Ability = Literal["texts", "adapters", "critics", "ranks", "servers", "shifts"]
+Ability = Literal["texts", "adapters", "critics", "ranks", "servers", "shifts", "numbers"]
 ABILITIES: dict[Ability, str] = {
     "texts": "reads and writes texts of any words: hints, messages, documents",
     "adapters": "is trained by a low-rank adapter beside its weights",
@@ -29,6 +29,7 @@ ABILITIES: dict[Ability, str] = {
     "ranks": "is trained by several learners",
     "servers": "has its answers written by servers",
     "shifts": "lets its logits be read and shifted while it writes",
+    "numbers": "observes numbers and chooses among a few actions",
 }
 """What not every kind can do, in words that follow "a policy that"."""
 
@@ -70,6 +71,7 @@ class Kind:
     engine: Named  # (network, the engine wished for, device, precision) -> Choice of an engine's class
     usual: str = ""  # the shape of its base, for a kind that is trained from random weights: NAME stands for NAME:SHAPE
     fresh: Named | None = None  # (shape, key=) -> Policy with random weights
+    fitted: Named | None = None  # (shape, the numbers of a world) -> the shape for this world
 
     def can(self, ability: Ability) -> bool:
         return ability in self.abilities
@@ -92,7 +94,7 @@ KINDS: dict[str, Kind] = {
             name="transformer",
             about="a language model that Assay's own engines run",
             families=frozenset(ARCHITECTURES),
-            abilities=frozenset(ABILITIES),
+            abilities=frozenset(ABILITIES) - {"numbers"},
             load=Named("assay.policy.model_folder:load_ours"),
             outline=Named("assay.policy.outline:outline_ours"),
             save=Named("assay.policy.language_folder:save"),
@@ -125,6 +127,36 @@ KINDS: dict[str, Kind] = {
             engine=Named("assay.engine.pointer.engine:engine_of"),
             usual="64x3",
             fresh=Named("assay.policy.pointer_folder:fresh"),
+        ),
+        Kind(
+            name="mlp",
+            about="a multilayer perceptron over observations, which reads no words",
+            families=frozenset({"assay-mlp"}),
+            abilities=frozenset({"critics", "numbers"}),
+            load=Named("assay.policy.acting_folder:load"),
+            outline=Named("assay.policy.acting_folder:outline"),
+            save=Named("assay.policy.acting_folder:save"),
+            files=Named("assay.policy.acting_folder:files"),
+            size=Named("assay.policy.acting_folder:size"),
+            engine=Named("assay.engine.steps.engine:engine_of"),
+            usual="64x64",
+            fresh=Named("assay.policy.acting_folder:fresh_mlp"),
+            fitted=Named("assay.policy.mlp:fitted"),
+        ),
+        Kind(
+            name="tabular",
+            about="a table with a row for each state, which reads no words",
+            families=frozenset({"assay-tabular"}),
+            abilities=frozenset({"critics", "numbers"}),
+            load=Named("assay.policy.acting_folder:load"),
+            outline=Named("assay.policy.acting_folder:outline"),
+            save=Named("assay.policy.acting_folder:save"),
+            files=Named("assay.policy.acting_folder:files"),
+            size=Named("assay.policy.acting_folder:size"),
+            engine=Named("assay.engine.steps.engine:engine_of"),
+            usual="",
+            fresh=Named("assay.policy.acting_folder:fresh_table"),
+            fitted=Named("assay.policy.tabular:fitted"),
         ),
     )
 }

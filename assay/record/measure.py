@@ -27,7 +27,7 @@ def step_stats(episodes: Sequence[Episode], rows: Sequence[Row]) -> Stats:
     stats: Stats = {"rollouts": float(len(episodes)), "reward/verifier_failed": float(len(episodes) - len(valid))}
     stats |= _unknown(episodes) | _unsettled(episodes) | _unread(episodes)
     if valid:
-        rewards = np.array([episode.reward for episode in valid], dtype=np.float64)
+        rewards = np.array([_worth(episode) for episode in valid], dtype=np.float64)
         stats["reward/mean"] = float(rewards.mean())
         stats["reward/std"] = float(rewards.std())
         written = [e for e in valid if e.provenance != "teacher" and e.request.temperature > 0] or valid
@@ -47,6 +47,12 @@ def step_stats(episodes: Sequence[Episode], rows: Sequence[Row]) -> Stats:
         stats["policy/entropy"] = float(np.nanmean(entropy))
     stats |= _entropy_whole(episodes)
     return stats
+
+
+def _worth(episode: Episode) -> float:
+    """The reward of an answer, with what its world paid for its steps."""
+    paid = episode.dense if episode.paid else None
+    return (episode.reward or 0.0) + (0.0 if paid is None else float(paid.sum()))
 
 
 def _entropy_whole(episodes: Sequence[Episode]) -> Stats:

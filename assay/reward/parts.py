@@ -12,9 +12,11 @@ NONE = 9.0  # the gap of what is no answer: no answer to a problem of ours costs
 
 
 def outcome(episodes: Sequence[Episode], *, max_new: int, right: float, wrong: float) -> list[Reward | None]:
-    """`right` if the verdict is ok, else `wrong`; where answers have a cost, right - (right - wrong) gap."""
+    """`right` if the verdict is ok, else `wrong`; where answers have a cost, right - (right - wrong) gap. None where a
+    world paid for each step.
+    """
     rewarded = {True: Reward("outcome", right), False: Reward("outcome", wrong)}
-    return [_by_cost(episode, right, wrong) or rewarded[episode.right] for episode in episodes]
+    return [None if e.paid else _by_cost(e, right, wrong) or rewarded[e.right] for e in episodes]
 
 
 def _by_cost(episode: Episode, right: float, wrong: float) -> Reward | None:

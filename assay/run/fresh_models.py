@@ -1,4 +1,5 @@
-"""Models with random weights, for the kinds of policy that need no base: `pointer`, or `pointer:WIDTHxLAYERS`.
+"""Models with random weights, for the kinds of policy that need no base: `pointer`, or `pointer:WIDTHxLAYERS`. The size
+of some follows from the world in which they act: `mlp:64x64` stands for `mlp:64x64:4x2` on env:CartPole-v1.
 
 Such a model is made at its first use, from its name alone, and stands in the cache beside the bases.
 """
@@ -10,11 +11,14 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from assay.errors import ConfigError
 from assay.host.cache import cache_folder, locked
 from assay.policy.kinds import KINDS
 from assay.rng import Key, digest
-from assay.tasks import TASKS
+from assay.source import Pool
+from assay.tasks import TASKS, task
 from assay.tasks.abilities import OwnPolicy
+from assay.worlds import Numbers
 
 VERSION = 1  # of the weights that a name stands for
 
@@ -48,6 +52,29 @@ def _placed(model: str) -> tuple[str, str, Path]:
     name, _, shape = model.partition(":")
     shape = shape or KINDS[name].usual
     return name, shape, cache_folder() / "bases" / f"{name}-{shape}-{digest('fresh', name, shape, VERSION)}"
+
+
+def fitted(model: str, pool: Pool) -> str:
+    """The name with the sizes that a task in a world of numbers gives it; any other name as it is."""
+    name, _, shape = model.partition(":")
+    if not is_fresh(model) or (fit := KINDS[name].fitted) is None or (numbers := numbers_of(pool)) is None:
+        return model
+    return f"{name}:{fit(shape or KINDS[name].usual, numbers.observed, numbers.actions)}"
+
+
+def numbers_of(pool: Pool) -> Numbers | None:
+    """What the world of a pool's tasks shows and takes, if it is one of numbers. Tasks of different ones are
+    refused.
+    """
+    worlds = {share.task: world.numbers if (world := task(share.task).world) else None for share in pool.shares}
+    if len(set(worlds.values())) > 1:
+        said = ", ".join(f"{name}: {_words(numbers)}" for name, numbers in worlds.items())
+        raise ConfigError(f"no policy reads the worlds of all these tasks: {said}. Train on one of them.")
+    return next(iter(worlds.values()), None)
+
+
+def _words(numbers: Numbers | None) -> str:
+    return "words" if numbers is None else f"{numbers.observed} numbers and {numbers.actions} actions"
 
 
 def made(model: str) -> Path:

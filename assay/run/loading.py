@@ -17,6 +17,7 @@ from assay.policy.kinds import Ability, kind_of
 from assay.rng import Key
 from assay.run.bases import untrained_of
 from assay.run.experiment import Experiment, Machine
+from assay.run.fresh_models import numbers_of
 
 if TYPE_CHECKING:
     from assay.engine.cluster.launcher import Launcher
@@ -69,6 +70,7 @@ def require_runnable(experiment: Experiment, policy: Policy) -> None:
 def _refuse_unable(experiment: Experiment, policy: Policy) -> None:
     """Refuses settings that the kind of the policy cannot follow."""
     kind, machine = kind_of(policy), experiment.machine
+    _refuse_other_worlds(experiment, policy)
     asked: dict[str, tuple[bool, Ability]] = {
         f"--lora {experiment.lora.rank}": (bool(experiment.lora.rank), "adapters"),
         f"--machine.learners {machine.learners}": (machine.learners > 1, "ranks"),
@@ -78,6 +80,30 @@ def _refuse_unable(experiment: Experiment, policy: Policy) -> None:
     for what, (wanted, ability) in asked.items():
         if wanted:
             kind.require(ability, what=what, instead="Leave the setting out.")
+
+
+def _refuse_other_worlds(experiment: Experiment, policy: Policy) -> None:
+    """Refuses a policy that reads words in a world of numbers, one that reads numbers elsewhere, and other sizes."""
+    from assay.policy.acting import ActionCodec
+
+    kind, numbers = kind_of(policy), numbers_of(experiment.pool)
+    tasks = ", ".join(share.task for share in experiment.pool.shares)
+    if numbers is None:
+        if kind.can("numbers"):
+            raise ConfigError(
+                f"{tasks} is a task in words, and {experiment.model} is of the kind {kind.name}: {kind.about}. Take a "
+                "task in a world of numbers, such as chain:5 or env:CartPole-v1, or a language model."
+            )
+        return
+    kind.require("numbers", what=tasks, instead="Leave --model out, or take one such as mlp:64x64.")
+    codec = policy.codec
+    assert isinstance(codec, ActionCodec)
+    shape = (codec.observed, codec.actions)
+    if shape != (numbers.observed, numbers.actions):
+        raise ConfigError(
+            f"{experiment.model} observes {shape[0]} numbers and chooses among {shape[1]} actions; {tasks} shows "
+            f"{numbers.observed} and takes {numbers.actions}. Leave --model out, or take one such as mlp:64x64."
+        )
 
 
 def with_adapter(experiment: Experiment, policy: Policy) -> Policy:

@@ -59,6 +59,7 @@ class Facts:
     longest: int  # tokens of the longest prompt seen
     template: str | None = None  # the chat template
     ends: Mapping[str, frozenset[int]] = field(default_factory=dict)  # file or codec -> ids of the end tokens it names
+    speaks: bool = True  # it writes words, and must know where to end
     lora: int = 0  # rank of the adapter; 0: none
     episodes: Sequence[Episode] = ()  # the answers of the probe, with verdicts and rewards
     codec: Codec | None = None
@@ -73,6 +74,7 @@ def facts_of(experiment: Experiment, policy: Policy, *, longest: int, episodes: 
         longest=longest,
         template=words.template if words is not None and words.alphabet is None else None,
         ends=named_ends(Path(experiment.model)) | {"tokenizer": ends},
+        speaks=words is not None or bool(policy.end_ids),
         lora=0 if policy.adapter is None else policy.adapter.rank,
         episodes=episodes,
         codec=policy.codec,
@@ -238,9 +240,9 @@ def no_opening(_: Experiment, facts: Facts) -> str | None:
 def ends_disagree(_: Experiment, facts: Facts) -> str | None:
     """The model's files name different end tokens, or none."""
     known = {name: ids for name, ids in facts.ends.items() if ids}
-    if not known:
+    if not known and facts.speaks:
         return "no file of the model names an end token: every answer will be as long as the limit"
-    named = known.get("generation_config.json", known.get("config.json"))
+    named = known.get("generation_config.json", known.get("config.json")) if known else None
     if named is None or known.get("tokenizer", named) <= named:
         return None
     listing = ", ".join(f"{name} {sorted(ids)}" for name, ids in known.items())

@@ -17,6 +17,7 @@ from assay.run.bases import BASES
 from assay.run.configure import override
 from assay.run.context_fit import PROBE
 from assay.run.experiment import Experiment
+from assay.run.fresh_models import is_fresh
 from assay.run.named_model import folder_below, is_adapter, resolved, shape_of
 from assay.run.probing import probed
 from assay.run.worked_examples import answers_known
@@ -41,6 +42,8 @@ def reads_text(model: str) -> bool:
     """Whether a model was trained on text by somebody else: it has a chat template of its own, or is larger than any
     that is made here, or is on the Hub.
     """
+    if is_fresh(model):
+        return False
     model = resolved(model)
     if not Path(model).exists():
         return model not in BASES

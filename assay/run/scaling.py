@@ -13,6 +13,7 @@ from assay.recipe import as_named, at_scale, profiled, warmed
 from assay.run.configure import override
 from assay.run.context_fit import asked_of, longest_solution
 from assay.run.experiment import Experiment
+from assay.run.fresh_models import numbers_of
 from assay.run.named_model import is_adapter
 from assay.run.pretrained_needs import answer_tokens
 from assay.scale import Scale
@@ -31,11 +32,12 @@ def at_its_scale(experiment: Experiment, asked: Mapping[str, Any]) -> tuple[Expe
     paper, pool = experiment.recipe, experiment.pool
     adapted = bool(experiment.lora.rank) or is_adapter(experiment.model)
     scale, rules = profiled(paper.scale, experiment.profile, adapted=adapted)
-    if pool.wording == "compact" and not is_asked("max_new"):
+    words = numbers_of(pool) is None
+    if words and pool.wording == "compact" and not is_asked("max_new"):
         longest = longest_solution(asked_of(paper, pool))
         rules.append(f"max_new: {scale.max_new} -> {longest} (half as long again as solutions are)")
         scale = dataclasses.replace(scale, max_new=longest)
-    elif experiment.profile == "processor" and not is_asked("max_new"):
+    elif words and experiment.profile == "processor" and not is_asked("max_new"):
         longest = answer_tokens(asked_of(paper, pool))
         rules.append(f"max_new: {scale.max_new} -> {longest} (a sentence around the solution)")
         scale = dataclasses.replace(scale, max_new=longest)

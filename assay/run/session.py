@@ -23,6 +23,7 @@ from assay.run.callbacks import Watch
 from assay.run.configure import from_data, override, to_data
 from assay.run.cut_answers import counted
 from assay.run.experiment import Experiment, check
+from assay.run.fresh_models import fitted, numbers_of
 from assay.run.grader import Functions, absolute, changes, grader_of, require_services, sources
 from assay.run.loading import load_model
 from assay.run.memory_plan import choose_profile
@@ -36,7 +37,7 @@ from assay.run.training import back_to, begin, carry_on, ready_to_begin, verifie
 from assay.run.trust import Trust, code_of, remember, require_trust
 from assay.run.worked_examples import require_examples, with_examples
 from assay.source import Pool, check_pool
-from assay.tasks import short
+from assay.tasks import short, task
 from assay.verifiers.functions.process import SECONDS
 
 if TYPE_CHECKING:
@@ -64,7 +65,8 @@ def plan(
 
     `rewards` are reward functions, which take the place of the recipe's outcome reward, or with `only` of all rewards.
     """
-    profile, reasons = (profile, []) if profile != "auto" else _chosen(model)
+    model = fitted(model, pool)
+    profile, reasons = (profile, []) if profile != "auto" else _chosen(recipe, model, pool)
     if Path(model).exists():
         model = str(Path(model).resolve())  # a run may be resumed from another working directory
     experiment = Experiment(recipe, model, pool, seed=seed, profile=profile, rewards=absolute(rewards))
@@ -132,7 +134,9 @@ def place_of(setup: Setup, experiment: Experiment) -> Path | Numbered:
     return Path(setup.run) if setup.run else Numbered(Path("runs"), name)
 
 
-def _chosen(model: str) -> tuple[Profile, list[str]]:
+def _chosen(recipe: Recipe, model: str, pool: Pool) -> tuple[Profile, list[str]]:
+    if numbers_of(pool) is not None and any(task(name).world is not None for name in recipe.tasks):
+        return "paper", [f"the numbers of {recipe.name} are made for small policies over observations"]
     profile, reason = choose_profile(model)
     return profile, [reason]
 

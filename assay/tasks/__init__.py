@@ -70,8 +70,8 @@ TASKS = LazyTasks(
 BUILT_IN = frozenset(TASKS)
 """The names of the tasks that come with Assay. `TASKS` also holds those that a package or a program adds."""
 
-_GYM = "gym:"
-MADE_ON_DEMAND = (_GYM, JUDGE, COMPARE, HARDER)
+_GYM, _CHAIN, _ENVIRONMENT = "gym:", "chain:", "env:"
+MADE_ON_DEMAND = (_GYM, _CHAIN, _ENVIRONMENT, JUDGE, COMPARE, HARDER)
 """How names of tasks begin that are made of other names, and not listed."""
 
 
@@ -80,7 +80,8 @@ def task(name: str) -> Task:
 
     A name is that of a built-in task or of another package's task, `pose:NAME` (posing problems of a task),
     `judge:NAME` or `compare:NAME` (judging answers to a task), `harder:NAME` (writing harder variants of its problems),
-    `gym:NAME` (a generator of reasoning-gym) or `data:PATH` (the rows of a file).
+    `gym:NAME` (a generator of reasoning-gym), `chain:STATES`, `env:NAME` (an environment of gymnasium) or `data:PATH`
+    (the rows of a file).
 
         task("countdown").problem(Key(0), level=3)
     """
@@ -90,6 +91,14 @@ def task(name: str) -> Task:
         from assay.tasks.gym.task import gym_task
 
         return gym_task(name.removeprefix(_GYM))
+    if name.startswith(_CHAIN):
+        from assay.tasks.control.chain import chain_task
+
+        return chain_task(name.removeprefix(_CHAIN))
+    if name.startswith(_ENVIRONMENT):
+        from assay.tasks.control.environments import environment_task
+
+        return environment_task(name.removeprefix(_ENVIRONMENT))
     if is_data(name):
         from assay.tasks.data.task import data_task
 

@@ -22,15 +22,16 @@ def verify(
     episodes: Sequence[Episode], *, spent: MutableMapping[str, float] | None = None, read_cut: bool = False
 ) -> list[Verdict]:
     """A verdict for each episode, by the checker of its task. Checkers of built-in tasks are total and bounded. Equal
-    answers to one problem are verified once. An answer that the length limit cut off fails, unless with `read_cut`.
+    answers to one problem are verified once. An answer that the length limit cut off fails, unless with `read_cut`. One
+    on which its world has decided keeps that verdict.
 
     To `spent` are added the seconds that the answers to each task took.
     """
     read = ("stop", "length") if read_cut else ("stop",)
-    verdicts: dict[int, Verdict] = {}
-    for name in dict.fromkeys(episode.request.problem.task for episode in episodes):
+    verdicts = {i: e.verdict for i, e in enumerate(episodes) if e.verdict and task(e.request.problem.task).world}
+    for name in dict.fromkeys(episode.request.problem.task for i, episode in enumerate(episodes) if i not in verdicts):
         began = time.monotonic()
-        rows = [i for i, episode in enumerate(episodes) if episode.request.problem.task == name]
+        rows = [i for i, e in enumerate(episodes) if e.request.problem.task == name and i not in verdicts]
         many = task(name).checker.verify_many
         finished = [i for i in rows if episodes[i].finish in read] if many else []
         pairs = [_pair(episodes[i]) for i in finished]

@@ -8,7 +8,7 @@ write, and hands back what was written.
 
 from __future__ import annotations
 
-from assay.worlds.play import Act, Ask, Call, Line, Play, Reply, Seat, Spec, Tool, World
+from assay.worlds.play import Act, Ask, Call, Line, Numbers, Play, Reply, Seat, Spec, Tool, World
 from assay.worlds.speech import CHAT, COMPACT, FENCE, JSON, TAGS, Speech
 from assay.worlds.tools import Scene, ToolError, takes_text, tools
 
@@ -22,6 +22,7 @@ __all__ = [
     "Ask",
     "Call",
     "Line",
+    "Numbers",
     "Play",
     "Reply",
     "Scene",

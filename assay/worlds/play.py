@@ -92,6 +92,17 @@ class Act:
 
 
 @dataclass(frozen=True)
+class Numbers:
+    """What a world of numbers shows and takes, in place of words: each `Ask` has `seen`, each `Act` an `action`.
+
+    Numbers(observed=4, actions=2)
+    """
+
+    observed: int  # numbers of an observation
+    actions: int  # discrete actions: 0 .. actions - 1
+
+
+@dataclass(frozen=True)
 class Reply:
     """The world's answer to an act.
 
@@ -99,7 +110,7 @@ class Reply:
     Reply(end="ended")  # the play is over
     """
 
-    ask: Ask | None = None  # None: the play is over
+    ask: Ask | None = None  # None: the play is over; in a world of numbers, at a limit: what would have come next
     end: Literal["", "ended", "limit"] = ""  # its true end, or a limit of the world's, behind which more would come
     rewards: Mapping[str, float] = field(default_factory=dict)  # seat -> reward of its last turn
     costs: Mapping[str, float] = field(default_factory=dict)  # name of a cost -> what the turn cost
@@ -145,6 +156,7 @@ class World:
     resume: Callable[[Spec, Key, bytes], Play] | None = None  # the other half of `Play.save`
     fork: Literal["save", "replay", "no"] = "replay"  # how a second play comes to the state of a first one
     apart: bool = False  # its plays wait for others, or may hang: they run in processes of their own
+    numbers: Numbers | None = None  # of a world that shows observations and takes actions; None: it reads words
 
     def seat(self, name: str) -> Seat:
         return next(seat for seat in self.seats if seat.name == name)

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from learning_draws import shown
 from tiny import episode
 
-from assay.assemble import _row
 from assay.credit import ReturnToGo
 from assay.part import bind
 from assay.record.measure import step_stats
@@ -86,7 +85,7 @@ def test_the_credit_of_a_token_is_that_of_the_steps_that_follow_it() -> None:
     for number, text in enumerate(("c=2,d=6#26", "25")):
         one = answered(text, verdict=Verdict.fail("wrong"))
         one = dataclasses.replace(one, request=dataclasses.replace(one.request, sample=number))
-        rows.append(_row(dataclasses.replace(one, rewards=tuple(bind(part, codec=Characters())([one])))))
+        rows.append(Row.of(dataclasses.replace(one, rewards=tuple(bind(part, codec=Characters())([one])))))
     made = bind(ReturnToGo())(rows)
     assert np.allclose(made[0].advantage, [0.0] * 3 + [-0.5] * 4 + [0.0] * 3)
     assert np.allclose(made[1].advantage, 0.0)

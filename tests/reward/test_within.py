@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from tiny import Letters, episode, segment
 
-from assay.assemble import _row
 from assay.credit import GAE, GroupRelative, ReturnToGo
 from assay.part import Part, Rewarding, bind
 from assay.reward import FailedReplies, RepeatedNgrams, RepeatedSteps
@@ -53,7 +52,7 @@ def rows(*rewards: tuple[float, Sequence[float]]) -> list[Row]:
     made = []
     for i, (whole, tokens) in enumerate(rewards):
         parts = (Reward("outcome", whole), Reward("tokens", sum(tokens), "token", np.array(tokens)))
-        made.append(_row(dataclasses.replace(episode([1, 1, 1], sample=i), rewards=parts)))
+        made.append(Row.of(dataclasses.replace(episode([1, 1, 1], sample=i), rewards=parts)))
     return made
 
 
@@ -78,12 +77,12 @@ def test_a_group_that_earns_the_same_throughout_teaches_nothing() -> None:
 
 def test_an_answer_without_one_of_its_rewards_does_not_train() -> None:
     broken = dataclasses.replace(episode([1]), rewards=(Reward("a", 1.0), Reward.unknown("b", "judge_down")))
-    row = _row(broken)
+    row = Row.of(broken)
     assert row.reward is None and not (row.in_loss or row.in_group or row.in_denominator)
     half = Reward.unknown("steps", "judge_down")
     assert dataclasses.replace(broken, rewards=(half,)).reward is None
 
 
 def test_whole_answers_have_no_rewards_at_tokens() -> None:
-    assert _row(episode([1], reward=1.0)).process is None
-    assert pytest.approx(1.0) == _row(episode([1], reward=1.0)).reward
+    assert Row.of(episode([1], reward=1.0)).process is None
+    assert pytest.approx(1.0) == Row.of(episode([1], reward=1.0)).reward

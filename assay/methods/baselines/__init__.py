@@ -8,6 +8,7 @@ METHODS = (
     "dapo",
     "dapo_ds",
     "ppo",
+    "ppo_control",
     "orz",
     "vapo",
     "remax",

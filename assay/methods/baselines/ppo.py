@@ -11,7 +11,6 @@ PPO = Recipe(
     title="Proximal Policy Optimization Algorithms",
     paper="1707.06347",
     claim="several updates on one batch are safe behind a clipped ratio, with a critic as the baseline of every token",
-    missing="games and robots: only language models are trained",
     mechanism=Mechanism(
         forwards=(Critic(model="critic", gamma=1.0, lam=1.0, clip=0.5, rate=10.0, aggregate=TokenMean()),),
         credit=GAE(gamma=1.0, lam=1.0),

@@ -1,0 +1,114 @@
+"""A policy over observations on disk: config.json and model.safetensors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from assay.errors import DataError
+from assay.policy import mlp, tabular
+from assay.policy.acting import Acting, ActingConfig, ActionCodec, config_of
+from assay.policy.hf_config import read_json
+from assay.policy.model_folder import as_json, require_room, stored_weights, writing
+from assay.policy.policy import Policy
+from assay.policy.safetensors_folder import read_weights, require_tensors, write_weights
+from assay.rng import Key
+
+NETWORKS: Mapping[str, type[Acting]] = {mlp.FAMILY: mlp.Mlp, tabular.FAMILY: tabular.Table}
+
+
+def fresh_mlp(shape: str, *, key: Key) -> Policy:
+    """A multilayer perceptron with random weights, which depend on the key and the shape alone."""
+    return _fresh(mlp.shape_of(shape), key)
+
+
+def fresh_table(shape: str, *, key: Key) -> Policy:
+    """A table of zeros."""
+    return _fresh(tabular.shape_of(shape), key)
+
+
+def _fresh(config: ActingConfig, key: Key) -> Policy:
+    network = NETWORKS[config.family](config)
+    return _policy(network.initialise(torch.Generator().manual_seed(key.bits & (2**63 - 1))))
+
+
+def load(folder: Path, *, dtype: torch.dtype, device: torch.device | str, allow_nonfinite: bool = False) -> Policy:
+    """The policy of a folder."""
+    network = _empty(folder)
+    require_room(_count(network) * dtype.itemsize, device, what=str(folder))
+    slots = _shapes(network)
+    network = network._apply(lambda tensor: torch.empty(tensor.shape, dtype=dtype, device=device))
+    with torch.no_grad():
+        for name, tensor in read_weights(folder, slots, optional={}):
+            network.get_parameter(name).copy_(tensor)
+    broken = [name for name, parameter in network.named_parameters() if not parameter.isfinite().all()]
+    if broken and not allow_nonfinite:
+        raise DataError(f"weights that are not finite as {dtype}: {', '.join(broken[:8])} ({len(broken)} tensors).")
+    return _policy(network)
+
+
+def outline(folder: Path, *, here: bool) -> Policy:
+    """The same on torch's meta device, with the headers of its weights compared with config.json."""
+    network = _empty(folder)
+    if here:
+        require_tensors(folder, _shapes(network), optional={})
+    return _policy(network)
+
+
+def _empty(folder: Path) -> Acting:
+    """The network on torch's meta device."""
+    return _of(read_json(folder / "config.json"))
+
+
+def _of(raw: Mapping[str, Any]) -> Acting:
+    config = config_of(raw)
+    with torch.device("meta"):
+        return NETWORKS[config.family](config)
+
+
+def size(raw: Mapping[str, Any]) -> int:
+    """How many parameters the policy of this `config.json` has."""
+    return _count(_of(raw))
+
+
+def _count(network: Acting) -> int:
+    return sum(parameter.numel() for parameter in network.parameters())
+
+
+def _shapes(network: Acting) -> dict[str, tuple[int, ...]]:
+    return {name: tuple(slot.shape) for name, slot in network.named_parameters()}
+
+
+def _policy(network: Acting) -> Policy:
+    return Policy(network, ActionCodec(network.config.actions, network.config.observed))
+
+
+def files(policy: Policy) -> dict[str, bytes]:
+    """The files of a folder beside the weights."""
+    return _files(policy, "float32")
+
+
+def _files(policy: Policy, dtype: str) -> dict[str, bytes]:
+    return {"config.json": as_json(policy.network.described(dtype, {}))}
+
+
+def save(
+    policy: Policy,
+    folder: Path,
+    *,
+    weights: Mapping[str, Tensor] | None,
+    dtype: torch.dtype | None,
+    max_shard_bytes: int,
+    merge: bool,
+) -> None:
+    """As `save_policy`. There is never an adapter to merge."""
+    stored = stored_weights(policy.network, weights, dtype)
+    kinds = {str(tensor.dtype).removeprefix("torch.") for tensor in stored.values()}
+    with writing(folder):
+        write_weights(folder, stored, max_shard_bytes=max_shard_bytes)
+        for name, content in _files(policy, kinds.pop() if len(kinds) == 1 else "float32").items():
+            (folder / name).write_bytes(content)
