@@ -196,7 +196,7 @@ def test_every_function_and_method_has_an_example_that_is_run() -> None:
     functions = [name for name in assay.__all__ if inspect.isfunction(getattr(assay, name))]
     methods = [name for kind in (assay.Run, assay.Bank) for name in vars(kind) if not name.startswith("_")]
     wanted = [*(f"assay.{name}(" for name in functions), *(f".{name}" for name in methods if name != "path")]
-    assert len(functions) == 13 and [name for name in wanted if name not in code] == []
+    assert len(functions) == 14 and [name for name in wanted if name not in code] == []
 
 
 def test_a_value_of_the_right_type_that_cannot_be_is_refused_by_its_setting(model: Path) -> None:
