@@ -275,7 +275,7 @@ def test_every_group_and_every_kind_has_a_table() -> None:
     of_tasks = [("tasks", "own"), ("tasks", "external")]
     of_groups = [(what, group) for what in ("recipes", "blueprint") for group in GROUPS]
     of_trainers = [(what, system) for what in ("keys", "absent") for system in SYSTEMS]
-    wanted = [*of_groups, *(("papers", kind) for kind in kinds), *of_tasks, ("parts", "own"), ("kinds", "all"), *of_trainers]
+    wanted = [*of_groups, *(("papers", kind) for kind in kinds), *of_tasks, ("parts", "own"), *of_trainers]
     assert sorted(tables) == sorted(wanted)
     rows = [line for of in GROUPS for line in pages.table("recipes", of).splitlines()[2:]]
     assert sorted(re.findall(r"`([^`]+)`", "".join(row.split("|")[1] for row in rows))) == sorted(RECIPES)
