@@ -114,7 +114,7 @@ class Collector:
     ) -> list[Episode]:
         """The episodes of a step. Those `written` are the first round; None: it is still to be generated."""
         keeps = self.continues or any(map(in_play, requests))
-        plays = Plays(self.codec, self._key(memory), models, forks=self.continues)
+        plays = Plays(self.codec, self._key(memory), models, forks=self.continues, step=memory.step)
         with models.keeping() if keeps else nullcontext(), plays:
             return self._rounds(models, requests, memory, written, plays)
 
@@ -133,11 +133,14 @@ class Collector:
         noted: list[dict[str, Any]] = [{} for _ in self.expand]
         asked_ids = {request.id for request in requests}
         turns = plays.begin(requests)
-        while turns:
-            fresh, turns = self._generate(models, turns, memory, written, plays)
-            episodes, written = episodes + fresh, None
+        while turns or plays.waiting:
+            late, replied = self._late(plays, wait=not turns)
+            fresh, turns = self._generate(models, [*turns, *replied], memory, written, plays)
+            episodes, written = [*episodes, *late, *fresh], None
+            if plays.waiting:
+                continue
             if not turns or self._watches:
-                episodes = self._reward(episodes, models, memory)
+                episodes = self._reward(plays.in_order(episodes) if plays.free else episodes, models, memory)
             further = self._expand(models, episodes, [turn.episode for turn in turns], memory, noted)
             if any(request.id in asked_ids for request in further):
                 again = next(request for request in further if request.id in asked_ids)
@@ -169,12 +172,16 @@ class Collector:
         """
         results: dict[int, Acted] = {}
 
-        def done(place: int, episode: Episode) -> None:
-            result = results[place] = plays.acted(turns[place], episode)
-            if result.complete and self._to_verify(result.complete[0]):
-                self.verdicts.take(place, result.complete[0])
+        def verify(place: int) -> None:
+            if (complete := results[place].complete) and self._to_verify(complete[0]):
+                self.verdicts.take(place, complete[0])
             else:
                 self.verdicts.skip(place)
+
+        def done(place: int, episode: Episode) -> None:
+            results[place] = plays.acted(turns[place], episode)
+            if results[place].waiting is None:
+                verify(place)
 
         self.verdicts.begin([turn.first for turn in turns])
         if written is None:
@@ -182,6 +189,14 @@ class Collector:
         else:
             for place, episode in enumerate(written):
                 done(place, episode)
+        for place in [place for place in sorted(results) if (waiting := results[place].waiting)]:
+            waiting = results[place].waiting
+            assert waiting is not None
+            if plays.free:
+                plays.waiting.append(waiting)
+            else:
+                results[place] = plays.heard(waiting)
+            verify(place)
         verdicts = self.verdicts.end()
         episodes: list[Episode] = []
         for place in range(len(turns)):
@@ -189,6 +204,21 @@ class Collector:
                 episodes.append(changed(answer, verdict=verdicts.get(place, answer.verdict)))
             episodes += results[place].complete[1:]
         return episodes, [further for place in range(len(turns)) if (further := results[place].further)]
+
+    def _late(self, plays: Plays, *, wait: bool) -> tuple[list[Episode], list[Turn]]:
+        """The answers that are complete, and the turns that go on, since plays apart have replied."""
+        acted = plays.settled(wait=wait) if plays.waiting else []
+        complete = [result.complete for result in acted if result.complete]
+        self.verdicts.begin([answers[0].request for answers in complete])
+        for place, (answer, *_) in enumerate(complete):
+            if self._to_verify(answer):
+                self.verdicts.take(place, answer)
+            else:
+                self.verdicts.skip(place)
+        found = self.verdicts.end() if complete else {}
+        firsts = [changed(a[0], verdict=found.get(place, a[0].verdict)) for place, a in enumerate(complete)]
+        answers = [each for first, own in zip(firsts, complete, strict=True) for each in (first, *own[1:])]
+        return answers, [result.further for result in acted if result.further]
 
     def _to_verify(self, answer: Episode) -> bool:
         """Whether the verifier of the task says if the answer is right."""

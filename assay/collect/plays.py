@@ -9,7 +9,7 @@ of its own.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Protocol, Self, runtime_checkable
@@ -17,6 +17,7 @@ from typing import Protocol, Self, runtime_checkable
 import numpy as np
 
 from assay.ask import Codec
+from assay.collect.hosts import HostedPlay, PlayLost, log_of, present
 from assay.collect.turns import ended_by_token, generate, text_of, without_stop
 from assay.errors import AssayError, ConfigError
 from assay.models import Models
@@ -35,27 +36,33 @@ class Templated(Protocol):
     def heard(self, texts: Sequence[str], *, ended: bool) -> Ids: ...
 
 
+class Maker(Protocol):
+    """Makes the play behind these acts, from what was saved there. `alone`: where it can harm no other."""
+
+    def __call__(self, acts: Sequence[Act], saved: bytes | None, *, alone: bool = False) -> Play: ...
+
+
 @dataclass
 class Game:
     """A play with its seats."""
 
     world: World
     root: Request  # the request that it began with, of the first seat
-    key: Key
+    make: Maker
     play: Play
     barred: tuple[int, ...] = ()  # the marks that only the world may write, where they are single tokens
     acts: tuple[Act, ...] = ()
+    turns: int = 0  # that were written so far
     seats: dict[str, Episode] = field(default_factory=dict)  # what each seat has read and written
 
     def again(self) -> str:
         """Begins the play anew and takes its acts again. Returns the fault that hindered it; "" if none did."""
         self.play.close()
         try:
-            self.play = self.world.start(self.root.problem.spec, self.key)
-            self.play.open()
+            self.play = self.make(self.acts, None, alone=True)
         except Exception as error:  # told as the fault of this play
             return told(error)
-        return next((reply.fault for act in self.acts if (reply := _tried(self.play, act)).fault), "")
+        return ""
 
 
 @dataclass(frozen=True)
@@ -82,6 +89,17 @@ class Acted:
 
     complete: tuple[Episode, ...] = ()
     further: Turn | None = None
+    waiting: Waiting | None = None  # a play apart has not replied yet
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """An act that a play apart was given, and its ticket."""
+
+    game: Game
+    seat: str
+    act: Act
+    ticket: int | None
 
 
 @dataclass(frozen=True)
@@ -105,11 +123,17 @@ class Plays:
             turns = [result.further for result in results if result.further]
     """
 
-    def __init__(self, codec: Codec, key: Key, models: Models, *, forks: bool = False) -> None:
+    def __init__(self, codec: Codec, key: Key, models: Models, *, forks: bool = False, step: int = 0) -> None:
         self.codec = codec
         self.key = key
         self.models = models
         self.forks = forks  # later requests may go on from within an answer
+        self.how = present()
+        self.waiting: list[Waiting] = []  # for replies of plays apart, where others need not wait for them
+        self.log = log_of(self.how, step)
+        self._order: dict[
+            str, tuple[int, int]
+        ] = {}  # id of a first request -> turns of its play, and when it was asked
         self._open: dict[int, Game] = {}
         self._moments: dict[str, Moment] = {}  # by the node of the turn behind which they are
 
@@ -120,8 +144,15 @@ class Plays:
         for game in list(self._open.values()):
             self._shut(game)
 
+    @property
+    def free(self) -> bool:
+        """Whether a slow reply of a play apart holds its own play alone."""
+        return self.how.schedule == "free"
+
     def begin(self, requests: Sequence[Request]) -> list[Turn]:
         """A turn for each request, in the same order."""
+        for request in requests:
+            self._order.setdefault(request.id, (1, len(self._order)))
         return [self._begun(request) if in_play(request) else Turn(request, request) for request in requests]
 
     def acted(self, turn: Turn, written: Episode) -> Acted:
@@ -129,6 +160,7 @@ class Plays:
         game = turn.game
         if game is None:
             return Acted((written if turn.now is turn.first else changed(written, request=turn.first),))
+        game.turns += 1
         segments = (*turn.before, *written.segments)
         answer = changed(written, request=turn.first, segments=segments, text=text_of(segments, self.codec))
         game.seats[turn.seat] = answer
@@ -141,17 +173,42 @@ class Plays:
             return self._over(game, turn.seat, "length")
         return self._replied(game, turn.seat, self._act(game, turn.seat, answer, written.finish))
 
+    def heard(self, waiting: Waiting) -> Acted:
+        """What comes of an act, now that its play apart has replied, or cannot."""
+        game = waiting.game
+        assert isinstance(game.play, HostedPlay)
+        try:
+            reply = _numbers(game.play.take(waiting.ticket))
+        except PlayLost as error:
+            reply = Reply(fault=str(error))
+        if reply.fault:
+            reply = self._again(game, waiting.act, reply)
+        return self._told(game, waiting.seat, waiting.act, reply)
+
+    def settled(self, *, wait: bool) -> list[Acted]:
+        """What came of those acts that wait and have a reply. `wait`: until one has."""
+        hosts = self.how.hosts
+        if wait and all(one.ticket is not None and not hosts.ready(one.ticket) for one in self.waiting):
+            hosts.wait_for_any([one.ticket for one in self.waiting if one.ticket is not None])
+        ready = [one for one in self.waiting if one.ticket is None or hosts.ready(one.ticket)]
+        self.waiting = [one for one in self.waiting if one not in ready]
+        return [self.heard(one) for one in ready]
+
+    def in_order(self, answers: Sequence[Episode]) -> list[Episode]:
+        """The answers in the order in which rounds would have given them: by their turns, then as they were asked."""
+        return sorted(answers, key=lambda answer: self._order[answer.request.id])
+
     # Beginnings
 
     def _begun(self, request: Request) -> Turn:
         """The first turn of an answer; one with a beginning goes on in the play that this beginning tells of."""
         world = task(request.problem.task).world
         assert world is not None
-        key = self.key("play", request.id)
         if request.prefix and (moment := self._moments.get(_acted_node(request))) is not None:
             game = self._forked(moment, request)
         else:
-            game = Game(world, request, key, world.start(request.problem.spec, key), _barred(world, self.codec))
+            make = self._maker(world, request)
+            game = Game(world, request, make, make((), None), _barred(world, self.codec))
             self._enter(game)
             reply = self._replayed(game, request)
             if reply is not None:
@@ -194,19 +251,31 @@ class Plays:
 
     def _forked(self, moment: Moment, request: Request) -> Game:
         """A second play from a moment of a first one, for a request that goes on from there."""
-        world, first = moment.game.world, moment.game
-        game = Game(world, first.root, first.key, first.play, first.barred, moment.acts, dict(moment.seats))
-        if moment.saved is not None and world.resume is not None:
-            game.play = world.resume(first.root.problem.spec, first.key, moment.saved)
-        else:
-            game.play = world.start(first.root.problem.spec, first.key)
-            game.play.open()
-            for act in moment.acts:
-                game.play.step(act)
+        first, play = moment.game, moment.game.make(moment.acts, moment.saved)
+        state = (moment.acts, first.turns, dict(moment.seats))
+        game = Game(first.world, first.root, first.make, play, first.barred, *state)
         for name, other in game.seats.items():  # what another seat writes from here on is drawn anew
             game.seats[name] = changed(other, request=changed(other.request, sample=request.sample))
         self._enter(game)
         return game
+
+    def _maker(self, world: World, request: Request) -> Maker:
+        """The function that makes the play of a request."""
+        name, spec, key = request.problem.task, request.problem.spec, self.key("play", request.id)
+
+        def made(acts: Sequence[Act], saved: bytes | None, *, alone: bool = False) -> Play:
+            if world.apart:
+                return HostedPlay(self.how.hosts, self.log, name, spec, key, acts, saved, alone=alone)
+            if saved is not None and world.resume is not None:
+                return world.resume(spec, key, saved)
+            play = world.start(spec, key)
+            if acts:
+                play.open()
+            for act in acts:
+                play.step(act)
+            return play
+
+        return made
 
     # Acts and replies
 
@@ -215,8 +284,14 @@ class Plays:
         return game.world.act(seat, text, waits=not ended, finish=finish)
 
     def _replied(self, game: Game, seat: str, act: Act) -> Acted:
-        """What the world's reply to an act makes of the play."""
-        reply = self._stepped(game, act)
+        """What the world's reply to an act makes of the play, if it has replied."""
+        if isinstance(game.play, HostedPlay):
+            return Acted(waiting=Waiting(game, seat, act, game.play.submit(act)))
+        reply = _tried(game.play, act)
+        return self._told(game, seat, act, self._again(game, act, reply) if reply.fault else reply)
+
+    def _told(self, game: Game, seat: str, act: Act, reply: Reply) -> Acted:
+        """What a reply to an act makes of the play."""
         if reply.fault:
             return self._lost(game, seat, Verdict.invalid("world", reply.fault))
         game.acts += (act,)
@@ -232,13 +307,12 @@ class Plays:
             self._moments[node] = Moment(game, game.acts, dict(game.seats), _saved(game))
         return Acted(further=turn)
 
-    def _stepped(self, game: Game, act: Act) -> Reply:
-        """The reply to an act. An error of ours is tried again once, in a play that has come to the same state."""
-        reply = _tried(game.play, act)
-        if reply.fault and game.world.fork != "no":
-            fault = game.again()
-            reply = Reply(fault=fault) if fault else _tried(game.play, act)
-        return reply
+    def _again(self, game: Game, act: Act, reply: Reply) -> Reply:
+        """The reply to an act after an error of ours, tried once in a play that has come to the same state."""
+        if game.world.fork == "no":
+            return reply
+        fault = game.again()
+        return Reply(fault=fault) if fault else _tried(game.play, act)
 
     def _heard(self, game: Game, ask: Ask, *, failed: bool) -> Turn | None:
         """The turn of the seat that is asked, which has read what is said to it; None if no token is left for it."""
@@ -285,7 +359,9 @@ class Plays:
         root, seat = game.root, game.world.seat(ask.seat)
         place = {"group": f"{root.group}/{seat.name}", "role": seat.role, "seat": seat.name, "worded": None}
         context = self._conversation(game, ask)
-        return Episode(changed(root, context=context, train_context=None, prefix=(), **place), (), "pause")
+        request = changed(root, context=context, train_context=None, prefix=(), **place)
+        self._order.setdefault(request.id, self._order[root.id])
+        return Episode(request, (), "pause")
 
     def _conversation(self, game: Game, ask: Ask) -> Ids:
         return self.codec.render(conversation(ask, game.root.problem.wording))
@@ -308,10 +384,9 @@ class Plays:
 
     def _over(self, game: Game, seat: str, finish: Finish) -> Acted:
         """The play is over, with the verdicts that its world has."""
-        try:
-            verdicts = game.play.judge()
-        except Exception as error:  # told as the verdict on this play
-            return self._lost(game, seat, Verdict.invalid("world", told(error)))
+        verdicts = _judged(game)
+        if isinstance(verdicts, str):
+            return self._lost(game, seat, Verdict.invalid("world", verdicts))
         for name, answer in game.seats.items():
             text = answer.text
             if finish == "stop" and name == seat:
@@ -330,6 +405,9 @@ class Plays:
         self._shut(game)
         first, *others = (seat.name for seat in game.world.seats)
         trained = [name for name in others if name in game.seats and game.world.seat(name).trains]
+        for name in (first, *trained):
+            place = self._order[game.root.id][1]
+            self._order[game.seats[name].request.id] = game.turns, place
         return Acted(tuple(game.seats[name] for name in (first, *trained)))
 
     def _enter(self, game: Game) -> None:
@@ -427,12 +505,32 @@ def _keeping_from(request: Request, game: Game) -> Request:
     return changed(request, barred=game.barred) if game.barred else request
 
 
+def _judged(game: Game) -> Mapping[str, Verdict] | str:
+    """The verdicts of a play that is over, or why there are none. Where a play apart was lost, a second one judges."""
+    try:
+        return game.play.judge()
+    except PlayLost:
+        if game.world.fork == "no" or (fault := game.again()):
+            return fault if game.world.fork != "no" else "the play was lost before it was judged"
+    except Exception as error:  # told as the verdict on this play
+        return told(error)
+    try:
+        return game.play.judge()
+    except Exception as error:  # likewise
+        return told(error)
+
+
 def _tried(play: Play, act: Act) -> Reply:
     """The reply to an act. What goes wrong in a world is a fault of ours, and is told with the play."""
     try:
         reply = play.step(act)
     except Exception as error:  # the play is lost, counted and told; other plays go on
         return Reply(fault=told(error))
+    return _numbers(reply)
+
+
+def _numbers(reply: Reply) -> Reply:
+    """The reply; a fault in its place if it pays what is no number."""
     wrong = [name for name, value in (*reply.rewards.items(), *reply.costs.items()) if not np.isfinite(value)]
     return Reply(fault=f"the reward of {wrong[0]} is not a number") if wrong else reply
 
@@ -483,7 +581,8 @@ def played(models: Models, requests: Sequence[Request], key: Key, codec: Codec) 
         while turns:
             asked = [turn.now for turn in turns]
             made = zip(turns, generate(models, asked, key, codec), strict=True)
-            results = [plays.acted(turn, written) for turn, written in made]
+            acted = [plays.acted(turn, written) for turn, written in made]
+            results = [plays.heard(result.waiting) if result.waiting else result for result in acted]
             complete |= {answer.request.id: answer for result in results for answer in result.complete}
             turns = [result.further for result in results if result.further]
     return [complete[request.id] for request in requests]

@@ -27,7 +27,7 @@ def test_a_task_is_a_small_record() -> None:
     """Who adds a field to it adds one that every reader of a task meets. An ability is met by those who ask for it."""
     records = {"generator", "wordings", "checker", "abilities"}
     names = {field.name for field in dataclasses.fields(COUNTDOWN)}
-    assert names - {"name", "domain", "summary"} - records <= {"environment"}
+    assert names - {"name", "domain", "summary"} - records <= {"world"}
 
 
 def test_an_ability_is_found_by_its_kind_and_a_package_may_have_its_own() -> None:

@@ -1,0 +1,381 @@
+"""Plays in processes of their own: for worlds that wait for others, or may hang.
+
+A reply that takes longer than its limit, or a process that ends, is an error of ours: the process is killed, and its
+plays begin anew from their acts. Replies are written to the run's log before they are used. A run that goes on from a
+checkpoint finds them there, so that a tool which would answer otherwise today changes nothing.
+"""
+
+from __future__ import annotations
+
+import atexit
+import base64
+import contextlib
+import functools
+import itertools
+import json
+import math
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from assay.errors import AssayError, ConfigError
+from assay.rng import Key
+from assay.tasks import BUILT_IN, task
+from assay.types import Verdict
+from assay.worlds import Act, Reply, Spec
+from assay.worlds.wire import act_data, reply_data, reply_of, verdict_of
+
+START_SECONDS = 120.0  # that a process has for its imports
+
+
+class PlayLost(AssayError):
+    """A play apart has no reply to give: its process ended or took too long, or its world failed."""
+
+
+Schedule = Literal["rounds", "free"]
+
+
+@dataclass
+class Hosting:
+    """How plays apart are run: `with hosting(Hosting(schedule="free")): ...`"""
+
+    schedule: Schedule = "rounds"  # free: a slow reply holds its own play alone
+    seconds: float = 60.0  # by the clock, that a reply may take
+    count: int = 4  # processes
+    folder: Path | None = None  # of the log of replies; None: none is kept
+    oldest: Callable[[], int] = int  # the first step whose replies may be needed again
+
+    @functools.cached_property
+    def hosts(self) -> Hosts:
+        """Its processes, which are started as they are needed."""
+        hosts = Hosts(self.count, seconds=self.seconds)
+        atexit.register(hosts.close)
+        return hosts
+
+    def close(self) -> None:
+        """Ends the processes."""
+        if "hosts" in vars(self):
+            self.hosts.close()
+            atexit.unregister(self.hosts.close)
+
+
+_USUAL = Hosting()
+_HOSTING: ContextVar[Hosting] = ContextVar("hosting", default=_USUAL)
+
+
+def present() -> Hosting:
+    """How plays apart are run now."""
+    return _HOSTING.get()
+
+
+@contextlib.contextmanager
+def hosting(how: Hosting) -> Iterator[None]:
+    """Inside the block plays apart are run so."""
+    token = _HOSTING.set(how)
+    try:
+        yield
+    finally:
+        _HOSTING.reset(token)
+        how.close()
+
+
+@dataclass
+class _Order:
+    """What a play was told to do: when its time begins, and how long it may take."""
+
+    play: int
+    begins: float
+    patience: float
+
+
+@dataclass(eq=False)
+class _Host:
+    process: subprocess.Popen[str]
+    ready: float = math.inf  # when it had started
+    begun: float = field(default_factory=time.monotonic)
+    tickets: dict[int, _Order] = field(default_factory=dict)  # those without an answer, in the order of being given
+    why: str = ""  # it was ended for this
+
+
+class Hosts:
+    """Processes that run plays. Closing them ends every play.
+
+    ticket = hosts.give(play, {"do": "step", "act": ...})
+    hosts.wait(ticket)
+    """
+
+    def __init__(self, count: int, *, seconds: float) -> None:
+        self.count, self.seconds = count, seconds
+        self._hosts: dict[int, _Host] = {}
+        self._answers: dict[int, Any] = {}  # ticket -> what came, or why nothing did
+        self._of: dict[int, int] = {}  # ticket -> the number of its host
+        self._numbers = itertools.count()
+        self._news = threading.Condition()
+
+    def close(self) -> None:
+        """Ends the processes."""
+        for host in list(self._hosts.values()):
+            self._end(host, "the collection is over")
+        self._hosts.clear()
+
+    def give(self, play: int, order: Mapping[str, Any], *, alone: bool = False) -> int:
+        """Gives an order for a play, and returns its ticket. `alone`: in a process that no other play shares."""
+        place, ticket = -1 - play if alone else play % self.count, next(self._numbers)
+        with self._news:
+            host = self._hosts.get(place)
+            if host is None or host.why or host.process.poll() is not None:
+                host = self._hosts[place] = self._started()
+            patience = START_SECONDS if order["do"] == "start" else self.seconds
+            host.tickets[ticket] = _Order(play, time.monotonic(), patience)
+            self._of[ticket] = place
+        try:
+            assert host.process.stdin is not None
+            host.process.stdin.write(json.dumps({**order, "play": play, "ticket": ticket}) + "\n")
+            host.process.stdin.flush()
+        except OSError:
+            self._lost(host, "its process has ended")
+        return ticket
+
+    def ready(self, ticket: int) -> bool:
+        with self._news:
+            return ticket in self._answers
+
+    def wait(self, ticket: int) -> Any:
+        """What came of an order; `PlayLost` if nothing did."""
+        self.wait_for_any([ticket])
+        with self._news:
+            made = self._answers.pop(ticket)
+            self._of.pop(ticket)
+        if isinstance(made, PlayLost):
+            raise made
+        return made
+
+    def wait_for_any(self, tickets: Sequence[int]) -> None:
+        """Waits until one of these has an answer. Processes of orders that take too long are ended."""
+        while True:
+            with self._news:
+                if any(ticket in self._answers for ticket in tickets):
+                    return
+                self._news.wait(timeout=max(0.01, self._patience(tickets)))
+            self._give_up()
+
+    def _patience(self, tickets: Sequence[int]) -> float:
+        hosts = [self._hosts[self._of[ticket]] for ticket in tickets if self._of[ticket] in self._hosts]
+        return min(1.0, min(map(self._end_of_patience, hosts), default=0.0) - time.monotonic())
+
+    def _end_of_patience(self, host: _Host) -> float:
+        """When the process has had its time for what it was given. Its start is no part of a reply's time, and neither
+        is what the same play was told before.
+        """
+        if host.ready == math.inf:
+            return host.begun + START_SECONDS
+        first: dict[int, _Order] = {}
+        for order in list(host.tickets.values()):
+            first.setdefault(order.play, order)
+        return min((max(one.begins, host.ready) + one.patience for one in first.values()), default=math.inf)
+
+    def _give_up(self) -> None:
+        for host in list(self._hosts.values()):
+            if host.tickets and time.monotonic() > self._end_of_patience(host):
+                started = host.ready < math.inf
+                self._end(host, f"a reply took longer than {self.seconds:g} s" if started else "it did not start")
+
+    def end(self, play: int) -> None:
+        """Ends the process of a play that is alone in it."""
+        if (host := self._hosts.pop(-1 - play, None)) is not None:
+            self._end(host, "the play is over")
+
+    def _started(self) -> _Host:
+        pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        line = [sys.executable, "-m", "assay.collect.play_host"]
+        host = _Host(subprocess.Popen(line, env=environment, **pipes))
+        threading.Thread(target=self._listen, args=(host,), daemon=True).start()
+        return host
+
+    def _listen(self, host: _Host) -> None:
+        assert host.process.stdout is not None
+        for line in host.process.stdout:
+            ticket, made = json.loads(line)
+            with self._news:
+                if ticket < 0:
+                    host.ready = time.monotonic()
+                if (order := host.tickets.pop(ticket, None)) is not None:
+                    self._answers[ticket] = made
+                    for later in [one for one in host.tickets.values() if one.play == order.play]:
+                        later.begins = time.monotonic()
+                    self._news.notify_all()
+        self._lost(host, host.why or f"its process ended with {host.process.wait()}")
+        host.process.stdout.close()
+        with contextlib.suppress(OSError):  # what was still to be written to a process that has ended
+            assert host.process.stdin is not None
+            host.process.stdin.close()
+
+    def _lost(self, host: _Host, why: str) -> None:
+        with self._news:
+            host.why = host.why or why
+            for ticket in host.tickets:
+                self._answers[ticket] = PlayLost(f"a play was lost: {host.why}")
+            host.tickets.clear()
+            self._news.notify_all()
+
+    def _end(self, host: _Host, why: str) -> None:
+        host.why = host.why or why
+        host.process.kill()
+        host.process.wait()
+        self._lost(host, why)
+
+
+def log_of(how: Hosting, step: int) -> ReplyLog:
+    """The log of the replies of a step. Those of steps that no checkpoint goes back to are removed."""
+    if how.folder is None:
+        return ReplyLog(None)
+    for path in sorted(how.folder.glob("step-*.jsonl")):
+        if int(path.stem.removeprefix("step-")) < how.oldest():
+            path.unlink()
+    return ReplyLog(how.folder / f"step-{step:08d}.jsonl")
+
+
+class ReplyLog:
+    """The replies of plays apart, written before they are used: each by its play and all that was done in it so far."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.path, self._known = path, dict[str, dict[str, Any]]()
+        if path is not None and path.exists():
+            for line in path.read_text().splitlines():
+                with contextlib.suppress(ValueError):  # the last line of a run that was killed may be half a line
+                    name, data = json.loads(line)
+                    self._known[name] = data
+
+    def get(self, moment: Key) -> Reply | None:
+        data = self._known.get(moment.hex)
+        return None if data is None else reply_of(data)
+
+    def note(self, moment: Key, reply: Reply) -> None:
+        if self.path is None or reply.fault:
+            return
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("a") as file:
+            file.write(json.dumps([moment.hex, reply_data(reply)]) + "\n")
+
+
+@functools.cache
+def place_of(name: str) -> tuple[str, str]:
+    """The module that another process imports to have a task, and its name there; empty for a task of Assay."""
+    wanted = task(name)
+    if name in BUILT_IN:
+        return "", ""
+    for module, contents in list(sys.modules.items()):
+        for attribute, value in list(vars(contents).items()) if module != "__main__" else ():
+            if value is wanted:
+                return module, attribute
+    raise ConfigError(
+        f"the world of '{name}' runs in processes of its own, and the task stands in no module that they could import: "
+        "put it into a file of its own, as a name of this file."
+    )
+
+
+class HostedPlay:
+    """A play in another process. What the log knows of it is not asked again until something new is wanted.
+
+    It begins behind these acts: from what was saved there, or else by taking them again.
+    """
+
+    _numbers = itertools.count()
+
+    def __init__(
+        self,
+        hosts: Hosts,
+        log: ReplyLog,
+        name: str,
+        spec: Spec,
+        key: Key,
+        acts: Sequence[Act] = (),
+        saved: bytes | None = None,
+        *,
+        alone: bool = False,
+    ) -> None:
+        self.hosts, self.log, self.key, self.alone = hosts, log, key, alone
+        held = None if saved is None else base64.b64encode(saved).decode()
+        self.order = {"do": "start", "task": name, "at": place_of(name), "spec": dict(spec), "key": key.hex}
+        self.order["saved"] = held
+        self.number = next(self._numbers)
+        self.acts = list(acts)
+        self.begins = len(acts) if saved is not None else 0
+        self.reached = -1  # how many acts the process has taken; -1: the play is not begun there
+
+    def open(self) -> Reply:
+        if (reply := self.log.get(self._moment())) is None:
+            reply = reply_of(self._answer(self._begun()))
+            self.log.note(self._moment(), reply)
+        return reply
+
+    def step(self, act: Act) -> Reply:
+        return self.take(self.submit(act))
+
+    def submit(self, act: Act) -> int | None:
+        """Gives the act to the process, and returns its ticket; None if the log has the reply."""
+        self.acts.append(act)
+        return None if self.log.get(self._moment()) is not None else self._given()
+
+    def take(self, ticket: int | None) -> Reply:
+        """The reply to the last act."""
+        if ticket is None:
+            reply = self.log.get(self._moment())
+            assert reply is not None
+            return reply
+        reply = reply_of(self._answer(ticket))
+        self.log.note(self._moment(), reply)
+        return reply
+
+    def judge(self) -> Mapping[str, Verdict]:
+        self._given()
+        made = self._answer(self._give({"do": "judge"}))
+        return {name: verdict_of(data) for name, data in made.items()}
+
+    def save(self) -> bytes | None:
+        self._given()
+        made = self._answer(self._give({"do": "save"}))
+        return None if made is None else base64.b64decode(made)
+
+    def close(self) -> None:
+        if self.reached >= 0:
+            self.reached = -1
+            self._give({"do": "close"})
+        if self.alone:
+            self.hosts.end(self.number)
+
+    def _moment(self) -> Key:
+        """The name of this moment in the log: the play, and all that was done in it."""
+        moment = self.key("moment")
+        for act in self.acts:
+            moment = moment(act.seat, act.text)
+        return moment
+
+    def _begun(self) -> int:
+        self.reached = self.begins
+        return self._give(self.order)
+
+    def _give(self, order: Mapping[str, Any]) -> int:
+        return self.hosts.give(self.number, order, alone=self.alone)
+
+    def _given(self) -> int:
+        """Gives the process the acts that it has not taken; the ticket of the last order."""
+        ticket = self._begun() if self.reached < 0 else -1
+        for act in self.acts[self.reached :]:
+            ticket = self._give({"do": "step", "act": act_data(act)})
+        self.reached = len(self.acts)
+        return ticket
+
+    def _answer(self, ticket: int) -> Any:
+        made = self.hosts.wait(ticket)
+        if isinstance(made, Mapping) and "error" in made:
+            raise PlayLost(str(made["error"]))
+        return made

@@ -1,0 +1,96 @@
+"""The program of a process in which plays run apart: it reads orders and writes what came of them, in lines of JSON.
+
+Each play has a thread of its own, so that one that waits holds no other. What a world prints goes to the error stream.
+The process ends with its input: with the process that asks.
+"""
+
+from __future__ import annotations
+
+import base64
+import importlib
+import json
+import os
+import queue
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from assay.rng import Key
+from assay.tasks import task
+from assay.worlds import Play
+from assay.worlds.wire import act_of, reply_data, verdict_data
+
+Order = Mapping[str, Any]
+
+
+class Hosted:
+    """A play, with the orders for it in turn."""
+
+    def __init__(self, answer: Callable[[int, Any], None]) -> None:
+        self.answer, self.orders = answer, queue.SimpleQueue[Order | None]()
+        self.play: Play | None = None
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def _run(self) -> None:
+        while (order := self.orders.get()) is not None:
+            try:
+                made = self._done(order)
+            except BaseException as error:  # told to the process that asks, which ends the play or tries again
+                made = {"error": f"{type(error).__name__}: {error}"}
+            self.answer(order["ticket"], made)
+
+    def _done(self, order: Order) -> Any:
+        do = order["do"]
+        if do == "start":
+            return self._started(order)
+        if self.play is None:
+            raise RuntimeError("the process of the play was begun anew")
+        if do == "step":
+            return reply_data(self.play.step(act_of(order["act"])))
+        if do == "judge":
+            return {name: verdict_data(verdict) for name, verdict in self.play.judge().items()}
+        if do == "save":
+            saved = self.play.save()
+            return None if saved is None else base64.b64encode(saved).decode()
+        self.play.close()
+        return None
+
+    def _started(self, order: Order) -> Any:
+        module, attribute = order["at"]
+        known = getattr(importlib.import_module(module), attribute) if module else task(order["task"])
+        world = known.world
+        assert world is not None
+        key = Key.from_hex(order["key"])
+        if order["saved"] is None:
+            self.play = world.start(order["spec"], key)
+            return reply_data(self.play.open())
+        assert world.resume is not None
+        self.play = world.resume(order["spec"], key, base64.b64decode(order["saved"]))
+        return None
+
+
+def main() -> None:
+    """Answers orders until the input ends."""
+    output, sys.stdout = os.fdopen(os.dup(1), "w"), sys.stderr
+    os.dup2(2, 1)
+    lock, plays = threading.Lock(), dict[int, Hosted]()
+
+    def answer(ticket: int, made: Any) -> None:
+        with lock:
+            output.write(json.dumps([ticket, made]) + "\n")
+            output.flush()
+
+    answer(-1, "ready")
+    for line in sys.stdin:
+        order = json.loads(line)
+        number = order["play"]
+        if number not in plays:
+            plays[number] = Hosted(answer)
+        plays[number].orders.put(order)
+        if order["do"] == "close":
+            plays.pop(number).orders.put(None)
+
+
+if __name__ == "__main__":
+    main()

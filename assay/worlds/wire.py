@@ -1,0 +1,56 @@
+"""Acts and replies as JSON: how plays in other processes are spoken with, and how replies are logged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from assay.types import Verdict
+from assay.worlds.play import Act, Ask, Call, Line, Reply
+
+
+def reply_data(reply: Reply) -> dict[str, Any]:
+    """A reply as JSON data, without what has its default."""
+    ask = None if reply.ask is None else _ask_data(reply.ask)
+    plain = {"end": reply.end, "failed": reply.failed, "fault": reply.fault}
+    plain |= {"rewards": dict(reply.rewards), "costs": dict(reply.costs)}
+    return {"ask": ask, **{name: value for name, value in plain.items() if value}}
+
+
+def reply_of(data: Mapping[str, Any]) -> Reply:
+    """The inverse of `reply_data`."""
+    return Reply(**{**data, "ask": None if data["ask"] is None else _ask_of(data["ask"])})
+
+
+def _ask_data(ask: Ask) -> dict[str, Any]:
+    plain = {"context": ask.context, "most": ask.most, "seen": None if ask.seen is None else ask.seen.tolist()}
+    said = {"seat": ask.seat, "say": [[line.text, line.author] for line in ask.say]}
+    return said | {name: value for name, value in plain.items() if value is not None}
+
+
+def _ask_of(data: Mapping[str, Any]) -> Ask:
+    seen = {"seen": np.array(data["seen"], np.float32)} if "seen" in data else {}
+    return Ask(**{**data, "say": tuple(Line(*line) for line in data["say"]), **seen})
+
+
+def act_data(act: Act) -> dict[str, Any]:
+    """An act as JSON data."""
+    calls = [[call.name, dict(call.arguments), call.fault] for call in act.calls]
+    action = act.action.tolist() if isinstance(act.action, np.ndarray) else act.action
+    return {"seat": act.seat, "text": act.text, "calls": calls, "finish": act.finish, "action": action}
+
+
+def act_of(data: Mapping[str, Any]) -> Act:
+    """The inverse of `act_data`."""
+    action = np.array(data["action"], np.float32) if isinstance(data["action"], list) else data["action"]
+    return Act(**{**data, "calls": tuple(Call(*call) for call in data["calls"]), "action": action})
+
+
+def verdict_data(verdict: Verdict) -> dict[str, Any]:
+    return {**vars(verdict), "scores": dict(verdict.scores)}
+
+
+def verdict_of(data: Mapping[str, Any]) -> Verdict:
+    return Verdict(**data)

@@ -1,0 +1,185 @@
+"""Plays in processes of their own: the same replies, faults, kills, logs, and a schedule in which nobody waits."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from pathlib import Path
+
+import pytest
+from tiny import Letters, policy, recipe_of, register, run
+from waiting_world import WAITING, slow
+
+from assay.ask import Sampling, first_requests
+from assay.collect import AtEnd, Collector, Worth, played
+from assay.collect.hosts import HostedPlay, Hosting, Hosts, ReplyLog, hosting, place_of
+from assay.errors import ConfigError
+from assay.memory import Memory
+from assay.models import Models
+from assay.rng import Key
+from assay.tasks import TASKS
+from assay.types import Episode, Origin, Request
+from assay.worlds import COMPACT, Act, Call
+
+CODEC = Letters()
+
+
+@pytest.fixture(autouse=True)
+def waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    register(monkeypatch, WAITING)
+    place_of.cache_clear()
+
+
+def requests(count: int = 24) -> list[Request]:
+    problem = WAITING.problem(Key(0), level=1)
+    sampling = Sampling(max_new=9)
+    return first_requests([problem], Memory(0), first=0, samples=count, sampling=sampling, codec=CODEC)
+
+
+def engine(seed: int = 0):
+    return policy("fp32", decode=CODEC.decode, seed=seed)
+
+
+def answers(how: Hosting, *, count: int = 24) -> list[Episode]:
+    with hosting(how):
+        return played(Models({"policy": engine()}, {"policy": "policy"}), requests(count), Key(1), CODEC)
+
+
+def told(episodes: list[Episode]) -> list[tuple[str, str, list[int]]]:
+    return [(e.text, e.finish, e.stream("ids").tolist()) for e in episodes]
+
+
+def here(monkeypatch: pytest.MonkeyPatch) -> list[Episode]:
+    """The same plays in this process."""
+    assert WAITING.world is not None
+    with monkeypatch.context() as patch:
+        register(patch, dataclasses.replace(WAITING, world=dataclasses.replace(WAITING.world, apart=False)))
+        return answers(Hosting())
+
+
+def test_a_play_apart_is_the_play_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    apart = answers(Hosting(count=2))
+    assert told(apart) == told(here(monkeypatch))
+    assert any((e.stream("origin") == Origin.ENV).any() for e in apart)
+    assert [e.verdict for e in apart if e.finish == "stop"] and all(e.verdict for e in apart if e.finish == "stop")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("trouble", ["die", "hang", "raise"])
+def test_a_process_that_hangs_or_dies_costs_its_play_alone(monkeypatch: pytest.MonkeyPatch, trouble: str) -> None:
+    plain = here(monkeypatch)
+    monkeypatch.setenv("WAITING_TROUBLE", trouble)
+    how = Hosting(count=2, seconds=1.0)
+    troubled = answers(how, count=8)
+    assert any("d" in e.text for e in plain[:8])
+    for one, other in zip(plain, troubled, strict=False):
+        if other.finish == "error":
+            assert other.verdict is not None and other.verdict.status == "invalid" and "d" in other.text
+            why = {"die": "ended with 3", "hang": "longer than 1 s", "raise": "ValueError: no such page"}[trouble]
+            assert why in other.verdict.detail
+        else:
+            assert told([one]) == told([other])
+
+
+def test_what_a_world_prints_is_no_reply(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WAITING_TROUBLE", "print")
+    assert told(answers(Hosting(count=1), count=8)) == told(here(monkeypatch))[:8]
+
+
+def test_replies_come_from_the_log_where_it_has_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    first = answers(Hosting(count=1, folder=tmp_path))
+    assert any("c" in e.text for e in first) and len(list(tmp_path.iterdir())) == 1
+    monkeypatch.setenv("WAITING_SAYS", "a")  # today the tool would answer otherwise
+    assert told(answers(Hosting(count=1, folder=tmp_path))) == told(first)
+    assert told(answers(Hosting(count=1))) != told(first)
+
+
+def test_half_a_log_is_gone_on_with(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What a kill left: whole lines, and half of the last one."""
+    first = answers(Hosting(count=1, folder=tmp_path))
+    (path,) = tmp_path.iterdir()
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[: len(lines) // 2]) + lines[len(lines) // 2][:7])
+    assert told(answers(Hosting(count=1, folder=tmp_path))) == told(first)
+
+
+def steps(schedule: str, folder: Path | None = None) -> list[tuple[str, str, list[int]]]:
+    recipe = recipe_of("grpo", max_new=9, num_prompts=4, group_size=8, num_steps=2, warmup_steps=0)
+    with hosting(Hosting(schedule=schedule, count=2, folder=folder)):  # type: ignore[arg-type]
+        notes, _ = run(recipe, engine())
+    return [each for step in notes.episodes for each in told(list(step))]
+
+
+@pytest.mark.slow
+def test_a_free_run_has_the_bits_of_one_in_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WAITING_SECONDS", "0.01")
+    assert steps("free") == steps("rounds")
+
+
+def test_a_slow_reply_holds_its_own_play_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Some replies come when all other plays are over: freely they come, and in rounds, which wait for them, never."""
+    asked, memory = requests(24), Memory(0)
+    key = memory.key("sample", 0)
+    waits = [slow(key("play", request.id)) for request in asked]
+    monkeypatch.setenv("WAITING_FOLDER", str(tmp_path))
+    monkeypatch.setenv("WAITING_FOR", str(waits.count(False)))
+    assert 0 < waits.count(True) < 24
+
+    def collected(schedule: str, seconds: float) -> list[Episode]:
+        collector = Collector(AtEnd(lambda episodes: []), lambda role: Worth(False, ()), (), lambda *_: [], CODEC)
+        with hosting(Hosting(schedule=schedule, count=2, seconds=seconds)):  # type: ignore[arg-type]
+            models = Models({"policy": engine()}, {"policy": "policy"})
+            return collector.finish(models, asked, memory, None)
+
+    assert {e.finish for e in collected("free", 60)} <= {"stop", "length"}
+
+
+@pytest.mark.slow
+def test_many_plays_leave_no_process_behind() -> None:
+    how = Hosting(count=3)
+    with hosting(how):
+        for seed in range(3):
+            played(Models({"policy": engine(seed)}, {"policy": "policy"}), requests(40), Key(seed), CODEC)
+        processes = [host.process for host in how.hosts._hosts.values()]
+        assert len(processes) == 3
+    assert all(process.poll() is not None for process in processes)
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline and any(Path(f"/proc/{p.pid}").exists() for p in processes):
+        time.sleep(0.01)
+    assert not any(Path(f"/proc/{p.pid}").exists() for p in processes)
+
+
+def test_a_play_goes_on_from_what_it_saved_and_from_its_acts() -> None:
+    hosts, spec = Hosts(1, seconds=30), {"letter": "a"}
+    play = HostedPlay(hosts, ReplyLog(None), "tiny", spec, Key(0))
+    play.open()
+    act = Act("policy", "ab", (Call("", {}),))
+    first = [play.step(act), play.step(act)]
+    saved = play.save()
+    last = play.step(act)
+    for again in (
+        HostedPlay(hosts, ReplyLog(None), "tiny", spec, Key(0), [act, act], saved),
+        HostedPlay(hosts, ReplyLog(None), "tiny", spec, Key(0), [act, act]),
+    ):
+        assert again.step(act) == last and again.judge() == play.judge()
+        again.close()
+        again.close()
+    assert first[0].ask is not None
+    hosts.close()
+
+
+def test_a_world_that_no_process_can_import_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    register(monkeypatch, dataclasses.replace(WAITING, summary="made here"))
+    with pytest.raises(ConfigError, match="stands in no module that they could import"):
+        answers(Hosting(count=1), count=2)
+
+
+def test_built_in_worlds_run_apart_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = TASKS["calculator"]
+    assert plain.world is not None
+    hosts, problem = Hosts(1, seconds=30), plain.problem(Key(0), level=2)
+    play = HostedPlay(hosts, ReplyLog(None), "calculator", problem.spec, Key(0))
+    play.open()
+    reply = play.step(plain.world.act("policy", "[2+3]", waits=True))
+    assert reply.ask is not None and COMPACT.write(reply.ask.say) == "5"
+    hosts.close()
