@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, Self
 
 from assay.policy.conversation import Chat
@@ -26,6 +26,7 @@ class Codec(Protocol):
 class PolicyCodec(Codec, Protocol):
     """The codec of a policy, which is stored with its weights: a tokenizer, or what a kind has in its place."""
 
+    def decode(self, ids: Iterable[int]) -> str: ...
     @property
     def files(self) -> Mapping[str, bytes]: ...  # what it was read from; a checkpoint copies them
     @property

@@ -25,7 +25,7 @@ def test_four_rules_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
         name, engine = "anyone", None
 
         class policy:
-            tokenizer = None
+            codec = None
 
     reader: Any = Anyone()
     found = bank_votes.vote(bank, reader, [5], alpha=0.1)

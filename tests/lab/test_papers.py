@@ -23,6 +23,7 @@ from assay.errors import UnknownName, UsageError
 from assay.known import GROUPS, LIKES, METHOD_OF, RECIPES, SLOTS, group_of
 from assay.lab import pages, papers
 from assay.lab.catalogue import card, listing
+from assay.policy.kinds import KINDS
 from assay.run.bases import base_for
 from assay.run.external_needs import judged_by
 from assay.run.foreign.keys import SYSTEMS
@@ -275,7 +276,8 @@ def test_every_group_and_every_kind_has_a_table() -> None:
     of_tasks = [("tasks", "own"), ("tasks", "external")]
     of_groups = [(what, group) for what in ("recipes", "blueprint") for group in GROUPS]
     of_trainers = [(what, system) for what in ("keys", "absent") for system in SYSTEMS]
-    wanted = [*of_groups, *(("papers", kind) for kind in kinds), *of_tasks, ("parts", "own"), *of_trainers]
+    of_kinds = [("kinds", "all"), *(("kinds", kind.name) for kind in KINDS.values() if not kind.can("texts"))]
+    wanted = [*of_groups, *of_kinds, *(("papers", kind) for kind in kinds), *of_tasks, ("parts", "own"), *of_trainers]
     assert sorted(tables) == sorted(wanted)
     rows = [line for of in GROUPS for line in pages.table("recipes", of).splitlines()[2:]]
     assert sorted(re.findall(r"`([^`]+)`", "".join(row.split("|")[1] for row in rows))) == sorted(RECIPES)
