@@ -19,7 +19,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -50,6 +50,7 @@ class Hosting:
     seconds: float = 60.0  # by the clock, that a reply may take
     count: int = 4  # processes
     folder: Path | None = None  # of the log of replies; None: none is kept
+    oldest: Callable[[], int] = int  # the first step whose replies may be needed again
 
     @functools.cached_property
     def hosts(self) -> Hosts:
@@ -230,6 +231,16 @@ class Hosts:
         host.process.kill()
         host.process.wait()
         self._lost(host, why)
+
+
+def log_of(how: Hosting, step: int) -> ReplyLog:
+    """The log of the replies of a step. Those of steps that no checkpoint goes back to are removed."""
+    if how.folder is None:
+        return ReplyLog(None)
+    for path in sorted(how.folder.glob("step-*.jsonl")):
+        if int(path.stem.removeprefix("step-")) < how.oldest():
+            path.unlink()
+    return ReplyLog(how.folder / f"step-{step:08d}.jsonl")
 
 
 class ReplyLog:

@@ -18,7 +18,7 @@ import numpy as np
 
 from assay.ask import Codec
 from assay.collect.acting import checked, replied, told
-from assay.collect.hosts import HostedPlay, PlayLost, ReplyLog, present
+from assay.collect.hosts import HostedPlay, PlayLost, log_of, present
 from assay.collect.turns import ended_by_token, generate, text_of, without_stop
 from assay.errors import AssayError, ConfigError
 from assay.models import Models
@@ -131,7 +131,7 @@ class Plays:
         self.forks = forks  # later requests may go on from within an answer
         self.how = present()
         self.waiting: list[Waiting] = []  # for replies of plays apart, where others need not wait for them
-        self.log = ReplyLog(self.how.folder and self.how.folder / f"step-{step:08d}.jsonl")
+        self.log = log_of(self.how, step)
         self._order: dict[
             str, tuple[int, int]
         ] = {}  # id of a first request -> turns of its play, and when it was asked

@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from inspect import signature
 from typing import Annotated, ClassVar, Literal
 from urllib.parse import urlsplit
 
@@ -87,6 +88,9 @@ class Machine:
     deadline: int = 600  # seconds after which a process of the run that does not answer is given up
     starting: Count = 900  # seconds that a server has until it answers; a large model is long in loading
     finding: Count = 45  # seconds until a cluster is joined, and until it has places; one that grows needs more
+    replies: Literal["rounds", "free"] = "rounds"  # of worlds apart; free: a slow one holds its own play alone
+    reply_seconds: Positive = 60.0  # that a reply of a world apart may take
+    hosts: Count = 4  # processes in which plays of worlds apart run
     restarts: int = 3  # how often processes are started again from one checkpoint; a newer one begins the count anew
 
 
@@ -171,6 +175,12 @@ def check_worlds(experiment: Experiment) -> None:
                 raise ConfigError(
                     f"{recipe.name}: {type(begins).__name__} continues given beginnings of an answer, and in '{name}' "
                     "a world writes parts of the answer. Take a task without a world."
+                )
+            watches = _first(part for part in mechanism.expand if "paused" in signature(type(part).does).parameters)
+            if watches is not None and experiment.machine.replies == "free":
+                raise ConfigError(
+                    f"{recipe.name}: {type(watches).__name__} looks at all answers that wait for their next turn, and "
+                    "machine.replies free leaves those of slow replies behind. Leave it at rounds."
                 )
             forks = _first(part for part in mechanism.expand if part.continues)
             if forks is not None and world.fork == "no":

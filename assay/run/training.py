@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from assay.collect.hosts import Hosting, hosting
 from assay.engine.footprint import as_data
 from assay.errors import ConfigError, DataError, EndpointError, ProcessLost, Stopped, StorageError
 from assay.host.terminal import say
@@ -232,6 +233,18 @@ def _kept_at_its_end(folder: RunFolder, recorder: Recorder, page: Page) -> Itera
         page.now()
 
 
+def _hosting(folder: RunFolder, experiment: Experiment) -> Hosting:
+    """How worlds apart are run: their replies are logged in the run's folder until no checkpoint goes back to them."""
+    machine = experiment.machine
+    return Hosting(
+        machine.replies,
+        machine.reply_seconds,
+        machine.hosts,
+        folder.path / "replies",
+        oldest=lambda: min(folder.store.steps(), default=0),
+    )
+
+
 def _train(
     folder: RunFolder,
     experiment: Experiment,
@@ -298,7 +311,7 @@ def _train(
                 page=page,
                 track=tracker.log,
             )
-            with _kept_at_its_end(folder, recorder, page):
+            with _kept_at_its_end(folder, recorder, page), hosting(_hosting(folder, experiment)):
                 train(stages, models, memory, recorder)
         for failure in folder.failures:
             shown.note(f"warning: {failure}")
