@@ -273,7 +273,7 @@ def place_of(name: str) -> tuple[str, str]:
     if name in BUILT_IN:
         return "", ""
     for module, contents in list(sys.modules.items()):
-        for attribute, value in list(vars(contents).items()) if module != "__main__" else ():
+        for attribute, value in list(vars(contents).items()) if not module.startswith("__") else ():
             if value is wanted:
                 return module, attribute
     raise ConfigError(

@@ -77,10 +77,11 @@ def _parts() -> list[dict[str, Any]]:
 
 
 def _bases() -> list[dict[str, Any]]:
-    from assay.run import pretrained
+    from assay.run import fresh_models, pretrained
     from assay.run.bases import BASES, describe
 
-    return [*(describe(made) for made in BASES.values()), *map(pretrained.describe, pretrained.PRETRAINED.values())]
+    fresh = map(fresh_models.describe, fresh_models.names())
+    return [*map(describe, BASES.values()), *fresh, *map(pretrained.describe, pretrained.PRETRAINED.values())]
 
 
 _LISTS = {
@@ -99,7 +100,7 @@ def card(name: str) -> dict[str, Any]:
     card("gate:clip")["used_by"]
     assay show gate:clip --json
     """
-    from assay.run import pretrained
+    from assay.run import fresh_models, pretrained
     from assay.run.bases import BASES, describe
 
     if name.startswith("paper:"):
@@ -112,6 +113,8 @@ def card(name: str) -> dict[str, Any]:
         return {"kind": "base", **describe(BASES[name]), "recipe": to_data(BASES[name])}
     if name in pretrained.PRETRAINED:
         return pretrained.card(pretrained.PRETRAINED[name])
+    if fresh_models.is_fresh(name):
+        return {"kind": "base", **fresh_models.describe(name)}
     slot, _, part = name.partition(":")
     if part in SLOTS.get(slot, ()):
         return part_card(slot, part)
@@ -121,13 +124,14 @@ def card(name: str) -> dict[str, Any]:
 def _card_of_paper_or_error(name: str) -> dict[str, Any]:
     """The card of the paper with exactly this name, which is the name of nothing else."""
     from assay.lab import papers
+    from assay.run import fresh_models
     from assay.run.bases import BASES
     from assay.run.pretrained import PRETRAINED
 
     if (found := papers.named(name)) is not None:
         return papers.row(found)
     parts = (f"{slot}:{part}" for slot, parts in SLOTS.items() for part in parts)
-    names = {*RECIPES, *TASKS, *BASES, *PRETRAINED, *parts, *papers.names()}
+    names = {*RECIPES, *TASKS, *BASES, *fresh_models.names(), *PRETRAINED, *parts, *papers.names()}
     raise unknown("recipe, task, base, part or paper", name, names, "assay list recipes|tasks|bases|parts|papers")
 
 
@@ -189,6 +193,7 @@ def _task_card(name: str) -> dict[str, Any]:
     from assay.run.bases import BASES
     from assay.source import Share
     from assay.tasks import task
+    from assay.tasks.abilities import OwnPolicy
 
     shown = task(name)
     (level,), seconds = Share.parse(name).levels, shown.checker.seconds
@@ -209,7 +214,8 @@ def _task_card(name: str) -> dict[str, Any]:
             for base in BASES.values()
             for share in base.pool.shares
             if share.task == name
-        },
+        }
+        | ({own.kind: "untrained"} if (own := shown.ability(OwnPolicy)) else {}),
         "examples": examples,
     }
 

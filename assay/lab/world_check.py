@@ -19,7 +19,8 @@ import numpy as np
 
 from assay.ask import Sampling, first_requests
 from assay.ask.demonstrate import turns
-from assay.collect.plays import played, told
+from assay.collect.acting import told
+from assay.collect.plays import played
 from assay.credit.pack import pack
 from assay.engine.interface import Done, Generation
 from assay.errors import AssayError, UsageError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from assay.errors import ConfigError
 from assay.policy.config import PolicyConfig
-from assay.run.named_model import shape_of
+from assay.run.named_model import kind_of_model, shape_of
 
 
 def _qwen2(hidden: int, layers: int, heads: int, kv: int, ffn: int, vocab: int, *, tied: bool) -> PolicyConfig:
@@ -47,6 +47,8 @@ def shape(model: str) -> PolicyConfig:
     """The shape of a model, without loading it. Variants of a published one (-Instruct, -Base) share its shape."""
     if (found := shape_of(model)) is not None:
         return found
+    if (kind := kind_of_model(model)) is not None:
+        kind.require("ranks", what="assay plan", instead="A policy of this kind runs in one process.")
     plain = model.removesuffix("-Instruct").removesuffix("-Base")
     if plain in PUBLISHED:
         return PUBLISHED[plain]

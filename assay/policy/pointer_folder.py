@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -62,7 +64,8 @@ def _shapes(network: PointerNetwork) -> dict[str, tuple[int, ...]]:
 
 
 def _policy(network: PointerNetwork) -> Policy:
-    return Policy(network, RouteCodec(network.config.places))
+    shape = json.dumps(dataclasses.asdict(network.config), sort_keys=True)
+    return Policy(network, RouteCodec(network.config.places, about=shape))
 
 
 def files(policy: Policy) -> dict[str, bytes]:

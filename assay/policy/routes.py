@@ -16,7 +16,7 @@ from assay.policy.conversation import Chat
 from assay.types import Ids
 
 END = 0  # the action that ends a route
-_QUESTION = re.compile(r"[A-Za-z]( [0-9]{1,4},[0-9]{1,4})+")
+_QUESTION = re.compile(r"[A-Za-z]+( [0-9]{1,4},[0-9]{1,4})+")
 _ANSWER = re.compile(r"[0-9]{1,4}( [0-9]{1,4})*")
 
 
@@ -30,6 +30,7 @@ class RouteCodec:
     """
 
     places: int  # the most places of a problem
+    about: str = ""  # what decides what the network makes of the same numbers, beside its weights
 
     @property
     def end_ids(self) -> frozenset[int]:
@@ -49,7 +50,7 @@ class RouteCodec:
 
     @property
     def identity(self) -> bytes:
-        return b"routes"
+        return f"routes {self.about}".encode()
 
     @property
     def chat(self) -> Chat:

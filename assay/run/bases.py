@@ -56,8 +56,9 @@ class Base:
         """
         data = to_data(self)
         del data["pool"]["left_out"]  # always empty: generated tasks have no rows that could be left out
-        if not data["scale"]["num_tokens"]:
-            del data["scale"]["num_tokens"]
+        for later in ("num_tokens", "max_replies", "longest_reply"):
+            if not data["scale"][later]:
+                del data["scale"][later]
         if self.eye is None:
             del data["eye"]
         if written := [share.task for share in self.pool.shares if share.task in TASKS and share.task not in BUILT_IN]:

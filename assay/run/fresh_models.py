@@ -9,13 +9,15 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 from assay.errors import ConfigError
 from assay.host.cache import cache_folder, locked
 from assay.policy.kinds import KINDS
 from assay.rng import Key, digest
 from assay.source import Pool
-from assay.tasks import task
+from assay.tasks import TASKS, task
+from assay.tasks.abilities import OwnPolicy
 from assay.worlds import Numbers
 
 VERSION = 1  # of the weights that a name stands for
@@ -30,6 +32,26 @@ def is_fresh(model: str) -> bool:
 def names() -> list[str]:
     """The kinds that have such models."""
     return [name for name, kind in KINDS.items() if kind.fresh is not None]
+
+
+def describe(model: str) -> dict[str, Any]:
+    """What `assay list bases` and `assay show` print of such a model."""
+    name, shape, folder = _placed(model)
+    return {
+        "name": model,
+        "summary": f"{KINDS[name].about}; random weights of the shape {shape}",
+        "tasks": [one.name for one in TASKS.values() if (own := one.ability(OwnPolicy)) and own.kind == name],
+        "hash": folder.name.rpartition("-")[2],
+        "built": folder.exists(),
+        "path": str(folder),
+    }
+
+
+def _placed(model: str) -> tuple[str, str, Path]:
+    """(its kind, its shape, its folder)"""
+    name, _, shape = model.partition(":")
+    shape = shape or KINDS[name].usual
+    return name, shape, cache_folder() / "bases" / f"{name}-{shape}-{digest('fresh', name, shape, VERSION)}"
 
 
 def fitted(model: str, pool: Pool) -> str:
@@ -57,14 +79,12 @@ def _words(numbers: Numbers | None) -> str:
 
 def made(model: str) -> Path:
     """The folder of this model."""
-    name, _, shape = model.partition(":")
-    kind = KINDS[name]
-    assert kind.fresh is not None
-    shape = shape or kind.usual
-    target = cache_folder() / "bases" / f"{name}-{shape}-{digest('fresh', name, shape, VERSION)}"
+    name, shape, target = _placed(model)
     if target.exists():
         return target
-    policy = kind.fresh(shape, key=Key("fresh", name, shape))
+    fresh = KINDS[name].fresh
+    assert fresh is not None
+    policy = fresh(shape, key=Key("fresh", name, shape))
     with locked(target):
         if not target.exists():
             from assay.policy import save_policy

@@ -41,7 +41,8 @@ def test_every_record_names_functions_that_take_what_they_are_given(kind: Kind, 
 def test_every_network_is_of_a_kind_that_there_is() -> None:
     from assay.policy.network import Network
 
-    for name in ("assay.policy.transformer", "assay.policy.foreign", "assay.policy.acting_folder"):
+    modules = ("transformer", "foreign", "pointer", "acting_folder")
+    for name in (f"assay.policy.{module}" for module in modules):
         __import__(name)
     above = [made for made in Network.__subclasses__() if made.__module__.startswith("assay.")]
     final = [made for one in above for made in (one.__subclasses__() or [one])]

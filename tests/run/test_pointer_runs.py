@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import torch
 from crashes import digest_of
-from small_runs import ROOT, Shell, sizes
+from small_runs import ROOT, Shell, make_model, sizes
 
 from assay.known import RECIPES
 from assay.policy import fingerprint, load_policy
@@ -27,6 +27,7 @@ from assay.run.memory_plan import choose_profile
 from assay.source import Pool, Share
 
 STEPS = 4
+OTHERS = ("reinforce", "rloo", "sft")
 
 
 def line_of(run: Path, recipe: str = "grpo", *more: str) -> list[str]:
@@ -44,7 +45,7 @@ def shell(capsys: pytest.CaptureFixture[str]) -> Shell:
     return Shell(capsys)
 
 
-@pytest.mark.parametrize("recipe", ["grpo", "reinforce", "rloo", "sft"])
+@pytest.mark.parametrize("recipe", ["grpo", *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)])
 def test_a_run_that_is_killed_ends_with_the_bits_of_a_calm_one(recipe: str, tmp_path: Path, shell: Shell) -> None:
     assert shell(*line_of(tmp_path / "calm", recipe)).code == 0
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "ASSAY_FAILPOINT": "loop.update:kill:3"}
@@ -72,6 +73,19 @@ def test_it_is_examined_reported_and_exported(tmp_path: Path, shell: Shell) -> N
     assert sorted(written["answers"][0]["text"].split()) == ["1", "2", "3", "4"]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("recipe", "prompts", "samples"), [("reinforce", 256, 1), ("rloo", 32, 8), ("grpo", 32, 8)])
+def test_it_learns(recipe: str, prompts: int, samples: int, tmp_path: Path, shell: Shell) -> None:
+    """The mean gap to the reference halves in a hundred steps of a small policy."""
+    scale = ("--scale.num-prompts", prompts, "--scale.group-size", samples, "--scale.learning-rate", "2e-3")
+    asked = ("--evaluation.every", 0, "--evaluation.final-problems", 64, "--evaluation.final-samples", 4)
+    about = ("--task", "tsp:8", "--model", "pointer:32x1", "--steps", 100, "--run", tmp_path / "run")
+    assert shell("train", recipe, *about, *scale, *asked, "--machine.threads", 1).code == 0
+    exams = [json.loads(line) for line in (tmp_path / "run" / "evals.jsonl").read_text().splitlines()]
+    before, after = (exam["scores"]["cost-gap"]["mean"] for exam in exams if exam["set"] == "test")
+    assert after < before / 2
+
+
 def test_what_is_saved_is_what_was_trained(tmp_path: Path, shell: Shell) -> None:
     run = tmp_path / "run"
     assert shell(*line_of(run)).code == 0
@@ -88,12 +102,24 @@ def test_a_name_stands_for_the_same_weights_everywhere(tmp_path: Path, monkeypat
     monkeypatch.setenv("ASSAY_CACHE", str(tmp_path / "other"))
     assert fingerprint(load_policy(made("pointer:16x2"))) == first
     assert fingerprint(load_policy(made("pointer:32x2"))) != first
+    told = json.loads((made("pointer:16x2") / "config.json").read_text())
+    (made("pointer:16x2") / "config.json").write_text(json.dumps(told | {"clip": 5.0}))
+    assert fingerprint(load_policy(made("pointer:16x2"))) != first, "the same weights with other logits"
 
 
 def test_the_base_of_the_kind_is_taken_where_no_model_is_named() -> None:
     assert base_for(Pool((Share("tsp", (20,)),))) == "pointer"
     profile, reason = choose_profile("pointer")
     assert profile == "laptop" and "million parameters" in reason
+
+
+def test_a_language_model_is_asked_the_same_problems(tmp_path: Path, shell: Shell) -> None:
+    """One that knows nothing writes no trip: its reward is that of a gap of nine."""
+    about = ["train", "grpo", "--task", "tsp:6", "--model", make_model(tmp_path / "model"), "--steps", 2]
+    more = ("--run", tmp_path / "run", "--machine.engine", "torch")  # the cache of this test has no compiled core
+    assert shell(*about, *more, *sizes(scale_max_new=12)).code == 0
+    steps = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    assert [step["reward/mean"] for step in steps] == [-8.0, -8.0]
 
 
 # What a kind cannot serve

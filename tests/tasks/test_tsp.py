@@ -128,12 +128,20 @@ def vars_of(part: Any) -> dict[str, Any]:
 
 def test_no_trip_is_worth_less_than_no_answer() -> None:
     """Whatever the size: the longest trip is no longer than the sum of the longest roads of all cities."""
-    for level in (5, 20, 50):
+    for level in (6, 20, 50):
         spec = TSP.problem(Key("worst", level), level=level).spec
         most = sum(max(math.dist(a, b) for b in spec["cities"]) for a in spec["cities"])
         assert most / length_of(spec["cities"], spec["reference"]) - 1 < 9.0
     (nothing,) = outcome([episode("no idea")], max_new=8, right=1.0, wrong=0.0)
     assert nothing is not None and nothing.value == -8.0
+
+
+def test_a_blind_trip_is_seldom_right() -> None:
+    """Of the sixty round trips through six cities, which all are tried, fewer than one in twenty is right."""
+    problems = [TSP.problem(Key("blind", i), level=6) for i in range(20)]
+    trips = [" ".join(map(str, (1, *rest))) for rest in itertools.permutations(range(2, 7))]
+    right = [TSP.verify(problem, trip).status == "ok" for problem in problems for trip in trips]
+    assert 1 / 60 <= np.mean(right) < 0.05
 
 
 def test_the_codec_reads_the_cities_and_writes_the_trip() -> None:

@@ -15,7 +15,7 @@ from assay.engine.autograd import AutogradEngine
 from assay.engine.choose import Choice, Wish
 from assay.engine.interface import Done, Generation, Heard
 from assay.engine.layout import Layout
-from assay.engine.pointer.routes import Instances, Routes, Steps, require_legal, steps
+from assay.engine.pointer.routes import Instances, Routes, Steps, steps
 from assay.engine.precision import Precision
 from assay.engine.sampling_call import Limits, SamplingCall, check
 from assay.errors import ConfigError
@@ -79,10 +79,7 @@ class PointerEngine(AutogradEngine):
         instances = Instances.of([request.context for request in some])
         routes, seen = Routes.begun(instances), self._encoded(instances)
         for row, request in enumerate(some):
-            for step, action in enumerate(token for segment in request.prefix for token in segment.ids):
-                one, taken = np.array([row]), np.array([action], np.int64)
-                require_legal(routes.legal(one), taken, step)
-                routes.go(one, taken)
+            routes.begin(row, [int(token) for segment in request.prefix for token in segment.ids])
         flight.begin(0, rows, np.array([len(request.context) + request.given for request in some]))
         self.prefilled += int(2 * instances.counts.sum())
         live = np.arange(len(rows))

@@ -76,6 +76,13 @@ class Routes:
         """What the next actions of these rows are chosen from."""
         return Steps(instances.which[rows], self.first[rows], self.last[rows], self.legal(rows))
 
+    def begin(self, row: int, actions: Sequence[int]) -> None:
+        """Takes the actions that a request begins its route with; those that are not legal are an error."""
+        for step, action in enumerate(actions):
+            rows, taken = np.array([row]), np.array([action], np.int64)
+            _require_legal(self.legal(rows), taken, step)
+            self.go(rows, taken)
+
     def go(self, rows: np.ndarray, actions: np.ndarray) -> None:
         """Takes these actions, which must be legal."""
         on, to = rows[actions != END], actions[actions != END]
@@ -95,14 +102,14 @@ def steps(instances: Instances, answers: Sequence[Ids]) -> Steps:
         rows = np.flatnonzero(lengths > t)
         actions = np.array([answers[int(row)][t] for row in rows], np.int64)
         may = routes.legal(rows)
-        require_legal(may, actions, t)
+        _require_legal(may, actions, t)
         here = at[rows] + t
         first[here], last[here], legal[here] = routes.first[rows], routes.last[rows], may
         routes.go(rows, actions)
     return Steps(np.repeat(instances.which, lengths), first, last, legal)
 
 
-def require_legal(may: np.ndarray, actions: np.ndarray, step: int) -> None:
+def _require_legal(may: np.ndarray, actions: np.ndarray, step: int) -> None:
     """Refuses actions, of one step of some rows, that are not among those that may follow: bool[r, n + 1]."""
     inside = (actions >= 0) & (actions < may.shape[1])
     good = inside & may[np.arange(len(actions)), np.where(inside, actions, 0)]

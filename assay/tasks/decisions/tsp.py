@@ -157,7 +157,7 @@ TSP = Task(
     name="tsp",
     domain=DECISIONS,
     summary="The shortest round trip through some cities; the level is the number of cities, so tsp:20 has twenty.",
-    generator=Generator(levels=range(5, 51), first=20, instance=_instance, canonical=_canonical),
+    generator=Generator(levels=range(6, 51), first=20, instance=_instance, canonical=_canonical),
     wordings=Wordings(compact=_compact, natural=_natural, solve=_solve),
     checker=Checker(check=_check),
     abilities=(OwnPolicy("pointer"),),
