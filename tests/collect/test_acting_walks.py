@@ -20,10 +20,12 @@ from assay.memory import Memory
 from assay.memory.columns import of_columns, to_columns
 from assay.models import Models
 from assay.part import bind
+from assay.record.measure import step_stats
+from assay.reward import Outcome
 from assay.rng import Key, uniforms
 from assay.tasks import task
 from assay.tasks.control import chain as chains
-from assay.types import Episode, Request, changed
+from assay.types import Episode, Request, Row, changed
 from assay.worlds import Numbers, Play, Reply, World
 from assay.worlds.chain import FAR, NEAR
 
@@ -74,6 +76,15 @@ def test_a_limit_leaves_what_was_seen_behind_it_and_an_end_nothing() -> None:
         after = None if over else np.eye(5)[state].tolist()
         assert (None if episode.after is None else episode.after.tolist()) == after
     assert {e.finish for e in by_world} == {e.finish for e in by_request} == {"stop", "length"}
+
+
+def test_what_a_walk_earned_is_its_reward_and_the_outcome_adds_nothing() -> None:
+    episodes = played(models_of(policy=engine_of()), asked(6), Key(4), CODEC)
+    assert bind(Outcome(), max_new=40)(episodes) == [None] * 6
+    paid = rewarded(episodes, models_of(), Memory(0))
+    expected = [float(episode.stream("earned").sum()) for episode in paid]
+    stats = step_stats(paid, [Row.of(episode) for episode in paid])
+    assert stats["reward/mean"] == pytest.approx(np.mean(expected)) == pytest.approx(stats["reward/return/mean"])
 
 
 def test_only_worlds_of_numbers_are_walked() -> None:
