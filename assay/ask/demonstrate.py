@@ -62,7 +62,8 @@ def turns(problem: Problem) -> list[tuple[str, int]]:
             f"'{problem.task}' has {len(world.seats)} seats, and a worked solution is what one of them writes: it "
             "cannot be imitated. Take a recipe that samples its answers."
         )
-    pieces, play, seat = [], world.start(problem.spec, Key("worked")), world.seats[0].name
+    pieces: list[tuple[str, int]] = []
+    play, seat = world.start(problem.spec, Key("worked")), world.seats[0].name
     play.open()
     stop = re.compile("|".join(map(re.escape, world.stops)))
     while match := stop.search(rest):

@@ -127,14 +127,14 @@ class Hosts:
 
     def give(self, play: int, order: Mapping[str, Any], *, alone: bool = False) -> int:
         """Gives an order for a play, and returns its ticket. `alone`: in a process that no other play shares."""
-        place, ticket = -1 - play if alone else play % self.count, next(self._numbers)
+        number, ticket = -1 - play if alone else play % self.count, next(self._numbers)
         with self._news:
-            host = self._hosts.get(place)
+            host = self._hosts.get(number)
             if host is None or host.why or host.process.poll() is not None:
-                host = self._hosts[place] = self._started()
+                host = self._hosts[number] = self._started()
             patience = START_SECONDS if order["do"] == "start" else self.seconds
             host.tickets[ticket] = _Order(play, time.monotonic(), patience)
-            self._of[ticket] = place
+            self._of[ticket] = number
         try:
             assert host.process.stdin is not None
             host.process.stdin.write(json.dumps({**order, "play": play, "ticket": ticket}) + "\n")
@@ -209,8 +209,8 @@ class Hosts:
                     host.ready = time.monotonic()
                 if (order := host.tickets.pop(ticket, None)) is not None:
                     self._answers[ticket] = made
-                    for later in [one for one in host.tickets.values() if one.play == order.play]:
-                        later.begins = time.monotonic()
+                    for later in host.tickets.values():
+                        later.begins = time.monotonic() if later.play == order.play else later.begins
                     self._news.notify_all()
         self._lost(host, host.why or f"its process ended with {host.process.wait()}")
         host.process.stdout.close()

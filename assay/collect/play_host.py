@@ -63,8 +63,8 @@ class Hosted:
         assert world is not None
         key = Key.from_hex(order["key"])
         if order["saved"] is None:
-            self.play = world.start(order["spec"], key)
-            return reply_data(self.play.open())
+            play = self.play = world.start(order["spec"], key)
+            return reply_data(play.open())
         assert world.resume is not None
         self.play = world.resume(order["spec"], key, base64.b64decode(order["saved"]))
         return None

@@ -513,11 +513,13 @@ def _judged(game: Game) -> Mapping[str, Verdict] | str:
     """The verdicts of a play that is over, or why there are none. Where a play apart was lost, a second one judges."""
     try:
         return game.play.judge()
-    except PlayLost:
-        if game.world.fork == "no" or (fault := game.again()):
-            return fault if game.world.fork != "no" else "the play was lost before it was judged"
+    except PlayLost as error:
+        if game.world.fork == "no":
+            return told(error)
     except Exception as error:  # told as the verdict on this play
         return told(error)
+    if fault := game.again():
+        return fault
     try:
         return game.play.judge()
     except Exception as error:  # likewise

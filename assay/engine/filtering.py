@@ -60,6 +60,11 @@ def invert(weight: Tensor, u: Tensor) -> Tensor:
     return torch.searchsorted(cdf, target[:, None], right=True).squeeze(-1)
 
 
+def best_of(logp: Tensor, barred: Tensor | None) -> Tensor:
+    """The most probable token of each row that it does not bar."""
+    return (logp if barred is None else logp.masked_fill(barred, -torch.inf)).argmax(-1)
+
+
 def draw(logits: Tensor, u: Tensor, filters: Filters) -> Drawn:
     """Draw one token for each row by its uniform random number `u`, float64[n] in [0, 1)."""
     finite = torch.isfinite(logits.sum(-1))
@@ -75,10 +80,9 @@ def draw(logits: Tensor, u: Tensor, filters: Filters) -> Drawn:
         weight = whole.index_copy(0, rows, some * kept(some, filters.top_k, filters.top_p, filters.min_p))
     token = invert(weight, u).clamp_(max=p.shape[-1] - 1)
     if filters.barred is not None:
-        best = logp.masked_fill(filters.barred, -torch.inf).argmax(-1)
-        token = torch.where(weight.sum(-1) > 0, token, best)
+        token = torch.where(weight.sum(-1) > 0, token, best_of(logp, filters.barred))
     if filters.greedy is not None:
-        token = torch.where(filters.greedy, logp.argmax(-1) if filters.barred is None else best, token)
+        token = torch.where(filters.greedy, best_of(logp, filters.barred), token)
     old = logp.gather(-1, token[:, None]).squeeze(-1)
     mu = old
     if filters.barred is not None:

@@ -50,8 +50,8 @@ def rollout_table(
     with None for rows that lack this part.
     """
     trained: dict[int, Place] = {}
-    for batch in (batch for batch in batches if batch.place is not None):
-        for i, index in enumerate(batch.place.tolist()):
+    for batch in batches:
+        for i, index in enumerate([] if batch.place is None else batch.place.tolist()):
             trained[index] = Place(batch, min(i, trained[index].first) if index in trained else i, i)
     kept = range(len(rows)) if places is None else places
     records = [_record(rows[index], decode, step, trained.get(index)) for index in kept]

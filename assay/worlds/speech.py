@@ -27,13 +27,10 @@ LONGEST = 64 << 10  # characters of a call that is read; a longer one has a faul
 class Speech(Protocol):
     """A way to write calls and replies."""
 
+    templated: ClassVar[bool]  # replies are messages that the model's chat template writes
+
     @property
     def name(self) -> str: ...
-    @property
-    def templated(self) -> bool:
-        """Whether replies are messages that the model's chat template writes."""
-        ...
-
     @property
     def markers(self) -> tuple[str, ...]:
         """Texts that only the world may write; a turn of a policy ends where it writes one, with a fault."""

@@ -51,6 +51,7 @@ def test_rows_that_bar_nothing_are_untouched_beside_rows_that_do(precision: str)
     for place, (plain, made) in enumerate(zip(alone, engine.generate(mixed, Key(2)), strict=True)):
         if place % 2 == 0:
             assert made.segment.ids.tolist() == plain.segment.ids.tolist()
+            assert made.segment.mu is not None and plain.segment.mu is not None
             assert np.array_equal(made.segment.mu, plain.segment.mu, equal_nan=True)
 
 

@@ -27,7 +27,7 @@ from assay.types import Origin, Problem, Row
 
 LIMIT = 0.05
 CODEC = character_tokenizer(ALPHABET)
-TOOLS = [name for name in TASKS if TASKS[name].environment is not None and name not in TWO_TURNS]
+TOOLS = [name for name in TASKS if TASKS[name].world is not None and name not in TWO_TURNS]
 
 
 @pytest.mark.parametrize("name", ["lookup-tool", "lookup-faulty", "lookup-strict"])

@@ -170,6 +170,7 @@ def test_it_learns_with_replies_in_its_answers() -> None:
 
 @pytest.mark.parametrize("fork", ["save", "replay"])
 def test_a_fork_goes_on_from_the_state_of_the_first_play(monkeypatch: pytest.MonkeyPatch, fork: str) -> None:
+    assert TALKING.world is not None
     register(monkeypatch, dataclasses.replace(TALKING, world=dataclasses.replace(TALKING.world, fork=fork)))
     recipe = recipe_of("arpo", max_new=12, num_prompts=4, group_size=4, num_steps=1, warmup_steps=0)
     notes, _ = run(recipe, policy("fp32", decode=Letters().decode))
