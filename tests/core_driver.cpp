@@ -58,7 +58,7 @@ int main(int, char** names) {
     for (size_t p = 0; p + 1 < at.size(); p++)
         for (int i = 0; i < count; i++) {
             prompt_of.push_back(int(p)), begins.push_back(int(at[p + 1] - at[p])), max_new.push_back(length), may_stop.push_back(0);
-            how.push_back(Sampling{1.0f, 0, 0, shape.vocab, 1.0f, 0.0f});
+            how.push_back(Sampling{1.0f, 0, 0, shape.vocab, 1.0f, 0.0f, -1});
             tokens_at.push_back(int64_t(tokens_at.size()) * length);
             longest = std::max(longest, int(at[p + 1] - at[p]) + length);
         }
@@ -80,8 +80,8 @@ int main(int, char** names) {
     }
     std::vector<const float*> pieces(at.size() - 1, kept);
     Requests requests{int(prompt_of.size()), int(at.size()) - 1, longest, 3, 64, prompts.data(), at.data(),
-                      prompt_of.data(), begins.data(), max_new.data(), how.data(), may_stop.data(), tokens_at.data(), u.data(),
-                      ends.data(), nullptr, ids.data(), old.data(), mu.data(), spread.data(), written.data(),
+                      prompt_of.data(), begins.data(), max_new.data(), how.data(), nullptr, may_stop.data(), tokens_at.data(),
+                      u.data(), ends.data(), nullptr, ids.data(), old.data(), mu.data(), spread.data(), written.data(),
                       finish.data()};
     if (stem) requests.piece_at = piece_at.data(), requests.pieces = pieces.data(), requests.piece_size = piece_size.data();
     done(core, assay_sample(core, &requests));

@@ -76,6 +76,8 @@ class Fragments(Collecting):
     in the next one (PPO 1707.06347). Where it cuts a play off, the critic's value stands for the rest. Answers in words
     are collected whole.
 
+    For your own recipes: on tasks whose worlds show numbers (docs/policies.md), with a critic that is told of limits.
+
         collect=(Fragments(steps=32),)
         --mechanism.collect fragments --mechanism.collect.0.steps 32
     """

@@ -372,8 +372,8 @@ def test_the_driver_knows_every_field_of_a_call() -> None:
     source = (ROOT / "assay/engine/native/core/queue.h").read_text()
     body = re.sub(r"//.*", "", source[source.index("struct Requests {") : source.index("};")])
     names = [field[0] for field in library.Requests._fields_]
-    places = [body.index(f" {name}") if f" {name}" in body else body.index(f"*{name}") for name in names]
-    assert all(a < b for a, b in pairwise(places))
+    places = [found.start() for name in names if (found := re.search(rf"[ *]{name}[,;]", body))]
+    assert len(places) == len(names) and all(a < b for a, b in pairwise(places))
 
 
 def test_sets_that_play_keep_for_themselves() -> None:

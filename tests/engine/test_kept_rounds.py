@@ -140,7 +140,7 @@ def test_where_no_round_goes_on_from_another_nothing_is_kept(kind: str, monkeypa
 def test_an_error_ends_the_keeping(monkeypatch: pytest.MonkeyPatch) -> None:
     register(monkeypatch)
     engine = policy("fp32")
-    monkeypatch.setattr(Collector, "_reward", lambda *_: 1 / 0)
+    monkeypatch.setattr(Collector, "rewarded", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         collected(with_forks("grpo", num_prompts=4, group_size=8), engine)
     assert engine.kept.most == 0

@@ -14,10 +14,11 @@ from assay.run.bases import BASES, base, base_for
 from assay.run.context_fit import longest_solution
 from assay.source import Pool, Share
 from assay.tasks import ALPHABET, TASKS
+from assay.tasks.abilities import OwnBase, OwnPolicy
 from assay.tasks.countdown import COUNTDOWN
 
-OWN = [name for name in TASKS if not TASKS[name].wordings.unmarked]
-"""Tasks that small models learn from worked solutions. The others are for models that read English."""
+OWN = [name for name in TASKS if TASKS[name].ability(OwnBase) is not None]
+"""Tasks that small models learn from worked solutions."""
 CODEC = character_tokenizer(ALPHABET)
 
 
@@ -42,6 +43,11 @@ def test_held_out_problems_of_a_first_level_suffice_for_an_exam() -> None:
     for name in set(TASKS) - {"coq", "metamath", "verilog"}:  # what they ask is counted in tests of their own
         for split in ("valid", "test"):
             assert len(Pool((Share.parse(name),)).held_out(Key("exam", split), 32, split, least=8)) >= 8, name
+
+
+def test_tasks_without_a_base_are_for_models_that_read_english_or_for_policies_of_another_kind() -> None:
+    for name in TASKS.keys() - set(OWN):
+        assert TASKS[name].wordings.unmarked or TASKS[name].ability(OwnPolicy) is not None, name
 
 
 def test_bases_of_one_task_bear_its_name() -> None:

@@ -18,6 +18,7 @@ CALLED = {"find_answer", "count_answers", "before_answer", "chain_of", "holds_an
 ANY_KIND = {
     "ask:demonstrate": "solutions are encoded by the codec of whichever kind",
     "ask:expert": "likewise",
+    "collect:fragments": "actions are decoded by the codec of whichever kind",
 }
 """Parts that ask for the codec and work with actions of any kind, and why."""
 
