@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -72,7 +72,7 @@ class Letters:
         text = {"+": "b", "-": "c"}.get(text, text)
         return np.array([1 + LETTERS.index(letter) for letter in text if letter in LETTERS], dtype=np.int32)
 
-    def decode(self, ids: Iterable[int]) -> str:
+    def decode(self, ids: Sequence[int]) -> str:
         return "".join(LETTERS[i - 1] if i else "." for i in ids)
 
 

@@ -63,7 +63,7 @@ def turns(problem: Problem) -> list[tuple[str, int]]:
             "cannot be imitated. Take a recipe that samples its answers."
         )
     pieces: list[tuple[str, int]] = []
-    play, seat = world.start(problem.spec, Key("worked")), world.seats[0].name
+    play, seat = world.start(problem.spec, Key("worked")), next(seat.name for seat in world.seats)
     play.open()
     stop = re.compile("|".join(map(re.escape, world.stops)))
     while match := stop.search(rest):

@@ -117,6 +117,10 @@ def words(answer: Episode) -> list[tuple[str, int]]:
     return [(CODEC.decode(s.ids.tolist()), int(s.origin[0])) for s in answer.segments if len(s)]
 
 
+def letters(ids: np.ndarray) -> str:
+    return CODEC.decode(ids.tolist())
+
+
 def told(text: str, seat: str = "policy", **about: Any) -> Reply:
     return Reply(Ask(seat, say=(Line(text),), **about))
 
@@ -137,7 +141,7 @@ def test_each_seat_has_an_answer_in_which_the_words_of_others_are_replies(monkey
     assert words(second) == [("b.", Origin.POLICY), ("aa", Origin.ENV), ("bb.", Origin.POLICY)]
     assert (first.request.role, second.request.role) == ("policy", "second")
     assert second.group == f"{first.group}/other" and first.request.id != second.request.id
-    assert CODEC.decode(second.request.context) == "ac" and writer.read[-1] == "acb.aa"
+    assert letters(second.request.context) == "ac" and writer.read[-1] == "acb.aa"
     assert [r.value for answer in answers for r in earned_by_turn(answer)] == [1.0, -1.0]
     assert {answer.finish for answer in answers} == {"stop"}
 
@@ -165,12 +169,12 @@ def replacing(play: Scripted, act: Act) -> Reply:
 
 def test_a_replaced_context_is_a_path_and_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
     (answer,), writer = play(monkeypatch, world(replacing), "a.", "bb.", "d.")
-    start = CODEC.decode(answer.request.context)
+    start = letters(answer.request.context)
     assert writer.read == [start, "acc", "abbcc"]
-    assert [CODEC.decode(path.context) for path in answer.paths()] == writer.read
+    assert [letters(path.context) for path in answer.paths()] == writer.read
     batch = pack([Row(answer, advantage=np.arange(7.0))])
     ends = zip(batch.context_at, batch.context_at[1:], strict=False)
-    assert [CODEC.decode(batch.context[low:high]) for low, high in ends] == writer.read
+    assert [letters(batch.context[low:high]) for low, high in ends] == writer.read
     assert np.diff(batch.at).tolist() == [2, 3, 2] and batch.advantage.tolist() == list(range(7))
     assert set(batch.request) == {answer.request.id} and len(batch) == 3 and batch.mask.all()
 
