@@ -358,6 +358,11 @@ class Plays:
         the first seat do.
         """
         root, seat = game.root, game.world.seat(ask.seat)
+        if seat.role not in self.models.roles:
+            raise ConfigError(
+                f"the world of '{root.problem.task}' asks its seat '{seat.name}', for which the role '{seat.role}' "
+                f"speaks, and here only {', '.join(self.models.roles)} speaks: take a seat whose role is one of these."
+            )
         place = {"group": f"{root.group}/{seat.name}", "role": seat.role, "seat": seat.name, "worded": None}
         context = self._conversation(game, ask)
         request = changed(root, context=context, train_context=None, prefix=(), **place)

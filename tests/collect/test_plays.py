@@ -18,6 +18,7 @@ from assay.collect.plays import Plays, earned_by_turn
 from assay.credit import pack
 from assay.engine.interface import Generation, Span
 from assay.engine.spans import scored
+from assay.errors import AssayError, ConfigError
 from assay.memory import Memory
 from assay.models import Models
 from assay.rng import Key
@@ -155,6 +156,13 @@ def test_a_seat_that_does_not_train_gives_no_answer(monkeypatch: pytest.MonkeyPa
     (answer,), writer = play(monkeypatch, given, "bb.", "a.", roles=["user"])
     assert words(answer) == [("bb", Origin.ENV), ("a.", Origin.POLICY)]
     assert writer.read[0] == "cc" and writer.read[1].endswith("cbb")
+
+
+def test_a_seat_that_nobody_speaks_for_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    seats = (Seat(), Seat("user", role="customer", trains=False))
+    given = world(lambda play, act: told(act.text, "user"), seats=seats)
+    with pytest.raises(ConfigError, match="asks its seat 'user', for which the role 'customer' speaks, and here only"):
+        play(monkeypatch, given, "a.")
 
 
 # Contexts
@@ -318,7 +326,7 @@ def test_a_beginning_that_the_world_would_not_have_replied_to_so_is_an_error(mon
     heard = Segment(CODEC.encode("d"), np.full(1, Origin.ENV, np.int8))
     with (
         Plays(CODEC, Key(0), models_of(policy())) as plays,
-        pytest.raises(Exception, match="reply 'd' behind 'ab', and the world replies 'c'"),
+        pytest.raises(AssayError, match="reply 'd' behind 'ab', and the world replies 'c'"),
     ):
         plays.begin([dataclasses.replace(asked, prefix=(wrote, heard))])
     right = dataclasses.replace(heard, ids=CODEC.encode("c"))

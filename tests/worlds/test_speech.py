@@ -87,7 +87,7 @@ def test_arguments_that_do_not_fit_the_schema_are_a_fault(arguments: dict[str, A
         (FENCE, "```output\n4\n```\n", "only replies stand in a fence named output"),
         (FENCE, "and\n```\n", "a program stands between"),
         (JSON, '{"name": "look"\n', "an object of JSON"),
-        (JSON, '{"nam": "look"}\n', "a call has a name"),
+        (JSON, '{"tool": "look"}\n', "a call has a name"),
         (JSON, '{"name": "look", "arguments": [1]}\n', "arguments of a call are an object"),
         (JSON, '{"result": "4"}\n', "only replies have a result"),
         (CHAT, "<tool_call>{}", "has no end"),
