@@ -174,7 +174,11 @@ def verdicts(cases: Sequence[Case]) -> list[Verdict]:
     made = episode([1, 1])
     episodes = [
         dataclasses.replace(
-            made, request=dataclasses.replace(made.request, problem=case.problem), text=case.text, finish="stop"
+            made,
+            request=dataclasses.replace(made.request, problem=case.problem),
+            text=case.text,
+            finish="stop",
+            verdict=None,
         )
         for case in cases
     ]

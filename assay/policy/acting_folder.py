@@ -18,7 +18,7 @@ from assay.policy.policy import Policy
 from assay.policy.safetensors_folder import read_weights, require_tensors, write_weights
 from assay.rng import Key
 
-NETWORKS: Mapping[str, type[Acting]] = {mlp.FAMILY: mlp.Mlp, tabular.FAMILY: tabular.Table}
+NETWORKS: Mapping[str, type[Acting]] = {mlp.FAMILY: mlp.Mlp, tabular.FAMILY: tabular.Tabular}
 
 
 def fresh_mlp(shape: str, *, key: Key) -> Policy:

@@ -15,7 +15,7 @@ FAMILY = "assay-tabular"
 _SHAPE = re.compile(r"(\d{1,5})x(\d{1,5})")
 
 
-class Table(Acting):
+class Tabular(Acting):
     """logits = row of the state in the table."""
 
     kind = "tabular"

@@ -28,7 +28,11 @@ def verify(
     To `spent` are added the seconds that the answers to each task took.
     """
     read = ("stop", "length") if read_cut else ("stop",)
-    verdicts = {i: e.verdict for i, e in enumerate(episodes) if e.verdict and task(e.request.problem.task).world}
+    verdicts = {
+        i: e.verdict
+        for i, e in enumerate(episodes)
+        if e.verdict and e.verdict.status != "invalid" and task(e.request.problem.task).world
+    }
     for name in dict.fromkeys(episode.request.problem.task for i, episode in enumerate(episodes) if i not in verdicts):
         began = time.monotonic()
         rows = [i for i, e in enumerate(episodes) if e.request.problem.task == name and i not in verdicts]

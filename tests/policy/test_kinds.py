@@ -16,7 +16,7 @@ from assay.errors import ConfigError
 from assay.policy.kinds import ABILITIES, KINDS, Kind, Named, kind_in, kind_named
 
 PACKAGE = Path(__file__).parents[2] / "assay"
-NETWORKS = {"Transformer", "Foreign", "PointerNetwork", "Acting", "Mlp", "Table"}
+NETWORKS = {"Transformer", "Foreign", "PointerNetwork", "Acting", "Mlp", "Tabular"}
 HOME = {"policy", "engine"}
 ARGUMENTS = {  # of each function that a record names, as those that call it write them
     "load": ("folder", "dtype", "device", "allow_nonfinite"),

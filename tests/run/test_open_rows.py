@@ -93,6 +93,7 @@ def test_a_reward_that_says_it_reads_no_verdict_does_not(name: str) -> None:
 
 
 REASONS = {
+    "collect:fragments": "walks, whose world says how they went; answers in words are collected as ever",
     "remember:admit-posed": "verdicts on answers to problems that the policy posed",
     "forwards:agreement": "metrics alone; answers without a verdict do not count",
     "reward:kept-rules": "the verdict of a task; of a row of data its own rules",

@@ -27,7 +27,7 @@ def worked(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_prefixes_that_cannot_be_are_refused_before_anything_is_loaded() -> None:
     with pytest.raises(ConfigError, match="0 <= last <= first"):
         planned("prefix-rft", level=3, **{"mechanism.ask.0.last": "0.99"})
-    with pytest.raises(ConfigError, match="Take a task without an environment"):
+    with pytest.raises(ConfigError, match="Take a task without a world"):
         planned("prefix-rft", "calculator", 2)
 
 

@@ -389,8 +389,8 @@ def test_what_cannot_be_exact_is_refused_before_anything_is_loaded(settings: dic
         plan(RECIPES["spec-rl"], model="x/y", pool=Pool((Share("countdown", (3,)),)), overrides=settings)
 
 
-def test_a_task_whose_environment_answers_back_is_refused_before_anything_is_loaded() -> None:
-    with pytest.raises(ConfigError, match=r"in 'calculator' an environment writes.*Take a task without an environment"):
+def test_a_task_whose_world_answers_back_is_refused_before_anything_is_loaded() -> None:
+    with pytest.raises(ConfigError, match=r"in 'calculator' a world writes.*Take a task without a world"):
         plan(RECIPES["spec-rl"], model="x/y", pool=Pool((Share("calculator", (2,)),)))
 
 
