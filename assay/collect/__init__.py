@@ -103,7 +103,7 @@ class Collector:
 
     def send(self, models: Models, requests: Sequence[Request], memory: Memory) -> Promised:
         """Asks for the first round of answers. `finish` takes them, when they are there or later."""
-        with Plays(self.codec, self._key(memory), models) as plays:
+        with self._plays(models, memory) as plays:
             asked = [turn.now for turn in plays.begin(requests)]
         return send(models, asked, self._key(memory), self.codec, requests)
 
@@ -116,12 +116,14 @@ class Collector:
     ) -> list[Episode]:
         """The episodes of a step. Those `written` are the first round; None: it is still to be generated."""
         keeps = self.continues or any(map(in_play, requests))
-        plays = Plays(self.codec, self._key(memory), models, forks=self.continues, step=memory.step)
-        with models.keeping() if keeps else nullcontext(), plays:
+        with models.keeping() if keeps else nullcontext(), self._plays(models, memory) as plays:
             return self._rounds(models, requests, memory, written, plays)
 
     def _key(self, memory: Memory) -> Key:
         return memory.key("sample", memory.step)
+
+    def _plays(self, models: Models, memory: Memory) -> Plays:
+        return Plays(self.codec, self._key(memory), models, forks=self.continues, step=memory.step)
 
     def _rounds(
         self,
@@ -174,16 +176,10 @@ class Collector:
         """
         results: dict[int, Acted] = {}
 
-        def verify(place: int) -> None:
-            if (complete := results[place].complete) and self._to_verify(complete[0]):
-                self.verdicts.take(place, complete[0])
-            else:
-                self.verdicts.skip(place)
-
         def done(place: int, episode: Episode) -> None:
             results[place] = plays.acted(turns[place], episode)
             if results[place].waiting is None:
-                verify(place)
+                self._give(place, results[place])
 
         self.verdicts.begin([turn.first for turn in turns])
         if written is None:
@@ -191,36 +187,44 @@ class Collector:
         else:
             for place, episode in enumerate(written):
                 done(place, episode)
-        for place in [place for place in sorted(results) if (waiting := results[place].waiting)]:
-            waiting = results[place].waiting
-            assert waiting is not None
+        for place in range(len(turns)):
+            if (waiting := results[place].waiting) is None:
+                continue
             if plays.free:
                 plays.waiting.append(waiting)
             else:
                 results[place] = plays.heard(waiting)
-            verify(place)
-        verdicts = self.verdicts.end()
-        episodes: list[Episode] = []
-        for place in range(len(turns)):
-            for answer in results[place].complete[:1]:
-                episodes.append(changed(answer, verdict=verdicts.get(place, answer.verdict)))
-            episodes += results[place].complete[1:]
-        return episodes, [further for place in range(len(turns)) if (further := results[place].further)]
+            self._give(place, results[place])
+        return self._come_to([results[place] for place in range(len(turns))])
 
     def _late(self, plays: Plays, *, wait: bool) -> tuple[list[Episode], list[Turn]]:
         """The answers that are complete, and the turns that go on, since plays apart have replied."""
-        acted = plays.settled(wait=wait) if plays.waiting else []
-        complete = [result.complete for result in acted if result.complete]
-        self.verdicts.begin([answers[0].request for answers in complete])
-        for place, (answer, *_) in enumerate(complete):
-            if self._to_verify(answer):
-                self.verdicts.take(place, answer)
-            else:
-                self.verdicts.skip(place)
-        found = self.verdicts.end() if complete else {}
-        firsts = [changed(a[0], verdict=found.get(place, a[0].verdict)) for place, a in enumerate(complete)]
-        answers = [each for first, own in zip(firsts, complete, strict=True) for each in (first, *own[1:])]
-        return answers, [result.further for result in acted if result.further]
+        if not plays.waiting:
+            return [], []
+        results = plays.settled(wait=wait)
+        complete = [result for result in results if result.complete]
+        self.verdicts.begin([result.complete[0].request for result in complete])
+        for place, result in enumerate(complete):
+            self._give(place, result)
+        answers, _ = self._come_to(complete)
+        return answers, [result.further for result in results if result.further]
+
+    def _give(self, place: int, result: Acted) -> None:
+        """Gives the complete answer at a place of the round to the verifier, if the verifier judges it."""
+        if result.complete and self._to_verify(result.complete[0]):
+            self.verdicts.take(place, result.complete[0])
+        else:
+            self.verdicts.skip(place)
+
+    def _come_to(self, results: Sequence[Acted]) -> tuple[list[Episode], list[Turn]]:
+        """The complete answers of a round, the first of each play with its verdict, and the turns that go on."""
+        verdicts = self.verdicts.end()
+        episodes: list[Episode] = []
+        for place, result in enumerate(results):
+            for answer in result.complete[:1]:
+                episodes.append(changed(answer, verdict=verdicts.get(place, answer.verdict)))
+            episodes += result.complete[1:]
+        return episodes, [result.further for result in results if result.further]
 
     def _to_verify(self, answer: Episode) -> bool:
         """Whether the verifier of the task says if the answer is right."""

@@ -132,9 +132,7 @@ class Plays:
         self.how = present()
         self.waiting: list[Waiting] = []  # for replies of plays apart, where others need not wait for them
         self.log = log_of(self.how, step)
-        self._order: dict[
-            str, tuple[int, int]
-        ] = {}  # id of a first request -> turns of its play, and when it was asked
+        self._order: dict[str, tuple[int, int]] = {}  # first request -> (turns of its play, when it was asked)
         self._open: dict[int, Game] = {}
         self._moments: dict[str, Moment] = {}  # by the node of the turn behind which they are
 
@@ -166,7 +164,7 @@ class Plays:
         answer = changed(written, request=turn.first, segments=segments, text=text_of(segments, self.codec))
         game.seats[turn.seat] = answer
         if written.finish == "error":
-            return self._lost(game, turn.seat, written.verdict)
+            return self._lost(game, written.verdict)
         if written.finish == "pause":  # it halts for a part that continues it, and nobody has acted yet
             self._shut(game)
             return Acted((answer,))
@@ -188,12 +186,15 @@ class Plays:
 
     def settled(self, *, wait: bool) -> list[Acted]:
         """What came of those acts that wait and have a reply. `wait`: until one has."""
-        hosts = self.how.hosts
-        if wait and all(one.ticket is not None and not hosts.ready(one.ticket) for one in self.waiting):
-            hosts.wait_for_any([one.ticket for one in self.waiting if one.ticket is not None])
-        ready = [one for one in self.waiting if one.ticket is None or hosts.ready(one.ticket)]
-        self.waiting = [one for one in self.waiting if one not in ready]
-        return [self.heard(one) for one in ready]
+        tickets = [each.ticket for each in self.waiting if each.ticket is not None]
+        if wait and len(tickets) == len(self.waiting):
+            self.how.hosts.wait_for_any(tickets)
+        ready: list[Waiting] = []
+        still: list[Waiting] = []
+        for each in self.waiting:
+            (ready if each.ticket is None or self.how.hosts.ready(each.ticket) else still).append(each)
+        self.waiting = still
+        return [self.heard(each) for each in ready]
 
     def in_order(self, answers: Sequence[Episode]) -> list[Episode]:
         """The answers in the order in which rounds would have given them: by their turns, then as they were asked."""
@@ -223,10 +224,10 @@ class Plays:
         """Opens the play, and takes the turns of a given beginning. What the world asks first; None if it has replied
         within the beginning.
         """
-        reply, replied = game.play.open(), False
+        reply, within = game.play.open(), False
         for text, heard in turns_of(request.prefix, self.codec):
             act = game.world.act(request.seat, text, waits=True)
-            reply, replied = game.play.step(act), True
+            reply, within = game.play.step(act), True
             game.acts += (act,)
             told_now = "" if reply.ask is None else game.world.written(reply.ask)
             if told_now != heard:
@@ -234,7 +235,7 @@ class Plays:
                     f"the beginning of an answer to problem {request.problem.id} of '{request.problem.task}' has the "
                     f"reply {heard[:40]!r} behind {text[-40:]!r}, and the world replies {told_now[:40]!r}."
                 )
-        return None if replied else reply
+        return None if within else reply
 
     def _asked(self, game: Game, request: Request, reply: Reply) -> Turn:
         """The first turn of a play that has just been opened."""
@@ -294,7 +295,7 @@ class Plays:
     def _told(self, game: Game, seat: str, act: Act, reply: Reply) -> Acted:
         """What a reply to an act makes of the play."""
         if reply.fault:
-            return self._lost(game, seat, Verdict.invalid("world", reply.fault))
+            return self._lost(game, Verdict.invalid("world", reply.fault))
         game.acts += (act,)
         self._earn(game, reply)
         if reply.ask is None:
@@ -392,7 +393,7 @@ class Plays:
         """The play is over, with the verdicts that its world has."""
         verdicts = _judged(game)
         if isinstance(verdicts, str):
-            return self._lost(game, seat, Verdict.invalid("world", verdicts))
+            return self._lost(game, Verdict.invalid("world", verdicts))
         for name, answer in game.seats.items():
             text = answer.text
             if finish == "stop" and name == seat:
@@ -400,7 +401,7 @@ class Plays:
             game.seats[name] = changed(answer, finish=finish, text=text, verdict=verdicts.get(name, answer.verdict))
         return self._left(game)
 
-    def _lost(self, game: Game, seat: str, verdict: Verdict | None) -> Acted:
+    def _lost(self, game: Game, verdict: Verdict | None) -> Acted:
         """The answer of a play that an error of ours ended: no seat has a verdict."""
         for name, answer in game.seats.items():
             game.seats[name] = changed(answer, finish="error", verdict=verdict)
@@ -411,10 +412,10 @@ class Plays:
         self._shut(game)
         first, *others = (seat.name for seat in game.world.seats)
         trained = [name for name in others if name in game.seats and game.world.seat(name).trains]
-        for name in (first, *trained):
-            place = self._order[game.root.id][1]
-            self._order[game.seats[name].request.id] = game.turns, place
-        return Acted(tuple(game.seats[name] for name in (first, *trained)))
+        answers = tuple(game.seats[name] for name in (first, *trained))
+        _, asked = self._order[game.root.id]
+        self._order |= {answer.request.id: (game.turns, asked) for answer in answers}
+        return Acted(answers)
 
     def _enter(self, game: Game) -> None:
         self._open[id(game)] = game
