@@ -12,7 +12,7 @@ from assay.engine.optimiser import AdamW
 from assay.engine.steps.engine import StepsEngine, StepsValueEngine
 from assay.models import Models
 from assay.policy.acting import ActionCodec
-from assay.policy.acting_folder import fresh_mlp, fresh_table
+from assay.policy.plain_folder import fresh_mlp, fresh_table
 from assay.rng import Key
 from assay.tasks.control.chain import chain_task
 from assay.types import Episode, Origin, Problem, Request, Segment, Verdict

@@ -4,19 +4,17 @@ shape, their network as engines see it, and the codec that stands where language
 
 from __future__ import annotations
 
-import dataclasses
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor, nn
 
 from assay.errors import ConfigError, DataError
-from assay.policy.conversation import Chat
-from assay.policy.network import Network
+from assay.policy.codec import Wordless
+from assay.policy.network import PlainNetwork
 from assay.types import Ids
 
 STEPS = 1 << 30  # the most steps of an answer: nothing in such a network depends on it
@@ -67,7 +65,7 @@ def config_of(raw: Mapping[str, Any]) -> ActingConfig:
     return ActingConfig(raw["model_type"], raw["observed"], raw["actions"], tuple(layers))
 
 
-class Acting(Network):
+class Acting(PlainNetwork):
     """The network of a policy over observations: `features` that an output layer turns into a logit for each action."""
 
     config: ActingConfig
@@ -77,33 +75,20 @@ class Acting(Network):
     def features(self, seen: Tensor) -> Tensor:
         """[M, observed] -> [M, hidden]"""
 
-    @abstractmethod
-    def initialise(self, generator: torch.Generator) -> Self:
-        """Draws fresh weights."""
-
     @property
     def output(self) -> nn.Module:
         return self.head
 
-    def tensors(self) -> dict[str, Tensor]:
-        return dict(self.named_parameters())
-
-    def file_name(self, name: str) -> str:
-        return name
-
-    def described(self, dtype: str, ids: Mapping[str, Any]) -> dict[str, Any]:
-        shape = dataclasses.asdict(self.config)
-        family = {"model_type": shape.pop("family"), "architectures": [type(self).__name__]}
-        return {**family, "torch_dtype": dtype, **shape, **ids}
-
 
 @dataclass(frozen=True)
-class ActionCodec:
+class ActionCodec(Wordless):
     """The codec of a policy that reads observations and no words: an answer is written as the numbers of its actions.
 
     codec = ActionCodec(actions=2, observed=4)
     codec.decode([0, 1, 1]), codec.encode("0 1 1")  # "0 1 1", [0, 1, 1]
     """
+
+    whose = "a policy over observations"
 
     actions: int
     observed: int
@@ -117,28 +102,8 @@ class ActionCodec:
         return self.actions
 
     @property
-    def stops(self) -> tuple[str, ...]:
-        return ()
-
-    @property
-    def files(self) -> Mapping[str, bytes]:
-        return {}
-
-    @property
     def identity(self) -> bytes:
         return f"actions {self.observed} {self.actions}".encode()
-
-    @property
-    def chat(self) -> Chat:
-        return Chat()
-
-    def speaking(self, chat: Chat) -> Self:
-        if chat != Chat():
-            raise ConfigError("a policy over observations reads no words: leave --system and the chat settings out.")
-        return self
-
-    def require_system(self) -> None:
-        """There is none: `speaking` has refused it."""
 
     def render(self, prompt: Any) -> Ids:
         """Nothing: what is to be read is observed at each step."""

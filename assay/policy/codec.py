@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self
 
+from assay.errors import ConfigError
 from assay.policy.conversation import Chat
 from assay.types import Ids
 
@@ -35,3 +36,29 @@ class PolicyCodec(Codec, Protocol):
     def chat(self) -> Chat: ...  # the chat settings that go into every prompt
     def speaking(self, chat: Chat) -> Self: ...  # the same with these settings; refused where they would have no effect
     def require_system(self) -> None: ...  # refuses a system message that the model would never read
+
+
+class Wordless:
+    """The part of the codec of a policy that reads no words that does not depend on what it reads instead."""
+
+    whose: ClassVar[str]  # for messages: a policy of which kind
+
+    @property
+    def stops(self) -> tuple[str, ...]:
+        return ()
+
+    @property
+    def files(self) -> Mapping[str, bytes]:
+        return {}
+
+    @property
+    def chat(self) -> Chat:
+        return Chat()
+
+    def speaking(self, chat: Chat) -> Self:
+        if chat != Chat():
+            raise ConfigError(f"{self.whose} reads no words: leave --system and the chat settings out.")
+        return self
+
+    def require_system(self) -> None:
+        """There is none: `speaking` has refused it."""

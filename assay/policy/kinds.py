@@ -87,6 +87,9 @@ class Kind:
                 )
 
 
+_PLAIN = {name: Named(f"assay.policy.plain_folder:{name}") for name in ("load", "outline", "save", "files", "size")}
+"""How policies that read no words are stored."""
+
 KINDS: dict[str, Kind] = {
     kind.name: kind
     for kind in (
@@ -119,28 +122,20 @@ KINDS: dict[str, Kind] = {
             about="it builds routes place by place and reads no words",
             families=frozenset({"assay-pointer"}),
             abilities=frozenset(),
-            load=Named("assay.policy.pointer_folder:load"),
-            outline=Named("assay.policy.pointer_folder:outline"),
-            save=Named("assay.policy.pointer_folder:save"),
-            files=Named("assay.policy.pointer_folder:files"),
-            size=Named("assay.policy.pointer:size"),
+            **_PLAIN,
             engine=Named("assay.engine.pointer.engine:engine_of"),
             usual="64x3",
-            fresh=Named("assay.policy.pointer_folder:fresh"),
+            fresh=Named("assay.policy.plain_folder:fresh_pointer"),
         ),
         Kind(
             name="mlp",
             about="a multilayer perceptron over observations, which reads no words",
             families=frozenset({"assay-mlp"}),
             abilities=frozenset({"critics", "numbers"}),
-            load=Named("assay.policy.acting_folder:load"),
-            outline=Named("assay.policy.acting_folder:outline"),
-            save=Named("assay.policy.acting_folder:save"),
-            files=Named("assay.policy.acting_folder:files"),
-            size=Named("assay.policy.acting_folder:size"),
+            **_PLAIN,
             engine=Named("assay.engine.steps.engine:engine_of"),
             usual="64x64",
-            fresh=Named("assay.policy.acting_folder:fresh_mlp"),
+            fresh=Named("assay.policy.plain_folder:fresh_mlp"),
             fitted=Named("assay.policy.mlp:fitted"),
         ),
         Kind(
@@ -148,14 +143,10 @@ KINDS: dict[str, Kind] = {
             about="a table with a row for each state, which reads no words",
             families=frozenset({"assay-tabular"}),
             abilities=frozenset({"critics", "numbers"}),
-            load=Named("assay.policy.acting_folder:load"),
-            outline=Named("assay.policy.acting_folder:outline"),
-            save=Named("assay.policy.acting_folder:save"),
-            files=Named("assay.policy.acting_folder:files"),
-            size=Named("assay.policy.acting_folder:size"),
+            **_PLAIN,
             engine=Named("assay.engine.steps.engine:engine_of"),
             usual="",
-            fresh=Named("assay.policy.acting_folder:fresh_table"),
+            fresh=Named("assay.policy.plain_folder:fresh_table"),
             fitted=Named("assay.policy.tabular:fitted"),
         ),
     )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, Self
 
+import torch
 from torch import Tensor, nn
 
 from assay.policy.lora import Lora
@@ -46,3 +48,23 @@ class Network(nn.Module):
     @abstractmethod
     def described(self, dtype: str, ids: Mapping[str, Any]) -> dict[str, Any]:
         """`config.json` for weights of this number format; `ids` are the special tokens of its codec."""
+
+
+class PlainNetwork(Network):
+    """A network whose parameters have the same names in files, and whose config.json is its shape."""
+
+    @abstractmethod
+    def initialise(self, generator: torch.Generator) -> Self:
+        """Draws fresh weights."""
+
+    def tensors(self) -> dict[str, Tensor]:
+        return dict(self.named_parameters())
+
+    def file_name(self, name: str) -> str:
+        return name
+
+    def described(self, dtype: str, ids: Mapping[str, Any]) -> dict[str, Any]:
+        shape = dataclasses.asdict(self.config)
+        shape.pop("family", None)
+        about = {"model_type": self.config.family, "architectures": [type(self).__name__]}
+        return {**about, "torch_dtype": dtype, **shape, **ids}

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from assay.errors import ConfigError
-from assay.policy.network import Network
+from assay.policy.network import PlainNetwork
 
 FAMILY = "assay-pointer"  # `model_type` of its config.json
 MASKED = -1e9  # the logit of an action that is not legal: finite, and exp of it is 0
@@ -79,12 +79,6 @@ def config_of(raw: Mapping[str, Any]) -> PointerConfig:
     return PointerConfig(**given)
 
 
-def size(raw: Mapping[str, Any]) -> int:
-    """How many parameters the policy of this `config.json` has."""
-    with torch.device("meta"):
-        return sum(parameter.numel() for parameter in PointerNetwork(config_of(raw)).parameters())
-
-
 @dataclass(frozen=True, eq=False)
 class Encoded:
     """Instances that were read: their places as vectors, and what the decoder attends to. Number 0 is no place: it
@@ -125,7 +119,7 @@ def _attended(query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor
     return (weight @ value).transpose(1, 2).flatten(-2)
 
 
-class PointerNetwork(Network):
+class PointerNetwork(PlainNetwork):
     """The network of a pointer policy.
 
     Example:
@@ -180,16 +174,6 @@ class PointerNetwork(Network):
     @property
     def output(self) -> nn.Module:
         return self.pointed
-
-    def tensors(self) -> dict[str, Tensor]:
-        return dict(self.named_parameters())
-
-    def file_name(self, name: str) -> str:
-        return name
-
-    def described(self, dtype: str, ids: Mapping[str, Any]) -> dict[str, Any]:
-        shape = dataclasses.asdict(self.config)
-        return {"model_type": FAMILY, "architectures": ["PointerNetwork"], "torch_dtype": dtype, **shape, **ids}
 
     @torch.no_grad()
     def initialise(self, generator: torch.Generator) -> PointerNetwork:

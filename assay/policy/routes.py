@@ -5,14 +5,14 @@ numbers of places. It knows no other words.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from assay.errors import ConfigError, DataError
-from assay.policy.conversation import Chat
+from assay.errors import DataError
+from assay.policy.codec import Wordless
 from assay.types import Ids
 
 END = 0  # the action that ends a route
@@ -21,13 +21,15 @@ _ANSWER = re.compile(r"[0-9]{1,4}( [0-9]{1,4})*")
 
 
 @dataclass(frozen=True)
-class RouteCodec:
+class RouteCodec(Wordless):
     """Coordinates in, places out.
 
     codec = RouteCodec(places=128)
     codec.render("r 12,34 5,6 70,8")  # [12, 34, 5, 6, 70, 8]
     codec.decode([3, 1, 2, 0])        # "3 1 2"
     """
+
+    whose = "a policy that builds routes"
 
     places: int  # the most places of a problem
     about: str = ""  # what decides what the network makes of the same numbers, beside its weights
@@ -41,28 +43,8 @@ class RouteCodec:
         return self.places + 1
 
     @property
-    def stops(self) -> tuple[str, ...]:
-        return ()
-
-    @property
-    def files(self) -> Mapping[str, bytes]:
-        return {}
-
-    @property
     def identity(self) -> bytes:
         return f"routes {self.about}".encode()
-
-    @property
-    def chat(self) -> Chat:
-        return Chat()
-
-    def speaking(self, chat: Chat) -> RouteCodec:
-        if chat != Chat():
-            raise ConfigError("a policy that builds routes reads no words: leave --system and the chat settings out.")
-        return self
-
-    def require_system(self) -> None:
-        """There is none: `speaking` has refused it."""
 
     def render(self, prompt: Any) -> Ids:
         """The coordinates x, y of each place in turn."""

@@ -32,7 +32,7 @@ from assay.memory import Memory
 from assay.objective import Clip, Entropy, Objective, TokenMean
 from assay.objective.improve import improve
 from assay.part import bind
-from assay.policy.acting_folder import fresh_mlp
+from assay.policy.plain_folder import fresh_mlp
 from assay.rng import Key
 from assay.scale import Scale
 from assay.types import Episode, Origin, Problem, Request, Reward, Row, Segment

@@ -11,10 +11,10 @@ import torch
 from assay.errors import ConfigError, DataError
 from assay.policy import fingerprint, load_policy, mlp, save_policy, tabular
 from assay.policy.acting import ActingConfig, ActionCodec, config_of
-from assay.policy.acting_folder import fresh_mlp, fresh_table, size
 from assay.policy.conversation import Chat
 from assay.policy.kinds import KINDS
 from assay.policy.outline import outline
+from assay.policy.plain_folder import fresh_mlp, fresh_table, size
 from assay.rng import Key
 
 

@@ -41,12 +41,15 @@ def test_every_record_names_functions_that_take_what_they_are_given(kind: Kind, 
 def test_every_network_is_of_a_kind_that_there_is() -> None:
     from assay.policy.network import Network
 
-    modules = ("transformer", "foreign", "pointer", "acting_folder")
+    modules = ("transformer", "foreign", "plain_folder")
     for name in (f"assay.policy.{module}" for module in modules):
         __import__(name)
-    above = [made for made in Network.__subclasses__() if made.__module__.startswith("assay.")]
-    final = [made for one in above for made in (one.__subclasses__() or [one])]
-    assert {made.kind for made in final} <= KINDS.keys()
+
+    def final(network: type[Network]) -> set[type[Network]]:
+        below = [made for made in network.__subclasses__() if made.__module__.startswith("assay.")]
+        return {leaf for made in below for leaf in final(made)} or {network}
+
+    assert {made.kind for made in final(Network)} <= KINDS.keys()
 
 
 def test_a_folder_is_of_the_kind_that_its_config_names(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from assay.memory import Memory
 from assay.models import Models
 from assay.objective.improve import accumulate
 from assay.part import bind
-from assay.policy.acting_folder import fresh_table
+from assay.policy.plain_folder import fresh_table
 from assay.rng import Key
 from assay.source import Pool, Share
 from assay.types import Row, changed

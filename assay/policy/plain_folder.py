@@ -1,24 +1,35 @@
-"""A policy over observations on disk: config.json and model.safetensors."""
+"""Policies that read no words on disk: config.json, and model.safetensors with each parameter under its own name."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+import json
+import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from assay.errors import DataError
-from assay.policy import mlp, tabular
-from assay.policy.acting import Acting, ActingConfig, ActionCodec, config_of
+from assay.errors import ConfigError, DataError
+from assay.policy import acting, mlp, pointer, tabular
+from assay.policy.acting import ActingConfig, ActionCodec
 from assay.policy.hf_config import read_json
 from assay.policy.model_folder import as_json, require_room, stored_weights, writing
+from assay.policy.network import PlainNetwork
+from assay.policy.pointer import PointerConfig, PointerNetwork
 from assay.policy.policy import Policy
+from assay.policy.routes import RouteCodec
 from assay.policy.safetensors_folder import read_weights, require_tensors, write_weights
 from assay.rng import Key
 
-NETWORKS: Mapping[str, type[Acting]] = {mlp.FAMILY: mlp.Mlp, tabular.FAMILY: tabular.Tabular}
+NETWORKS: Mapping[str, Callable[[Any], PlainNetwork]] = {
+    mlp.FAMILY: mlp.Mlp,
+    tabular.FAMILY: tabular.Tabular,
+    pointer.FAMILY: PointerNetwork,
+}
+_SHAPE_OF_POINTERS = re.compile(r"(\d{1,5})x(\d{1,3})")
 
 
 def fresh_mlp(shape: str, *, key: Key) -> Policy:
@@ -31,7 +42,15 @@ def fresh_table(shape: str, *, key: Key) -> Policy:
     return _fresh(tabular.shape_of(shape), key)
 
 
-def _fresh(config: ActingConfig, key: Key) -> Policy:
+def fresh_pointer(shape: str, *, key: Key) -> Policy:
+    """A policy with random weights, which depend on the key and the shape alone. `64x3`: 64 wide, 3 encoder layers."""
+    said = _SHAPE_OF_POINTERS.fullmatch(shape)
+    if said is None:
+        raise ConfigError(f"the shape of a pointer policy is WIDTHxLAYERS, such as pointer:128x6, not pointer:{shape}.")
+    return _fresh(PointerConfig(hidden=int(said[1]), layers=int(said[2])), key)
+
+
+def _fresh(config: ActingConfig | PointerConfig, key: Key) -> Policy:
     network = NETWORKS[config.family](config)
     return _policy(network.initialise(torch.Generator().manual_seed(key.bits & (2**63 - 1))))
 
@@ -59,13 +78,14 @@ def outline(folder: Path, *, here: bool) -> Policy:
     return _policy(network)
 
 
-def _empty(folder: Path) -> Acting:
+def _empty(folder: Path) -> PlainNetwork:
     """The network on torch's meta device."""
     return _of(read_json(folder / "config.json"))
 
 
-def _of(raw: Mapping[str, Any]) -> Acting:
-    config = config_of(raw)
+def _of(raw: Mapping[str, Any]) -> PlainNetwork:
+    read = pointer.config_of if raw.get("model_type") == pointer.FAMILY else acting.config_of
+    config = read(raw)
     with torch.device("meta"):
         return NETWORKS[config.family](config)
 
@@ -75,16 +95,20 @@ def size(raw: Mapping[str, Any]) -> int:
     return _count(_of(raw))
 
 
-def _count(network: Acting) -> int:
+def _count(network: PlainNetwork) -> int:
     return sum(parameter.numel() for parameter in network.parameters())
 
 
-def _shapes(network: Acting) -> dict[str, tuple[int, ...]]:
+def _shapes(network: PlainNetwork) -> dict[str, tuple[int, ...]]:
     return {name: tuple(slot.shape) for name, slot in network.named_parameters()}
 
 
-def _policy(network: Acting) -> Policy:
-    return Policy(network, ActionCodec(network.config.actions, network.config.observed))
+def _policy(network: PlainNetwork) -> Policy:
+    config = network.config
+    if isinstance(config, PointerConfig):
+        about = json.dumps(dataclasses.asdict(config), sort_keys=True)
+        return Policy(network, RouteCodec(config.places, about=about))
+    return Policy(network, ActionCodec(config.actions, config.observed))
 
 
 def files(policy: Policy) -> dict[str, bytes]:
