@@ -16,6 +16,7 @@ from assay.rng import Key, uniforms
 from assay.tasks import task
 from assay.types import Episode, Finish, Floats, Origin, Request, Segment, Verdict
 from assay.worlds import Act, Play, Reply, World
+from assay.worlds.faults import replied, told
 
 if TYPE_CHECKING:
     from assay.engine.steps.engine import Actions
@@ -193,21 +194,6 @@ def actor_of(engine: object) -> Actor:
     return engine
 
 
-def replied(play: Play, act: Act) -> Reply:
-    """The reply to an act. What goes wrong in a world is a fault of ours, and is told with the play."""
-    try:
-        reply = play.step(act)
-    except Exception as error:  # the play is lost, counted and told; other plays go on
-        return Reply(fault=told(error))
-    return checked(reply)
-
-
-def checked(reply: Reply) -> Reply:
-    """The reply; a fault in its place if it pays what is no number."""
-    wrong = [name for name, value in (*reply.rewards.items(), *reply.costs.items()) if not np.isfinite(value)]
-    return Reply(fault=f"the reward of {wrong[0]} is not a number") if wrong else reply
-
-
 def _shown(reply: Reply, world: World) -> Reply:
     """The reply; a fault if what it shows is not what the world said that it shows."""
     assert world.numbers is not None
@@ -216,11 +202,6 @@ def _shown(reply: Reply, world: World) -> Reply:
         shape = "nothing" if seen is None else f"an array of the shape {seen.shape}"
         return Reply(fault=f"the world shows {shape} in place of {world.numbers.observed} numbers")
     return reply if np.isfinite(seen).all() else Reply(fault="what the world shows is not finite")
-
-
-def told(error: Exception) -> str:
-    """What went wrong in a world, in a line."""
-    return f"{type(error).__name__}: {error}"
 
 
 class _Nothing:

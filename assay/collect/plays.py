@@ -17,7 +17,6 @@ from typing import Protocol, Self, runtime_checkable
 import numpy as np
 
 from assay.ask import Codec
-from assay.collect.acting import checked, replied, told
 from assay.collect.hosts import HostedPlay, PlayLost, log_of, present
 from assay.collect.turns import ended_by_token, generate, text_of, without_stop
 from assay.errors import AssayError, ConfigError
@@ -26,6 +25,7 @@ from assay.rng import Key
 from assay.tasks import task
 from assay.types import Episode, Finish, Ids, Origin, Request, Reward, Segment, Verdict, changed
 from assay.worlds import Act, Ask, Play, Reply, World
+from assay.worlds.faults import checked, replied, told
 
 CUT = " [cut]"  # what stands behind the part of a reply that its limit leaves
 

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from assay.engine.head import NUMBERS, Coefficients, pull, read
+from assay.engine.head import coefficients_of, outputs_of, pull, read
 from assay.engine.interface import Chunk, Outputs, Want
 from assay.engine.layout import Layout
 from assay.engine.local import LaidChunk, LocalEngine
@@ -52,13 +52,7 @@ class AutogradEngine(LocalEngine):
             mean_logp=want.mean_logp,
             likeliest=want.likeliest,
         )
-        leaves = (readout.logp, readout.entropy, readout.top_logp)
-        if learns:
-            leaves = tuple(None if x is None else x.requires_grad_(True) for x in leaves)
-        logp, entropy, top_logp = leaves
-        assert logp is not None
-        numbers = {name: getattr(readout, name) for name in NUMBERS}
-        outputs = Outputs(logp=logp, entropy=entropy, top_logp=top_logp, **numbers)
+        outputs = outputs_of(readout, learns=learns)
         if learns:
             self._held[outputs] = logits
         return outputs
@@ -68,11 +62,11 @@ class AutogradEngine(LocalEngine):
         logits = self._held.pop(outputs, None)
         if logits is None:
             raise UsageError("backward needs the outputs of a forward with gradients, once")
-        grads = [None if x is None else x.grad for x in (outputs.logp, outputs.entropy, outputs.top_logp)]
-        if all(g is None for g in grads):
+        coefficients = coefficients_of(outputs)
+        if coefficients is None:
             return
         ids, top_ids = chunk.streams["ids"], chunk.streams.get("top_ids")
-        by_logits = pull(logits.detach(), None, ids, chunk.tau, Coefficients(*grads), None, top_ids=top_ids)
+        by_logits = pull(logits.detach(), None, ids, chunk.tau, coefficients, None, top_ids=top_ids)
         torch.autograd.backward(logits, by_logits)
 
     def _score(self, layout: Layout, ids: np.ndarray, tau: Tensor, entropy: bool) -> tuple[Tensor, Tensor | None]:

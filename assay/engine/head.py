@@ -15,8 +15,10 @@ import torch
 from torch import Tensor
 
 from assay.engine.footprint import CACHED, LOGITS
+from assay.engine.interface import Outputs
 
 NUMBERS = ("mean_logp", "likeliest", "likeliest_logp")  # fields of a readout that no loss is differentiated by
+DIFFERENTIATED = ("logp", "entropy", "top_logp")
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +123,22 @@ class Coefficients:
         for mark in marks[1:]:
             result = result | mark
         return result
+
+
+def outputs_of(readout: Readout, *, learns: bool) -> Outputs:
+    """What a forward pass read, for an objective. Where the engine learns, it differentiates its loss by them."""
+    leaves = {name: getattr(readout, name) for name in DIFFERENTIATED}
+    for leaf in leaves.values() if learns else ():
+        if leaf is not None:
+            leaf.requires_grad_(True)
+    return Outputs(**leaves, **{name: getattr(readout, name) for name in NUMBERS})
+
+
+def coefficients_of(outputs: Outputs) -> Coefficients | None:
+    """What an objective has differentiated these to; None if it has left all of them alone."""
+    leaves = {name: getattr(outputs, name) for name in DIFFERENTIATED}
+    grads = {name: None if leaf is None else leaf.grad for name, leaf in leaves.items()}
+    return None if all(grad is None for grad in grads.values()) else Coefficients(**grads)
 
 
 @torch.no_grad()

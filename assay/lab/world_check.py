@@ -19,7 +19,6 @@ import numpy as np
 
 from assay.ask import Sampling, first_requests
 from assay.ask.demonstrate import turns
-from assay.collect.acting import told
 from assay.collect.plays import played
 from assay.credit.pack import pack
 from assay.engine.interface import Done, Generation
@@ -31,6 +30,7 @@ from assay.tasks import TASKS, Task
 from assay.tasks import task as task_of
 from assay.types import Episode, Ids, Origin, Problem, Request, Row, Segment
 from assay.worlds import Act, Play, Reply, Tool, World
+from assay.worlds.faults import told
 
 END = 0x110000  # behind all characters
 HOSTILE = (

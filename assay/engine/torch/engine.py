@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from assay.engine.footprint import TAPE_BYTES, tape_bytes
-from assay.engine.head import NUMBERS, Coefficients, Readout, pull, read
+from assay.engine.head import Readout, coefficients_of, outputs_of, pull, read
 from assay.engine.interface import Chunk, Done, Generation, Heard, Outputs, Want
 from assay.engine.layout import Layout
 from assay.engine.local import LaidChunk
@@ -106,13 +106,7 @@ class TorchEngine(NetworkEngine):
             likeliest=want.likeliest,
             keep=learns,
         )
-        leaves = (readout.logp, readout.entropy, readout.top_logp)
-        if learns:
-            leaves = tuple(None if x is None else x.requires_grad_(True) for x in leaves)
-        logp, entropy, top_logp = leaves
-        assert logp is not None
-        numbers = {name: getattr(readout, name) for name in NUMBERS}
-        outputs = Outputs(logp=logp, entropy=entropy, top_logp=top_logp, **numbers)
+        outputs = outputs_of(readout, learns=learns)
         if kept is not None:
             self._held[outputs] = _Held(kept, predicting, readout)
         return outputs
@@ -122,8 +116,8 @@ class TorchEngine(NetworkEngine):
         held = self._held.pop(outputs, None)
         if held is None:
             raise UsageError("backward needs the outputs of a forward with gradients, once")
-        grads = [None if x is None else x.grad for x in (outputs.logp, outputs.entropy, outputs.top_logp)]
-        if all(g is None for g in grads):
+        coefficients = coefficients_of(outputs)
+        if coefficients is None:
             return
         head = self.model.lm_head.weight
         by_hidden = pull(
@@ -131,7 +125,7 @@ class TorchEngine(NetworkEngine):
             self.network.head,
             chunk.streams["ids"],
             chunk.tau,
-            Coefficients(*grads),
+            coefficients,
             gradient_of(head)[: self.vocab] if head.requires_grad else None,
             top_ids=chunk.streams.get("top_ids"),
             all_logp=held.readout.all_logp,
