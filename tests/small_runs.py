@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import pytest
-from crashes import small_policy
+from crashes import digest_of, small_policy
 
 from assay.cli.main import main
 from assay.record.folder import RunFolder
@@ -67,6 +68,18 @@ class Shell:
         code = main([str(argument) for argument in arguments])
         out, err = self.capsys.readouterr()
         return Reply(code, out, err)
+
+
+def calm_and_killed(line_of: Callable[[Path], list[str]], folder: Path, shell: Shell) -> tuple[str, str]:
+    """The digests of a run, and of the same run killed before its third update and resumed."""
+    calm, killed = folder / "calm", folder / "killed"
+    assert shell(*line_of(calm)).code == 0
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "ASSAY_FAILPOINT": "loop.update:kill:3"}
+    line = [sys.executable, "-m", "assay", *line_of(killed)]
+    died = subprocess.run(line, env=environment, capture_output=True, check=False)
+    assert died.returncode == -signal.SIGKILL, died.stderr.decode()
+    assert shell("resume", killed).code == 0
+    return digest_of(calm), digest_of(killed)
 
 
 def sizes(**changes: object) -> list[str]:

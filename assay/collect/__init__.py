@@ -14,8 +14,10 @@ from assay.collect.ask_judges import AskJudge, AskPairs
 from assay.collect.continuations import ContinueSteps
 from assay.collect.expand import Refill
 from assay.collect.fragments import Fragments
+from assay.collect.games import in_play
 from assay.collect.lagged import Frozen, Lagged
-from assay.collect.plays import Acted, Plays, Turn, earned_by_turn, in_play, played
+from assay.collect.plays import Acted, Plays, Turn, played
+from assay.collect.spoken import earned_by_turn
 from assay.collect.teachers import AskTeachers
 from assay.collect.trees import Fork
 from assay.collect.turns import generate, send
@@ -141,11 +143,10 @@ class Collector:
             late, replied = self._late(plays, wait=not turns)
             fresh, turns = self._generate(models, [*turns, *replied], memory, written, plays)
             episodes, written = [*episodes, *late, *fresh], None
-            if plays.waiting:
+            if plays.waiting or (turns and not self._watches):
                 continue
-            if not turns or self._watches:
-                episodes = self.rewarded(plays.in_order(episodes) if plays.free else episodes, models, memory)
-            further = self._expand(models, episodes, [turn.episode for turn in turns], memory, noted)
+            episodes = self.rewarded(plays.in_order(episodes) if plays.free else episodes, models, memory)
+            further = self._expand(models, episodes, plays.so_far(turns), memory, noted)
             if any(request.id in asked_ids for request in further):
                 again = next(request for request in further if request.id in asked_ids)
                 raise AssayError(

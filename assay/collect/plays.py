@@ -9,23 +9,25 @@ of its own.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol, Self, runtime_checkable
 
 import numpy as np
 
 from assay.ask import Codec
+from assay.collect.games import Game, Moment, barred, conversation, in_play, maker
 from assay.collect.hosts import HostedPlay, PlayLost, log_of, present
-from assay.collect.turns import ended_by_token, generate, text_of, without_stop
+from assay.collect.spoken import earned, going_on, in_words, last_turn, node_of, replied_node, turns_of
+from assay.collect.turns import ended_by_token, generate, without_stop
 from assay.errors import AssayError, ConfigError
 from assay.models import Models
 from assay.rng import Key
 from assay.tasks import task
-from assay.types import Episode, Finish, Ids, Origin, Request, Reward, Segment, Verdict, changed
-from assay.worlds import Act, Ask, Play, Reply, World
-from assay.worlds.faults import checked, replied, told
+from assay.types import Episode, Finish, Ids, Origin, Request, Segment, Verdict, changed
+from assay.worlds import Act, Ask, Reply
+from assay.worlds.faults import checked, replied
 
 CUT = " [cut]"  # what stands behind the part of a reply that its limit leaves
 
@@ -35,35 +37,6 @@ class Templated(Protocol):
     """A codec that writes messages of tools by a chat template."""
 
     def heard(self, texts: Sequence[str], *, ended: bool) -> Ids: ...
-
-
-class Maker(Protocol):
-    """Makes the play behind these acts, from what was saved there. `alone`: where it can harm no other."""
-
-    def __call__(self, acts: Sequence[Act], saved: bytes | None, *, alone: bool = False) -> Play: ...
-
-
-@dataclass
-class Game:
-    """A play with its seats."""
-
-    world: World
-    root: Request  # the request that it began with, of the first seat
-    make: Maker
-    play: Play
-    barred: tuple[int, ...] = ()  # the marks that only the world may write, where they are single tokens
-    acts: tuple[Act, ...] = ()
-    turns: int = 0  # that were written so far
-    seats: dict[str, Episode] = field(default_factory=dict)  # what each seat has read and written
-
-    def again(self) -> str:
-        """Begins the play anew and takes its acts again. Returns the fault that hindered it; "" if none did."""
-        self.play.close()
-        try:
-            self.play = self.make(self.acts, None, alone=True)
-        except Exception as error:  # told as the fault of this play
-            return told(error)
-        return ""
 
 
 @dataclass(frozen=True)
@@ -76,12 +49,6 @@ class Turn:
     seat: str = ""
     before: tuple[Segment, ...] = ()  # of the answer, those that stand before the present context
     short: bool = False  # the turn has a limit of its own, below that of the answer
-
-    @property
-    def episode(self) -> Episode:
-        """The answer so far, as one that waits."""
-        assert self.game is not None
-        return self.game.seats[self.seat]
 
 
 @dataclass(frozen=True)
@@ -101,16 +68,6 @@ class Waiting:
     seat: str
     act: Act
     ticket: int | None
-
-
-@dataclass(frozen=True)
-class Moment:
-    """The state of a play behind some acts, from which others go on."""
-
-    game: Game
-    acts: tuple[Act, ...]
-    seats: dict[str, Episode]
-    saved: bytes | None
 
 
 class Plays:
@@ -160,14 +117,13 @@ class Plays:
         if game is None:
             return Acted((written if turn.now is turn.first else changed(written, request=turn.first),))
         game.turns += 1
-        segments = (*turn.before, *written.segments)
-        answer = changed(written, request=turn.first, segments=segments, text=text_of(segments, self.codec))
+        answer = changed(written, request=turn.first, segments=(*turn.before, *written.segments))
         game.seats[turn.seat] = answer
         if written.finish == "error":
             return self._lost(game, written.verdict)
         if written.finish == "pause":  # it halts for a part that continues it, and nobody has acted yet
             self._shut(game)
-            return Acted((answer,))
+            return Acted((in_words(answer, self.codec),))
         if written.finish == "length" and not turn.short:
             return self._over(game, turn.seat, "length")
         return self._replied(game, turn.seat, self._act(game, turn.seat, answer, written.finish))
@@ -181,7 +137,7 @@ class Plays:
         except PlayLost as error:
             reply = Reply(fault=str(error))
         if reply.fault:
-            reply = self._again(game, waiting.act, reply)
+            reply = game.again(waiting.act, reply)
         return self._told(game, waiting.seat, waiting.act, reply)
 
     def settled(self, *, wait: bool) -> list[Acted]:
@@ -196,6 +152,10 @@ class Plays:
         self.waiting = still
         return [self.heard(each) for each in ready]
 
+    def so_far(self, turns: Sequence[Turn]) -> list[Episode]:
+        """The answers in which these turns are the next, with what was read and written before."""
+        return [in_words(turn.game.seats[turn.seat], self.codec) for turn in turns if turn.game is not None]
+
     def in_order(self, answers: Sequence[Episode]) -> list[Episode]:
         """The answers in the order in which rounds would have given them: by their turns, then as they were asked."""
         return sorted(answers, key=lambda answer: self._order[answer.request.id])
@@ -206,11 +166,11 @@ class Plays:
         """The first turn of an answer; one with a beginning goes on in the play that this beginning tells of."""
         world = task(request.problem.task).world
         assert world is not None
-        if request.prefix and (moment := self._moments.get(_acted_node(request))) is not None:
+        if request.prefix and (moment := self._moments.get(replied_node(request.prefix))) is not None:
             game = self._forked(moment, request)
         else:
-            make = self._maker(world, request)
-            game = Game(world, request, make, make((), None), _barred(world, self.codec))
+            make = maker(world, request, self.key, self.how, self.log)
+            game = Game(world, request, make, make((), None, False), barred(world, self.codec))
             self._enter(game)
             reply = self._replayed(game, request)
             if reply is not None:
@@ -253,7 +213,7 @@ class Plays:
 
     def _forked(self, moment: Moment, request: Request) -> Game:
         """A second play from a moment of a first one, for a request that goes on from there."""
-        first, play = moment.game, moment.game.make(moment.acts, moment.saved)
+        first, play = moment.game, moment.game.make(moment.acts, moment.saved, False)
         state = (moment.acts, first.turns, dict(moment.seats))
         game = Game(first.world, first.root, first.make, play, first.barred, *state)
         for name, other in game.seats.items():  # what another seat writes from here on is drawn anew
@@ -261,28 +221,10 @@ class Plays:
         self._enter(game)
         return game
 
-    def _maker(self, world: World, request: Request) -> Maker:
-        """The function that makes the play of a request."""
-        name, spec, key = request.problem.task, request.problem.spec, self.key("play", request.id)
-
-        def made(acts: Sequence[Act], saved: bytes | None, *, alone: bool = False) -> Play:
-            if world.apart:
-                return HostedPlay(self.how.hosts, self.log, name, spec, key, acts, saved, alone=alone)
-            if saved is not None and world.resume is not None:
-                return world.resume(spec, key, saved)
-            play = world.start(spec, key)
-            if acts:
-                play.open()
-            for act in acts:
-                play.step(act)
-            return play
-
-        return made
-
     # Acts and replies
 
     def _act(self, game: Game, seat: str, answer: Episode, finish: Finish) -> Act:
-        text, ended = _last_turn(answer, self.codec)
+        text, ended = last_turn(answer, self.codec)
         return game.world.act(seat, text, waits=not ended, finish=finish)
 
     def _replied(self, game: Game, seat: str, act: Act) -> Acted:
@@ -290,7 +232,7 @@ class Plays:
         if isinstance(game.play, HostedPlay):
             return Acted(waiting=Waiting(game, seat, act, game.play.submit(act)))
         reply = replied(game.play, act)
-        return self._told(game, seat, act, self._again(game, act, reply) if reply.fault else reply)
+        return self._told(game, seat, act, game.again(act, reply) if reply.fault else reply)
 
     def _told(self, game: Game, seat: str, act: Act, reply: Reply) -> Acted:
         """What a reply to an act makes of the play."""
@@ -305,16 +247,8 @@ class Plays:
         if turn is None:
             return self._over(game, seat, "length")
         if self.forks:
-            node = _node(waiting.segments)
-            self._moments[node] = Moment(game, game.acts, dict(game.seats), _saved(game))
+            self._moments[node_of(waiting.segments)] = game.moment()
         return Acted(further=turn)
-
-    def _again(self, game: Game, act: Act, reply: Reply) -> Reply:
-        """The reply to an act after an error of ours, tried once in a play that has come to the same state."""
-        if game.world.fork == "no":
-            return reply
-        fault = game.again()
-        return Reply(fault=fault) if fault else replied(game.play, act)
 
     def _heard(self, game: Game, ask: Ask, *, failed: bool) -> Turn | None:
         """The turn of the seat that is asked, which has read what is said to it; None if no token is left for it."""
@@ -322,12 +256,11 @@ class Plays:
         if answer is None:
             answer = self._seated(game, ask)
         elif ask.context == "replace":
-            empty = Segment(np.zeros(0, np.int32), np.zeros(0, np.int8), context=self._conversation(game, ask))
+            empty = Segment(np.zeros(0, np.int32), np.zeros(0, np.int8), context=conversation(game, ask, self.codec))
             answer = changed(answer, segments=(*answer.segments, empty))
         elif ask.say:
             heard = self._heard_by(game, answer.request, ask, failed)
             answer = changed(answer, segments=(*answer.segments, heard))
-            answer = changed(answer, text=text_of(answer.segments, self.codec))
         turn = self._turn(game, ask, answer)
         if turn.now.max_new < 1:
             return None
@@ -365,13 +298,10 @@ class Plays:
                 f"speaks, and here only {', '.join(self.models.roles)} speaks: take a seat whose role is one of these."
             )
         place = {"group": f"{root.group}/{seat.name}", "role": seat.role, "seat": seat.name, "worded": None}
-        context = self._conversation(game, ask)
+        context = conversation(game, ask, self.codec)
         request = changed(root, context=context, train_context=None, prefix=(), **place)
         self._order.setdefault(request.id, self._order[root.id])
         return Episode(request, (), "pause")
-
-    def _conversation(self, game: Game, ask: Ask) -> Ids:
-        return self.codec.render(conversation(ask, game.root.problem.wording))
 
     def _turn(self, game: Game, ask: Ask, answer: Episode) -> Turn:
         now, before = going_on(answer)
@@ -391,15 +321,12 @@ class Plays:
 
     def _over(self, game: Game, seat: str, finish: Finish) -> Acted:
         """The play is over, with the verdicts that its world has."""
-        verdicts = _judged(game)
+        verdicts = game.judged()
         if isinstance(verdicts, str):
             return self._lost(game, Verdict.invalid("world", verdicts))
         for name, answer in game.seats.items():
-            text = answer.text
-            if finish == "stop" and name == seat:
-                text = without_stop(answer, self.codec)
-            game.seats[name] = changed(answer, finish=finish, text=text, verdict=verdicts.get(name, answer.verdict))
-        return self._left(game)
+            game.seats[name] = changed(answer, finish=finish, verdict=verdicts.get(name, answer.verdict))
+        return self._left(game, ended_by=seat if finish == "stop" else "")
 
     def _lost(self, game: Game, verdict: Verdict | None) -> Acted:
         """The answer of a play that an error of ours ended: no seat has a verdict."""
@@ -407,9 +334,15 @@ class Plays:
             game.seats[name] = changed(answer, finish="error", verdict=verdict)
         return self._left(game)
 
-    def _left(self, game: Game) -> Acted:
-        """The complete answers of a play: that of the first seat, then those of others that are trained."""
+    def _left(self, game: Game, *, ended_by: str = "") -> Acted:
+        """The complete answers of a play: that of the first seat, then those of others that are trained. That of the
+        seat which ended the play has no text that ends an answer.
+        """
         self._shut(game)
+        for name, answer in game.seats.items():
+            game.seats[name] = whole = in_words(answer, self.codec)
+            if name == ended_by:
+                game.seats[name] = changed(whole, text=without_stop(whole, self.codec))
         first, *others = (seat.name for seat in game.world.seats)
         trained = [name for name in others if name in game.seats and game.world.seat(name).trains]
         answers = tuple(game.seats[name] for name in (first, *trained))
@@ -425,144 +358,9 @@ class Plays:
         self._open.pop(id(game), None)
 
 
-def in_play(request: Request) -> bool:
-    """Whether the request is for a turn in a world of words. A given answer is complete, and nobody replies to it."""
-    if not request.seat or request.max_new == 0:
-        return False
-    world = task(request.problem.task).world
-    return world is not None and world.numbers is None
-
-
-def going_on(episode: Episode) -> tuple[Request, tuple[Segment, ...]]:
-    """The request that continues an answer, for the tokens that its limits leave, and the segments of the answer that
-    stand before the context that is read now.
-    """
-    request, segments = episode.request, episode.segments
-    start = max((i for i, segment in enumerate(segments) if segment.context is not None), default=0)
-    context = segments[start].context if segments else None
-    changes = {} if context is None else {"context": context}
-    left = left_of(episode)
-    parent = _node(segments) or request.parent
-    now = dataclasses.replace(request, prefix=segments[start:], max_new=left, parent=parent, **changes)
-    return now, segments[:start]
-
-
-def left_of(episode: Episode) -> int:
-    """How many tokens a seat may still write. Replies count too, unless they have a limit of their own; where that is
-    used up, no token is left.
-    """
-    request, own = episode.request, episode.segments[len(episode.request.prefix) :]
-    replies = sum(len(segment) for segment in own if len(segment) and segment.origin[0] == Origin.ENV)
-    written = sum(map(len, own)) - replies
-    if request.max_replies:
-        return request.max_new - written if replies <= request.max_replies else 0
-    return request.max_new - written - replies
-
-
-def earned(answer: Episode, value: float) -> Episode:
-    """The answer with the reward of its last turn, at the last token that its seat wrote."""
-    for place in range(len(answer.segments) - 1, -1, -1):
-        segment = answer.segments[place]
-        if len(segment) and segment.origin[-1] != Origin.ENV:
-            rewards = np.zeros(len(segment), np.float32) if segment.earned is None else segment.earned.copy()
-            rewards[-1] += value
-            rewarded = changed(segment, earned=rewards)
-            return changed(answer, segments=(*answer.segments[:place], rewarded, *answer.segments[place + 1 :]))
-    raise AssayError(f"the world of '{answer.request.problem.task}' rewards a seat that has not acted.")
-
-
-def earned_by_turn(answer: Episode) -> tuple[Reward, ...]:
-    """The rewards that a world gave to the turns of an answer; () if it gave none."""
-    if all(segment.earned is None for segment in answer.segments):
-        return ()
-    given = np.nan_to_num(answer.stream("earned"))
-    at = np.flatnonzero(given).astype(np.int32)
-    return (Reward("turns", float(given.sum(dtype=np.float64)), scope="turn", values=given[at], at=at),)
-
-
-def turns_of(segments: Sequence[Segment], codec: Codec) -> Iterator[tuple[str, str]]:
-    """The complete turns of an answer: what its seat wrote, and what it heard then."""
-    written: list[int] = []
-    heard: list[int] = []
-    for segment in segments:
-        if len(segment) and segment.origin[0] == Origin.ENV:
-            heard += segment.ids.tolist()
-            continue
-        if heard:
-            yield codec.decode(written), codec.decode(heard)
-            written, heard = [], []
-        written += segment.ids.tolist()
-    if heard:
-        yield codec.decode(written), codec.decode(heard)
-
-
-def conversation(ask: Ask, wording: str) -> str | tuple[dict[str, str], ...]:
-    """What a seat is to read, as a prompt: a text, or messages in which its own words are the assistant's."""
-    if wording == "compact":
-        return "".join(line.text for line in ask.say)
-    roles = {"system": "system", ask.seat: "assistant", "tool": "tool"}
-    return tuple({"role": roles.get(line.author, "user"), "content": line.text} for line in ask.say)
-
-
-def _barred(world: World, codec: Codec) -> tuple[int, ...]:
-    """The tokens that are marks which only the world may write. A mark of several tokens ends a turn instead."""
-    marks = [codec.encode(mark) for mark in (world.speech.markers if world.speech else ())]
-    return tuple(sorted({int(ids[0]) for ids in marks if len(ids) == 1}))
-
-
 def _keeping_from(request: Request, game: Game) -> Request:
     """The request, in which a policy cannot draw the marks that only the world may write."""
     return changed(request, barred=game.barred) if game.barred else request
-
-
-def _judged(game: Game) -> Mapping[str, Verdict] | str:
-    """The verdicts of a play that is over, or why there are none. Where a play apart was lost, a second one judges."""
-    try:
-        return game.play.judge()
-    except PlayLost as error:
-        if game.world.fork == "no":
-            return told(error)
-    except Exception as error:  # told as the verdict on this play
-        return told(error)
-    if fault := game.again():
-        return fault
-    try:
-        return game.play.judge()
-    except Exception as error:  # likewise
-        return told(error)
-
-
-def _saved(game: Game) -> bytes | None:
-    return game.play.save() if game.world.fork == "save" else None
-
-
-def _last_turn(answer: Episode, codec: Codec) -> tuple[str, bool]:
-    """The text of what the seat wrote since it last heard something, and whether that ends the answer."""
-    ids: list[int] = []
-    for segment in reversed(answer.segments):
-        if (len(segment) and segment.origin[0] == Origin.ENV) or (segment.context is not None and not len(segment)):
-            break
-        ids = segment.ids.tolist() + ids
-    ended = ended_by_token(answer, codec)
-    while ids and ids[-1] in codec.end_ids:
-        ids.pop()
-    text = codec.decode(ids)
-    return text, ended or any(stop in text for stop in codec.stops)
-
-
-def _acted_node(request: Request) -> str:
-    """The node of the last turn of a beginning that the world has replied to; "" if it has replied to none."""
-    heard = False
-    for segment in reversed(request.prefix):
-        if heard and segment.node:
-            return segment.node
-        heard = heard or bool(len(segment) and segment.origin[0] == Origin.ENV)
-    return ""
-
-
-def _node(segments: Sequence[Segment]) -> str:
-    """The node of the last segment that has one; "" if none has."""
-    return next((segment.node for segment in reversed(segments) if segment.node), "")
 
 
 def played(models: Models, requests: Sequence[Request], key: Key, codec: Codec) -> list[Episode]:

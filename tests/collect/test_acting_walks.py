@@ -14,7 +14,9 @@ from acting import CODEC, Scripted, engine_of, models_of, request_of, shows
 from assay.collect import Fragments
 from assay.collect.acting import actor_of, of_numbers
 from assay.collect.fragments import PLACE
-from assay.collect.plays import earned_by_turn, in_play, played
+from assay.collect.games import in_play
+from assay.collect.plays import played
+from assay.collect.spoken import earned_by_turn
 from assay.errors import ConfigError, DataError
 from assay.memory import Memory
 from assay.memory.columns import of_columns, to_columns

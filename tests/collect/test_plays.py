@@ -14,7 +14,8 @@ from tiny import END, TINY, Letters, batch_of, models_of, policy, recipe_of, reg
 
 from assay.ask import Sampling, first_requests
 from assay.collect import played
-from assay.collect.plays import Plays, earned_by_turn
+from assay.collect.plays import Plays
+from assay.collect.spoken import earned_by_turn
 from assay.credit import pack
 from assay.engine.interface import Generation, Span
 from assay.engine.spans import scored

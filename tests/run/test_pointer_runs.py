@@ -5,16 +5,11 @@ do, refused.
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import torch
-from crashes import digest_of
-from small_runs import ROOT, Shell, make_model, sizes
+from small_runs import Shell, calm_and_killed, make_model, sizes
 
 from assay.known import RECIPES
 from assay.policy import fingerprint, load_policy
@@ -47,13 +42,8 @@ def shell(capsys: pytest.CaptureFixture[str]) -> Shell:
 
 @pytest.mark.parametrize("recipe", ["grpo", *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)])
 def test_a_run_that_is_killed_ends_with_the_bits_of_a_calm_one(recipe: str, tmp_path: Path, shell: Shell) -> None:
-    assert shell(*line_of(tmp_path / "calm", recipe)).code == 0
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "ASSAY_FAILPOINT": "loop.update:kill:3"}
-    line = [sys.executable, "-m", "assay", *line_of(tmp_path / "killed", recipe)]
-    died = subprocess.run(line, env=environment, capture_output=True, check=False)
-    assert died.returncode == -signal.SIGKILL
-    assert shell("resume", tmp_path / "killed").code == 0
-    assert digest_of(tmp_path / "calm") == digest_of(tmp_path / "killed")
+    calm, killed = calm_and_killed(lambda run: line_of(run, recipe), tmp_path, shell)
+    assert calm == killed
 
 
 def test_it_is_examined_reported_and_exported(tmp_path: Path, shell: Shell) -> None:

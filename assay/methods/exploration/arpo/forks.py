@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from assay.ask import Codec
-from assay.collect.plays import going_on
+from assay.collect.spoken import going_on
 from assay.memory import Memory
 from assay.part import Count, Expansion, scales_with
 from assay.types import Episode, Origin, Request

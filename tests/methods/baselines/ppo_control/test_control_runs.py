@@ -5,16 +5,11 @@ cannot be, refused.
 from __future__ import annotations
 
 import importlib.util
-import os
 import re
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from crashes import digest_of
-from small_runs import ROOT, Shell, sizes
+from small_runs import Shell, calm_and_killed, sizes
 
 from assay.known import RECIPES
 from assay.policy.kinds import KINDS
@@ -56,13 +51,8 @@ def test_a_run_that_is_killed_ends_with_the_bits_of_a_calm_one(
     recipe: str, more: tuple[str, ...], tmp_path: Path, shell: Shell
 ) -> None:
     """Killed within a step, while plays are under way that the last checkpoint holds as seeds and actions."""
-    assert shell(*line_of(tmp_path / "calm", recipe, "chain:5", *more)).code == 0
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "ASSAY_FAILPOINT": "loop.update:kill:3"}
-    line = [sys.executable, "-m", "assay", *line_of(tmp_path / "killed", recipe, "chain:5", *more)]
-    died = subprocess.run(line, env=environment, capture_output=True, check=False)
-    assert died.returncode == -signal.SIGKILL, died.stderr.decode()
-    assert shell("resume", tmp_path / "killed").code == 0
-    assert digest_of(tmp_path / "calm") == digest_of(tmp_path / "killed")
+    calm, killed = calm_and_killed(lambda run: line_of(run, recipe, "chain:5", *more), tmp_path, shell)
+    assert calm == killed
 
 
 def test_it_is_examined_reported_and_exported(tmp_path: Path, shell: Shell) -> None:

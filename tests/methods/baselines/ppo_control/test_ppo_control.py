@@ -14,7 +14,7 @@ from tiny import Notes
 from torch import Tensor
 
 from assay.assemble import assemble
-from assay.collect.plays import earned_by_turn
+from assay.collect.spoken import earned_by_turn
 from assay.credit import pack
 from assay.engine.interface import Want
 from assay.engine.optimiser import AdamW

@@ -1,0 +1,125 @@
+"""A play of a world with the answers of its seats: how it is made, comes back to where it was, and is judged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from assay.ask import Codec
+from assay.collect.hosts import HostedPlay, Hosting, PlayLost, ReplyLog
+from assay.rng import Key
+from assay.tasks import task
+from assay.types import Episode, Ids, Request, Verdict
+from assay.worlds import Act, Ask, Play, Reply, World
+from assay.worlds.faults import replied, told
+
+Maker = Callable[[Sequence[Act], bytes | None, bool], Play]
+"""(acts, what was saved behind them, alone) -> the play behind these acts. `alone`: where it can harm no other."""
+
+
+@dataclass
+class Game:
+    """A play with its seats."""
+
+    world: World
+    root: Request  # the request that it began with, of the first seat
+    make: Maker
+    play: Play
+    barred: tuple[int, ...] = ()  # the marks that only the world may write, where they are single tokens
+    acts: tuple[Act, ...] = ()
+    turns: int = 0  # that were written so far
+    seats: dict[str, Episode] = field(default_factory=dict)  # what each seat has read and written
+
+    def again(self, act: Act, reply: Reply) -> Reply:
+        """The reply to an act after an error of ours, tried once in a play that has come to the same state."""
+        if self.world.fork == "no":
+            return reply
+        fault = self._anew()
+        return Reply(fault=fault) if fault else replied(self.play, act)
+
+    def judged(self) -> Mapping[str, Verdict] | str:
+        """The verdicts of a play that is over, or why there are none. Where a play apart was lost, a second one
+        judges.
+        """
+        try:
+            return self.play.judge()
+        except PlayLost as error:
+            if self.world.fork == "no":
+                return told(error)
+        except Exception as error:  # told as the verdict on this play
+            return told(error)
+        if fault := self._anew():
+            return fault
+        try:
+            return self.play.judge()
+        except Exception as error:  # likewise
+            return told(error)
+
+    def _anew(self) -> str:
+        """Begins the play anew and takes its acts again. Returns the fault that hindered it; "" if none did."""
+        self.play.close()
+        try:
+            self.play = self.make(self.acts, None, True)
+        except Exception as error:  # told as the fault of this play
+            return told(error)
+        return ""
+
+    def moment(self) -> Moment:
+        """The state now, from which other plays can go on."""
+        saved = self.play.save() if self.world.fork == "save" else None
+        return Moment(self, self.acts, dict(self.seats), saved)
+
+
+@dataclass(frozen=True)
+class Moment:
+    """The state of a play behind some acts, from which others go on."""
+
+    game: Game
+    acts: tuple[Act, ...]
+    seats: dict[str, Episode]
+    saved: bytes | None
+
+
+def maker(world: World, request: Request, key: Key, how: Hosting, log: ReplyLog) -> Maker:
+    """The function that makes the play of a request, here or in a process of its own, with randomness of its own."""
+    name, spec, own = request.problem.task, request.problem.spec, key("play", request.id)
+
+    def made(acts: Sequence[Act], saved: bytes | None, alone: bool) -> Play:
+        if world.apart:
+            return HostedPlay(how.hosts, log, name, spec, own, acts, saved, alone=alone)
+        if saved is not None and world.resume is not None:
+            return world.resume(spec, own, saved)
+        play = world.start(spec, own)
+        if acts:
+            play.open()
+        for act in acts:
+            play.step(act)
+        return play
+
+    return made
+
+
+def barred(world: World, codec: Codec) -> tuple[int, ...]:
+    """The tokens that are marks which only the world may write. A mark of several tokens ends a turn instead."""
+    marks = [codec.encode(mark) for mark in (world.speech.markers if world.speech else ())]
+    return tuple(sorted({int(ids[0]) for ids in marks if len(ids) == 1}))
+
+
+def conversation(game: Game, ask: Ask, codec: Codec) -> Ids:
+    """What a seat is to read from its beginning: a prompt of text, or messages in which its own words are the
+    assistant's.
+    """
+    wording = game.root.problem.wording
+    if wording == "compact":
+        return codec.render("".join(line.text for line in ask.say))
+    roles = {"system": "system", ask.seat: "assistant", "tool": "tool"}
+    said = tuple({"role": roles.get(line.author, "user"), "content": line.text} for line in ask.say)
+    return codec.render(said)
+
+
+def in_play(request: Request) -> bool:
+    """Whether the request is for a turn in a world of words. A given answer is complete, and nobody replies to it."""
+    if not request.seat or request.max_new == 0:
+        return False
+    world = task(request.problem.task).world
+    return world is not None and world.numbers is None
