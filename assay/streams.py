@@ -58,9 +58,9 @@ class Names(Sequence[str]):
 
     @classmethod
     def of(cls, names: Iterable[str]) -> Self:
-        table: dict[str, int] = {}
-        codes = [table.setdefault(name, len(table)) for name in names]
-        return cls(np.array(codes, np.int32), tuple(table))
+        every = list(names)
+        table = {name: code for code, name in enumerate(dict.fromkeys(every))}
+        return cls(np.fromiter(map(table.__getitem__, every), np.int32, len(every)), tuple(table))
 
     def __len__(self) -> int:
         return len(self.codes)

@@ -405,6 +405,8 @@ class Episode:
         `sampled`: the context that was read when the first tokens were written, and not the one that is trained.
         """
         first = self.request.context if sampled else self.training_context
+        if not any(segment.context is not None for segment in self.segments):
+            return [Path(first, 0, len(self))]
         starts, at = [Path(first, 0, 0)], 0
         for segment in self.segments:
             if segment.context is not None:

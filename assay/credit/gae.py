@@ -78,9 +78,11 @@ def estimate(
     after: float = 0.0,
 ) -> np.ndarray:
     """A_t of GAE for the tokens of one answer, computed from the last token backwards; `after` is V behind it."""
-    discount = np.full(len(value), gamma) if continues is None else gamma * continues
+    discount = gamma if continues is None else gamma * continues
     following = np.append(value[1:], after)[: len(value)]
-    error, total, result = reward + discount * following - value, 0.0, np.zeros(len(value))
+    errors = (reward + discount * following - value).tolist()
+    decays = [gamma * lam] * len(errors) if continues is None else (gamma * continues * lam).tolist()
+    total, result = 0.0, np.zeros(len(value))
     for t in range(len(value) - 1, -1, -1):
-        result[t] = total = error[t] + discount[t] * lam * total
+        result[t] = total = errors[t] + decays[t] * total
     return result

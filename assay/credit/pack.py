@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -173,7 +175,7 @@ def _written(segments: Sequence[Segment]) -> dict[str, np.ndarray]:
     """
     declared = streams_of(Batch)
     names = (streams_of(Segment).keys() & declared.keys()) - streams_of(Row).keys()
-    names -= {name for name in names if declared[name].wide and all(getattr(s, name) is None for s in segments)}
+    names -= {name for name in names if declared[name].wide and not _there(list(map(attrgetter(name), segments)))}
     return {name: end_to_end(segments, name).astype(declared[name].dtype, copy=False) for name in names}
 
 
@@ -184,12 +186,17 @@ def _carried(rows: Sequence[Row]) -> dict[str, np.ndarray]:
     """
     found, fills = {}, [None if row.in_loss else 0.0 for row in rows]
     for name in (streams_of(Row).keys() & streams_of(Batch).keys()) - {"advantage"}:
-        pieces = [getattr(row, name) for row in rows]
-        if any(piece is not None for piece in pieces):
+        pieces = list(map(attrgetter(name), rows))
+        if _there(pieces):
             declared = streams_of(Batch)[name]
             own = fills if declared.fill is None else [declared.fill] * len(rows)
             found[name] = _filled(declared, rows, pieces, own)
     return found
+
+
+def _there(pieces: Sequence[Any]) -> bool:
+    """Whether any piece is there. Most streams are in no row, so that this is asked more often than anything else."""
+    return not set(map(type, pieces)) <= {NoneType}
 
 
 def _constants(rows: Sequence[Row]) -> Mapping[Stream, np.ndarray]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,13 +18,15 @@ if TYPE_CHECKING:
 NOTHING = 0  # the token behind what is read, which the model does not read
 
 
-def span_of(episode: Episode, temperature: float | None = None) -> Span:
-    """An episode's answer as a continuation of its training context, at the temperature of its request or another."""
+def span_of(episode: Episode, temperature: float | None = None, context: Ids | None = None) -> Span:
+    """An episode's answer as a continuation of its training context, at the temperature of its request, or others."""
     from assay.engine.interface import Span
+
+    read = episode.training_context if context is None else context
 
     ids = episode.stream("ids").astype(np.int32, copy=False)
     heat = episode.request.temperature if temperature is None else temperature
-    return Span(episode.training_context, ids, heat, episode.known("seen"), episode.known("action"))
+    return Span(read, ids, heat, episode.known("seen"), episode.known("action"))
 
 
 def _part(span: Span, context: Ids, start: int, stop: int) -> Span:
@@ -87,11 +88,9 @@ def paths_of(
     spans: list[Span] = []
     counts: list[int] = []
     for episode in episodes:
-        whole = span_of(episode, temperature)
         paths = episode.paths(sampled=sampled)
-        spans += (
-            [replace(whole, context=paths[0].context)] if len(paths) == 1 else [_part(whole, *path) for path in paths]
-        )
+        whole = span_of(episode, temperature, paths[0].context)
+        spans += [whole] if len(paths) == 1 else [_part(whole, *path) for path in paths]
         counts.append(len(paths))
     return spans, counts
 
