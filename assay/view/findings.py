@@ -46,6 +46,17 @@ CHARTS = (
         "tokens of an answer",
         (("length/mean", "all"), ("length/right", "right"), ("length/wrong", "wrong")),
     ),
+    Chart(
+        "Replies",
+        "of the world, in an answer",
+        (("replies/mean", "all"), ("replies/right", "in right answers")),
+    ),
+    Chart(
+        "Failed replies",
+        "share of replies that tell of an error of the policy",
+        (("replies/failed", "all"), ("replies/failed_right", "in right answers")),
+        "%",
+    ),
     Chart("Truncated", "share of answers cut at the limit", (("length/truncated", "truncated"),), "%", exact=True),
     Chart(
         "Groups without signal",
@@ -180,6 +191,7 @@ def alarms(metrics: Sequence[Record], evals: Sequence[Record], *, total_steps: i
     """The alarms that a reader must know before trusting the curves, as sentences; errors come before warnings."""
     rules: tuple[Callable[[Sequence[Record], Sequence[Record], int | None], Json | None], ...] = (
         _failed_verifier,
+        _failed_world,
         _second_oracle,
         _invalid_evaluation,
         _skipped_updates,
@@ -214,9 +226,18 @@ def _warning(text: str) -> Json:
 
 
 def _failed_verifier(metrics: Sequence[Record], _: Sequence[Record], __: int | None) -> Json | None:
-    count = sum(_values(metrics, "reward/verifier_failed"))
+    count = sum(_values(metrics, "reward/verifier_failed")) - sum(_values(metrics, "world/faults"))
     return (
         _error(f"The verifier failed on {count:.0f} answers. They got no reward and were not trained on.")
+        if count > 0
+        else None
+    )
+
+
+def _failed_world(metrics: Sequence[Record], _: Sequence[Record], __: int | None) -> Json | None:
+    count = sum(_values(metrics, "world/faults"))
+    return (
+        _error(f"The world failed in {count:.0f} answers, by an error of its own. They got no reward and were not trained on.")
         if count
         else None
     )
