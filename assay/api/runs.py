@@ -197,12 +197,14 @@ class Run:
 
 def _flat(entry: Mapping[str, Any]) -> dict[str, Any]:
     """A record of an evaluation: numbers by name, without the answers of each problem."""
+    from assay.view.plays import plays_of
+
     plain = {name: value for name, value in entry.items() if not isinstance(value, Mapping | list)}
     for group in ("pass", "scores"):
         for name, interval in entry.get(group, {}).items():
             called = f"pass@{name}" if group == "pass" else f"score/{name}"
             plain |= {called: interval["mean"], f"{called}/low": interval["low"], f"{called}/high": interval["high"]}
-    return plain
+    return plain | {f"plays/{name}": value for name, value in plays_of(entry).items()}
 
 
 @suggesting

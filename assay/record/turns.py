@@ -73,14 +73,14 @@ def play_of(request: Request) -> str | None:
     return f"{root}#{request.sample}" + (f".{request.round}" if request.round else "")
 
 
-def told_of_plays(episodes: Sequence[Episode]) -> dict[str, float]:
+def told_of_plays(episodes: Sequence[Episode]) -> dict[str, int | float]:
     """Of answers in worlds of words: their number, mean turns of their seats, replies in the mean, and the share of
     replies that tell of an error; and how many answers a fault of a world cost. Empty where nobody replies.
     """
     played = [episode for episode in episodes if episode.request.seat]
     if not played:
         return {}
-    told = {"answers": float(len(played)), "faults": float(sum(map(lost_to_the_world, played)))}
+    told: dict[str, int | float] = {"answers": len(played), "faults": sum(map(lost_to_the_world, played))}
     spoken = [[run for run in _runs(episode) if run.author != GIVEN] for episode in played if not episode.paid]
     if not spoken:
         return told

@@ -13,6 +13,7 @@ from assay.errors import DataError
 from assay.scoring.bank import Bank, difference
 from assay.view.elicited import EXAMPLES, beside_examples, read_beside
 from assay.view.judged import judge_of, judged, otherwise, remarks, side_by_side, trained_by
+from assay.view.plays import faults_of, play_rows
 
 Json = dict[str, Any]
 Record = Mapping[str, Any]
@@ -146,6 +147,7 @@ def _result(name: str, entries: Sequence[Record], evals: Sequence[Record], docum
         "set": name,
         "judge": judge_of(after or before, document),
         "judges": judges,
+        "plays": play_rows(before, after),
         "remarks": remarks(after or before, judges[1:]),
         "before": _brief(before),
         "after": None if after is None else _brief(after),
@@ -236,11 +238,8 @@ def _failed_verifier(metrics: Sequence[Record], _: Sequence[Record], __: int | N
 
 def _failed_world(metrics: Sequence[Record], _: Sequence[Record], __: int | None) -> Json | None:
     count = sum(_values(metrics, "world/faults"))
-    return (
-        _error(f"The world failed in {count:.0f} answers, by an error of its own. They got no reward and were not trained on.")
-        if count
-        else None
-    )
+    why = "by an error of its own. They got no reward and were not trained on."
+    return _error(f"The world failed in {count:.0f} answers, {why}") if count else None
 
 
 def _second_oracle(metrics: Sequence[Record], _: Sequence[Record], __: int | None) -> Json | None:
@@ -272,8 +271,12 @@ def _jump(metrics: Sequence[Record], _: Sequence[Record], __: int | None) -> Jso
 
 
 def _invalid_evaluation(_: Sequence[Record], evals: Sequence[Record], __: int | None) -> Json | None:
+    world = sum(map(faults_of, evals))
     count = sum(int(entry.get("invalid", 0)) for entry in evals)
-    return _error(f"{count} evaluation samples are left out because the verifier failed on them.") if count else None
+    if not count:
+        return None
+    who = "the world" if world >= count else "the verifier or the world" if world else "the verifier"
+    return _error(f"{count} evaluation samples are left out because {who} failed on them.")
 
 
 def _skipped_updates(metrics: Sequence[Record], _: Sequence[Record], __: int | None) -> Json | None:

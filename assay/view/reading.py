@@ -156,9 +156,8 @@ def _walk(row: Mapping[str, Any]) -> Json:
     tokens = row.get("tokens") or []
     done = row.get("action") or [[action] for action in tokens]
     paid = row.get("earned") or [None] * len(tokens)
-    steps = zip(row["seen"], done, paid)
-    shown = [[_rounded(seen), _rounded(action), _round(value)] for seen, action, value in itertools.islice(steps, MAX_WALK)]
-    return {"walk": shown}
+    steps = itertools.islice(zip(row["seen"], done, paid), MAX_WALK)
+    return {"walk": [[_rounded(seen), _rounded(action), _round(value)] for seen, action, value in steps]}
 
 
 def _rounded(values: Sequence[Any]) -> list[Any]:

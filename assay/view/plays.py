@@ -1,0 +1,61 @@
+"""What an exam says of the worlds that replied: turns, replies that tell of an error, and faults of the worlds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+PLAYS = "plays"  # the key of a record of an exam
+ROWS = (
+    ("turns", "turns of an answer"),
+    ("replies", "replies in an answer"),
+    ("failed", "of the replies tell of an error"),
+)
+
+
+def plays_of(record: Mapping[str, Any]) -> dict[str, float]:
+    """The numbers on plays in the record of an exam; empty where nobody replied, and in records of earlier versions."""
+    told = record.get(PLAYS)
+    pairs = told.items() if isinstance(told, Mapping) else ()
+    return {str(name): float(n) for name, n in pairs if isinstance(n, int | float) and math.isfinite(n)}
+
+
+def play_rows(before: Mapping[str, Any], after: Mapping[str, Any] | None) -> list[tuple[str, str, str]]:
+    """What was measured of plays, before and after training, as cells of a table; no rows where nobody replied."""
+    first, last = plays_of(before), plays_of(after or {})
+    return [
+        (label, _number(name, first.get(name)), _number(name, last.get(name)))
+        for name, label in ROWS
+        if name in first or name in last
+    ]
+
+
+def play_lines(record: Mapping[str, Any]) -> list[str]:
+    """The lines below a table on the plays of an exam; none where nobody replied."""
+    told = plays_of(record)
+    if not told:
+        return []
+    parts = [f"{_number(name, told[name])} {label}" for name, label in ROWS if name in told]
+    lost = int(told.get("faults", 0))
+    return [", ".join(parts)] * bool(parts) + [fault_line(lost)] * bool(lost)
+
+
+def fault_line(faults: int) -> str:
+    return f"the world failed in {faults} {'answer' if faults == 1 else 'answers'}, which count for nothing"
+
+
+def faults_of(record: Mapping[str, Any]) -> int:
+    """How many answers of an exam have no verdict because of a fault of their world."""
+    return int(plays_of(record).get("faults", 0))
+
+
+def metrics_of_plays(record: Mapping[str, Any]) -> dict[str, float]:
+    """The numbers on plays under their metric names: `eval/test/plays/turns`."""
+    return {f"eval/{record['set']}/{PLAYS}/{name}": n for name, n in plays_of(record).items() if name != "answers"}
+
+
+def _number(name: str, value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:.1%}" if name == "failed" else f"{value:.2f}"
