@@ -19,21 +19,8 @@ from assay.types import Batch, Episode, Row, Segment
 
 Decode = Callable[[Sequence[int]], str]
 
-_TEXT = (
-    "problem",
-    "task",
-    "group",
-    "request",
-    "role",
-    "seat",
-    "play",
-    "tag",
-    "provenance",
-    "prompt",
-    "completion",
-    "finish",
-)
-_TEXT += ("verdict", "verdict_kind", "verdict_detail", "answer", "batch")
+_TEXT = ("problem", "task", "group", "request", "role", "seat", "play", "tag", "provenance", "prompt", "completion")
+_TEXT += ("finish", "verdict", "verdict_kind", "verdict_detail", "answer", "batch")
 _INTEGER = ("step", "level", "draw", "sample", "round", "length")
 _REAL = ("temperature", "reward", "weight")
 _FLAG = ("in_loss", "in_group", "in_denominator")
