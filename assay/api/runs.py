@@ -145,8 +145,10 @@ class Run:
     @suggesting
     def sample(
         self,
-        prompt: str,
+        prompt: str | None = None,
         *,
+        task: str | Sequence[str] | None = None,
+        problem: int = 1,
         n: int = 1,
         max_new: int | None = None,
         temperature: float = 1.0,
@@ -154,9 +156,9 @@ class Run:
         system: str | None = None,
         seed: int = 0,
     ) -> Result:
-        """Answers of the trained model to a prompt: `assay.sample`."""
+        """Answers of the trained model to a prompt, or to a problem of a task: `assay.sample`."""
         how = {"max_new": max_new, "temperature": temperature, "top_p": top_p, "system": system, "seed": seed}
-        return examining.sample(self, prompt, n=n, **how)
+        return examining.sample(self, prompt, task=task, problem=problem, n=n, **how)
 
     @suggesting
     def export(self, folder: Place, *, merge: bool = False) -> Path:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,7 +12,7 @@ import numpy as np
 from assay.errors import StorageError
 from assay.host.tables import columns_of, rows_of
 from assay.record import disk
-from assay.record.turns import in_a_world, play_of, turns, with_texts
+from assay.record.turns import as_records, in_a_world, play_of, turn_type, with_texts
 from assay.streams import streams_of
 from assay.types import Batch, Episode, Row, Segment
 
@@ -102,7 +101,6 @@ class Place(NamedTuple):
 def _record(row: Row | Episode, decode: Decode, step: int, trained: Place | None) -> dict[str, Any]:
     episode, marked = _episode(row), row if isinstance(row, Row) else None
     request, verdict = episode.request, episode.verdict
-    worded = in_a_world(episode)
     record: dict[str, Any] = {
         "step": step,
         "problem": request.problem.id,
@@ -112,7 +110,7 @@ def _record(row: Row | Episode, decode: Decode, step: int, trained: Place | None
         "request": request.id,
         "role": request.role,
         "seat": request.seat or None,
-        "play": play_of(request) if worded else None,
+        "play": play_of(request) if in_a_world(episode) else None,
         "tag": request.tag,
         "draw": request.draw,
         "sample": request.sample,
@@ -121,7 +119,7 @@ def _record(row: Row | Episode, decode: Decode, step: int, trained: Place | None
         "provenance": episode.provenance,
         "prompt": decode(request.context.tolist()),
         "completion": episode.text,
-        TURNS: [asdict(turn) for turn in turns(episode, decode)] if worded else None,
+        TURNS: as_records(episode, decode),
         "finish": episode.finish,
         "verdict": verdict.status if verdict else None,
         "verdict_kind": verdict.kind if verdict else None,
@@ -214,7 +212,7 @@ def _arrow_type(name: str, values: Sequence[Any]) -> Any:
     if name.startswith("reward/"):
         return pa.float64()
     if name == TURNS:
-        return pa.list_(_turn_type())
+        return pa.list_(turn_type())
     if name in _NUMBERS:
         kind = pa.float32()
         for _ in range(max(map(_depth, values), default=0)):
@@ -224,13 +222,6 @@ def _arrow_type(name: str, values: Sequence[Any]) -> Any:
         numbers = {"float32": pa.float32(), "bool": pa.bool_()}
         return pa.list_(numbers.get(_STREAMS[name], pa.int32()))
     return next((kind for names, kind in families if name in names), None)
-
-
-def _turn_type() -> Any:
-    import pyarrow as pa
-
-    kinds = {"author": pa.string(), "start": pa.int32(), "stop": pa.int32(), "tokens": pa.int32()}
-    return pa.struct({**kinds, "failed": pa.bool_(), "earned": pa.float64(), "reads": pa.string()}.items())
 
 
 def _depth(value: Any) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -58,6 +58,19 @@ def turns(episode: Episode, decode: Decode) -> list[Turn]:
     return made
 
 
+def as_records(episode: Episode, decode: Decode) -> list[dict[str, Any]] | None:
+    """The turns of an answer as a file keeps them, without their texts; None where nobody replies in words."""
+    return [asdict(turn) for turn in turns(episode, decode)] if in_a_world(episode) else None
+
+
+def turn_type() -> Any:
+    """The type of a turn in Parquet."""
+    import pyarrow as pa
+
+    kinds = {"author": pa.string(), "start": pa.int32(), "stop": pa.int32(), "tokens": pa.int32()}
+    return pa.struct(list({**kinds, "failed": pa.bool_(), "earned": pa.float64(), "reads": pa.string()}.items()))
+
+
 def with_texts(told: Sequence[Mapping[str, Any]], text: str) -> list[dict[str, Any]]:
     """Turns as records, each with its own part of the text of the answer."""
     return [{"author": one["author"], "text": text[one["start"] : one["stop"]]} | dict(one) for one in told]
@@ -74,21 +87,30 @@ def play_of(request: Request) -> str | None:
 
 
 def told_of_plays(episodes: Sequence[Episode]) -> dict[str, int | float]:
-    """Of answers in worlds of words: their number, mean turns of their seats, replies in the mean, and the share of
-    replies that tell of an error; and how many answers a fault of a world cost. Empty where nobody replies.
+    """Of answers in worlds: their number, turns of their seats and replies in the mean, the share of replies that tell
+    of an error, and how many answers a fault of the world cost. Empty where nobody replies; of worlds of numbers, whose
+    turns are steps, the number and the faults alone.
     """
     played = [episode for episode in episodes if episode.request.seat]
-    if not played:
-        return {}
-    told: dict[str, int | float] = {"answers": len(played), "faults": sum(map(lost_to_the_world, played))}
-    spoken = [[run for run in _runs(episode) if run.author != GIVEN] for episode in played if not episode.paid]
-    if not spoken:
+    spoken = [[_brief(run) for run in _runs(episode)] for episode in played if not episode.paid]
+    told = told_of_turns(spoken, sum(map(lost_to_the_world, played)))
+    return told | {"answers": len(played)} if played else {}
+
+
+def told_of_turns(answers: Sequence[Sequence[Mapping[str, Any]]], lost: int) -> dict[str, int | float]:
+    """The same of turns as files keep them, of answers of which the world lost so many."""
+    told: dict[str, int | float] = {"answers": len(answers), "faults": lost} if answers or lost else {}
+    if not answers:
         return told
-    replies = [[run for run in runs if run.author == WORLD] for runs in spoken]
+    replies = [[turn["failed"] for turn in turns if turn["author"] == WORLD] for turns in answers]
     count = sum(map(len, replies))
-    told["turns"] = sum(map(len, spoken)) / len(spoken) - count / len(spoken)
-    told["replies"] = count / len(spoken)
-    return told | ({"failed": sum(run.failed for runs in replies for run in runs) / count} if count else {})
+    own = sum(turn["author"] not in (WORLD, GIVEN) for turns in answers for turn in turns)
+    told |= {"turns": own / len(answers), "replies": count / len(answers)}
+    return told | ({"failed": sum(map(sum, replies)) / count} if count else {})
+
+
+def _brief(run: Run) -> dict[str, Any]:
+    return {"author": run.author, "failed": run.failed}
 
 
 def lost_to_the_world(episode: Episode) -> bool:
