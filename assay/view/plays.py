@@ -10,7 +10,7 @@ PLAYS = "plays"  # the key of a record of an exam
 ROWS = (
     ("turns", "turns of an answer"),
     ("replies", "replies in an answer"),
-    ("failed", "of the replies tell of an error"),
+    ("failed", "replies that tell of an error"),
 )
 
 
@@ -36,9 +36,12 @@ def play_lines(record: Mapping[str, Any]) -> list[str]:
     told = plays_of(record)
     if not told:
         return []
-    parts = [f"{_number(name, told[name])} {label}" for name, label in ROWS if name in told]
-    lost = int(told.get("faults", 0))
-    return [", ".join(parts)] * bool(parts) + [fault_line(lost)] * bool(lost)
+    lines = [fault_line(lost)] if (lost := faults_of(record)) else []
+    if "turns" not in told:
+        return lines
+    counts = (_number(name, told.get(name, 0.0)) for name in ("turns", "replies"))
+    failed = f"; {_number('failed', told['failed'])} of the replies tell of an error" if "failed" in told else ""
+    return ["an answer has {} turns and {} replies".format(*counts) + failed, *lines]
 
 
 def fault_line(faults: int) -> str:
