@@ -261,6 +261,8 @@ def run_plan(arguments: argparse.Namespace) -> Any:
         prompt=arguments.prompt_tokens,
         answer=arguments.answer_tokens,
         settings=setup.settings,
+        replies=arguments.reply_tokens,
+        tasks=setup.task,
     )
     if not arguments.json:
         terminal.show(told)

@@ -85,7 +85,7 @@ def _require_one_context(bank: SampleBank, rows: Sequence[Json]) -> None:
     """Refuses answers that were written under several contexts: they cannot be read behind their prompt."""
     if any(turn["reads"] is not None for row in rows for turn in row["turns"] or ()):
         raise DataError(
-            f"within answers of {bank.asked.model} the world replaced what was read, so that they cannot be read as one "
+            f"within answers of {bank.asked.model} the world replaced what was read, so that they are no single "
             "text behind their prompt. Score the bank of a task whose world appends what it says."
         )
 
