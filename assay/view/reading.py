@@ -157,7 +157,8 @@ def _walk(row: Mapping[str, Any]) -> Json:
     done = row.get("action") or [[action] for action in tokens]
     paid = row.get("earned") or [None] * len(tokens)
     steps = itertools.islice(zip(row["seen"], done, paid), MAX_WALK)
-    return {"walk": [[_rounded(seen), _rounded(action), _round(value)] for seen, action, value in steps]}
+    shown = [[_rounded(seen), _rounded(action), _round(value)] for seen, action, value in steps]
+    return {"walk": shown, "return": _round(sum(value or 0.0 for value in paid))}
 
 
 def _rounded(values: Sequence[Any]) -> list[Any]:

@@ -281,10 +281,10 @@ function tokenColor(name, value) {
   return share < 0.02 ? null : `rgba(var(${rgb}), ${(0.08 + 0.5 * share).toFixed(2)})`;
 }
 
-function tokenSpans(row, from, to) {
+function tokenSpans(row, from, to, chosen = true) {
   const get = (name, i) => (Array.isArray(row[name]) ? row[name][i] : row[name]);
   return row.tokens.slice(from, to).map((piece, place) => {
-    const i = from + place, color = view.color === "none" ? null : tokenColor(view.color, get(view.color, i));
+    const i = from + place, color = !chosen || view.color === "none" ? null : tokenColor(view.color, get(view.color, i));
     const node = element("span", { "data-i": i }, piece === "" ? "∎" : piece.replaceAll("\n", "↵\n"));
     if (color) node.style.background = color;
     return node;
@@ -299,7 +299,7 @@ function turn(row, one, from) {
     one.earned !== undefined ? element("b", { class: "earned" }, `${one.earned > 0 ? "+" : ""}${format(one.earned)}`) : null);
   return element("div", { class: `turn ${reply ? "reply" : one.author === "given" ? "given" : "own"}${one.failed ? " failed" : ""}` },
     one.reads === undefined ? null : anew(one.reads),
-    label, element("span", { class: "words" }, ...(row.tokens ? tokenSpans(row, from, from + one.tokens) : [one.text ?? ""])));
+    label, element("span", { class: "words" }, ...(row.tokens ? tokenSpans(row, from, from + one.tokens, !reply) : [one.text ?? ""])));
 }
 
 // What replaced all that was read before: its beginning, and all of it when it is opened.
@@ -313,12 +313,14 @@ function turnsOf(row) {
   return row.turns.map((one) => { at += one.tokens; return turn(row, one, at - one.tokens); });
 }
 
+const steps = (row) => `${row.length} ${row.length === 1 ? "step" : "steps"}`;
+
 function walkOf(row) {
   const list = (values) => values.map((value) => (Array.isArray(value) ? `(${list(value)})` : format(value))).join(", ");
   const lines = row.walk.map(([seen, action, earned], i) => element("tr", {}, ...[i + 1, list(seen), list(action), format(earned)].map((text) => element("td", {}, String(text)))));
   const head = element("tr", {}, ...["step", "seen", "action", "earned"].map((name) => element("th", {}, name)));
   const left = row.length - row.walk.length;
-  return element("details", {}, element("summary", {}, left > 0 ? `the first ${row.walk.length} of ${row.length} steps` : `${row.length} steps`),
+  return element("details", {}, element("summary", {}, left > 0 ? `the first ${row.walk.length} of ${steps(row)}` : steps(row)),
     element("div", { class: "walk", tabindex: 0 }, element("table", {}, element("thead", {}, head), element("tbody", {}, ...lines))));
 }
 
@@ -350,7 +352,7 @@ function sibling(row) {
   const foot = [row.answer !== undefined ? `answer ${row.answer}` : "", parts, row.verdict_detail ?? "", row.in_loss === false ? "not trained on" : ""].filter(Boolean).join(" · ");
   return element("article", { class: `sibling${matches(row) ? "" : " off"}` },
     element("header", {}, row.prompt === undefined ? null : element("b", { class: "seat" }, row.seat ?? ""), element("b", { class: row.outcome }, `${OUTCOMES[row.outcome]} ${row.outcome}`), element("span", {}, kind), element("span", {}, `reward ${format(row.reward)}`),
-      element("span", {}, `${row.length} ${row.walk ? "steps" : "tokens"}`), counted(row) ? element("span", {}, counted(row)) : null, Array.isArray(row.adv) || row.adv === undefined || row.adv === null ? null : element("span", {}, `advantage ${row.adv > 0 ? "+" : ""}${format(row.adv)}`)),
+      row.walk ? element("span", {}, `return ${format(row.return)}`) : null, element("span", {}, row.walk ? steps(row) : `${row.length} tokens`), counted(row) ? element("span", {}, counted(row)) : null, Array.isArray(row.adv) || row.adv === undefined || row.adv === null ? null : element("span", {}, `advantage ${row.adv > 0 ? "+" : ""}${format(row.adv)}`)),
     row.prompt === undefined ? null : element("pre", { class: "prompt-box" }, row.prompt), tokens(row), row.walk ? walkOf(row) : null, foot ? element("p", { class: "foot" }, foot) : null);
 }
 
