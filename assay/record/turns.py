@@ -92,16 +92,18 @@ def told_of_plays(episodes: Sequence[Episode]) -> dict[str, int | float]:
     turns are steps, the number and the faults alone.
     """
     played = [episode for episode in episodes if episode.request.seat]
+    if not played:
+        return {}
+    lost = sum(map(lost_to_the_world, played))
     spoken = [[_brief(run) for run in _runs(episode)] for episode in played if not episode.paid]
-    told = told_of_turns(spoken, sum(map(lost_to_the_world, played)))
-    return told | {"answers": len(played)} if played else {}
+    return told_of_turns(spoken, lost) | {"answers": len(played), "faults": lost}
 
 
 def told_of_turns(answers: Sequence[Sequence[Mapping[str, Any]]], lost: int) -> dict[str, int | float]:
     """The same of turns as files keep them, of answers of which the world lost so many."""
-    told: dict[str, int | float] = {"answers": len(answers), "faults": lost} if answers or lost else {}
     if not answers:
-        return told
+        return {}
+    told: dict[str, int | float] = {"answers": len(answers), "faults": lost}
     replies = [[turn["failed"] for turn in turns if turn["author"] == WORLD] for turns in answers]
     count = sum(map(len, replies))
     own = sum(turn["author"] not in (WORLD, GIVEN) for turns in answers for turn in turns)
