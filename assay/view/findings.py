@@ -238,7 +238,7 @@ def _failed_verifier(metrics: Sequence[Record], _: Sequence[Record], __: int | N
 
 def _failed_world(metrics: Sequence[Record], _: Sequence[Record], __: int | None) -> Json | None:
     count = sum(_values(metrics, "world/faults"))
-    why = "by an error of its own. They got no reward and were not trained on."
+    why = "by errors of its own: they got no reward and were not trained on."
     return _error(f"The world failed in {count:.0f} answers, {why}") if count else None
 
 

@@ -45,7 +45,9 @@ def play_lines(record: Mapping[str, Any]) -> list[str]:
 
 
 def fault_line(faults: int) -> str:
-    return f"the world failed in {faults} {'answer' if faults == 1 else 'answers'}, which count for nothing"
+    return (
+        f"the world failed in {faults} {'answer, which counts' if faults == 1 else 'answers, which count'} for nothing"
+    )
 
 
 def faults_of(record: Mapping[str, Any]) -> int:
