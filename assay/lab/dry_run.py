@@ -20,7 +20,7 @@ from assay.run.experiment import Experiment
 from assay.run.external_needs import judged_by
 from assay.run.memory_plan import Plan
 from assay.run.named_model import kind_of_model
-from assay.run.told_worlds import told
+from assay.run.told_worlds import lines_of_worlds
 from assay.scale import Scale
 from assay.tasks import short
 from assay.verifiers.judges.endpoint import MODEL, URL
@@ -106,7 +106,9 @@ def _unplanned(plan: Planned) -> str:
 
 
 def _worlds(experiment: Experiment) -> list[str]:
-    return told([share.task for share in experiment.pool.shares], experiment.recipe.scale, experiment.machine)
+    return lines_of_worlds(
+        [share.task for share in experiment.pool.shares], experiment.recipe.scale, experiment.machine
+    )
 
 
 def _row(label: str, sentences: Iterable[str]) -> list[str]:

@@ -55,7 +55,7 @@ def sample_problem(
     )
     played = answer(engine, requests, key=Key(seed)("eval"), codec=policy.codec, verify=grader.exam)
     asked = {"task": chosen.task, "level": chosen.level, "problem": chosen.id, "prompt": chosen.prompt}
-    return {**asked, "model": model, "answers": [_told(one, policy.codec.decode) for one in played]}
+    return {**asked, "model": model, "answers": [_told(episode, policy.codec.decode) for episode in played]}
 
 
 def refuse_typed(model: str) -> None:

@@ -12,7 +12,7 @@ from assay.planner.plan import WAYS, WORTH, Estimate, Situation, Work, as_data, 
 from assay.planner.shapes import shape
 from assay.policy.config import PolicyConfig, parameters
 from assay.recipe import Recipe
-from assay.run.told_worlds import seats_of, told
+from assay.run.told_worlds import lines_of_worlds, seats_of
 from assay.source import Share
 
 ARGUMENTS: list[tuple[tuple[str, ...], dict[str, Any]]] = [
@@ -92,7 +92,7 @@ def outlook_of(
         "gpus": gpus,
         "gpu": kind.name,
         "answers": work.answers,
-        "worlds": told(named, recipe.scale, machine),
+        "worlds": lines_of_worlds(named, recipe.scale, machine),
         "best": as_data(situation, best),
         "next": None if following is None else as_data(situation, following),
         "next_is_better_if": {doubt.name: doubt.value for doubt in unsure},

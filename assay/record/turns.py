@@ -17,7 +17,7 @@ WORLD, GIVEN = "world", "given"
 
 
 @dataclass(frozen=True)
-class Turn:
+class TurnTold:
     """What one author wrote without a break. `start` and `stop` are places in the text of the answer."""
 
     author: str  # the seat, `world` or `given`
@@ -30,7 +30,7 @@ class Turn:
 
 
 @dataclass
-class Run:
+class _Piece:
     """Tokens of one author, one behind the other."""
 
     author: str
@@ -45,16 +45,16 @@ def in_a_world(episode: Episode) -> bool:
     return not episode.paid and (bool(episode.request.seat) or any(map(_heard, episode.segments)))
 
 
-def turns(episode: Episode, decode: Decode) -> list[Turn]:
+def turns(episode: Episode, decode: Decode) -> list[TurnTold]:
     """The turns of an answer, end to end: `episode.text[turn.start : turn.stop]` is what was written in one.
 
     Of a context that was replaced, and under which nothing was written any more, nothing is told.
     """
     runs = list(_runs(episode))
-    edges, made = _edges(runs, decode, episode.text), list[Turn]()
+    edges, made = _edges(runs, decode, episode.text), list[TurnTold]()
     for run, start, stop in zip(runs, edges, edges[1:]):
         reads = None if run.context is None else decode(run.context)
-        made.append(Turn(run.author, start, stop, len(run.ids), run.failed, run.earned, reads))
+        made.append(TurnTold(run.author, start, stop, len(run.ids), run.failed, run.earned, reads))
     return made
 
 
@@ -111,7 +111,7 @@ def told_of_turns(answers: Sequence[Sequence[Mapping[str, Any]]], lost: int) -> 
     return told | ({"failed": sum(map(sum, replies)) / count} if count else {})
 
 
-def _brief(run: Run) -> dict[str, Any]:
+def _brief(run: _Piece) -> dict[str, Any]:
     return {"author": run.author, "failed": run.failed}
 
 
@@ -125,9 +125,9 @@ def _heard(segment: Segment) -> bool:
     return len(segment) > 0 and int(segment.origin[0]) == Origin.ENV
 
 
-def _runs(episode: Episode) -> Iterator[Run]:
+def _runs(episode: Episode) -> Iterator[_Piece]:
     """Tokens by author. Own words go on over segments, as versions and pieces of a turn do; each reply is a run."""
-    begun: Run | None = None
+    begun: _Piece | None = None
     for run in _of_one_origin(episode):
         if begun is not None and run.author == begun.author != WORLD and run.context is None:
             begun.ids += run.ids
@@ -140,7 +140,7 @@ def _runs(episode: Episode) -> Iterator[Run]:
         yield begun
 
 
-def _of_one_origin(episode: Episode) -> Iterator[Run]:
+def _of_one_origin(episode: Episode) -> Iterator[_Piece]:
     """The parts of segments that have one author. What replaced the context stands at the first part under it."""
     seat, context = episode.request.seat or episode.request.role, None
     authors = {Origin.ENV: WORLD, Origin.INJECTED: GIVEN}
@@ -150,7 +150,7 @@ def _of_one_origin(episode: Episode) -> Iterator[Run]:
         for start, stop in ((start, stop) for start, stop in zip(cuts, cuts[1:]) if stop > start):
             author = authors.get(int(segment.origin[start]), seat)
             earned = None if segment.earned is None or author == WORLD else _total(segment.earned[start:stop])
-            yield Run(author, segment.ids[start:stop].tolist(), segment.failed, earned, context)
+            yield _Piece(author, segment.ids[start:stop].tolist(), segment.failed, earned, context)
             context = None
 
 
@@ -164,7 +164,7 @@ def _sum(one: float | None, two: float | None) -> float | None:
     return two if one is None else one if two is None else one + two
 
 
-def _edges(runs: Sequence[Run], decode: Decode, text: str) -> list[int]:
+def _edges(runs: Sequence[_Piece], decode: Decode, text: str) -> list[int]:
     """Where each run begins in the text of the answer, and where the last one ends.
 
     Texts of runs stand end to end in it, unless a tokenizer decodes the beginning of a text in another way than what

@@ -30,7 +30,7 @@ def seats_of(tasks: Iterable[str]) -> int:
     return max((sum(seat.trains for seat in world.seats) for world in worlds_of(tasks).values()), default=1)
 
 
-def told(tasks: Iterable[str], scale: Scale, machine: Machine) -> list[str]:
+def lines_of_worlds(tasks: Iterable[str], scale: Scale, machine: Machine) -> list[str]:
     """A line on each world, and one on the length of replies; none where nobody replies in words."""
     tasks = list(tasks)
     worlds = {name: world for name, world in worlds_of(tasks).items() if world.numbers is None}

@@ -124,22 +124,22 @@ def _told_apart(row: Json, first: Json) -> Json:
 
 
 def _row(row: Json, parts: Sequence[str], pieces: Pieces | None) -> Json:
-    found: Json = {"outcome": outcome(row), "reward": _round(row.get("reward"))}
-    found |= {name: row[name] for name in _TEXTS if row.get(name) not in (None, "")}
-    found |= {"sample": row.get("sample"), "request": row.get("request"), "in_loss": row.get("in_loss", True)}
+    shown: Json = {"outcome": outcome(row), "reward": _round(row.get("reward"))}
+    shown |= {name: row[name] for name in _TEXTS if row.get(name) not in (None, "")}
+    shown |= {"sample": row.get("sample"), "request": row.get("request"), "in_loss": row.get("in_loss", True)}
     if len(parts) > 1:
-        found["parts"] = {name.removeprefix("reward/"): _round(row[name]) for name in parts if row[name] is not None}
+        shown["parts"] = {name.removeprefix("reward/"): _round(row[name]) for name in parts if row[name] is not None}
     tokens = row.get("tokens") or []
-    found["length"] = len(tokens)
+    shown["length"] = len(tokens)
     texts = row.get("pieces") or (pieces(tokens) if pieces and tokens else None)
     if texts and len(texts) == len(tokens):
-        found["tokens"] = texts
+        shown["tokens"] = texts
         streams = {short: row.get(name) for name, short in _STREAMS.items()}
         streams["lp"] = streams["lp"] or row.get("mu")
-        found |= {name: _compact(values) for name, values in streams.items() if values and len(values) == len(tokens)}
+        shown |= {name: _compact(values) for name, values in streams.items() if values and len(values) == len(tokens)}
     if row.get("turns") is not None:
-        found["turns"] = [_turn(turn, whole="tokens" not in found) for turn in row["turns"]]
-    return found | _walk(row)
+        shown["turns"] = [_turn(turn, whole="tokens" not in shown) for turn in row["turns"]]
+    return shown | _walk(row)
 
 
 def _turn(turn: Mapping[str, Any], *, whole: bool) -> Json:

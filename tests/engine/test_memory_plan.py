@@ -36,7 +36,7 @@ from assay.run.memory_plan import (
     require_memory,
 )
 from assay.run.named_model import shape_of
-from assay.run.told_worlds import told
+from assay.run.told_worlds import lines_of_worlds
 from assay.source import Pool, Share
 
 HALF_BILLION = PolicyConfig(
@@ -408,7 +408,7 @@ def test_replies_lengthen_answers_and_worlds_apart_have_processes(monkeypatch: p
     experiment, _ = session.plan(RECIPES["grpo"], model="x/y", pool=pool, profile="one-gpu", overrides=settings)
     work = plan_memory(experiment, HALF_BILLION, device="cpu", room=Room(GIB, "here")).work
     assert (work.max_new, work.replies, work.hosts, work.players) == (500, 300, 3, 1)
-    lines = told(["tiny"], experiment.recipe.scale, experiment.machine)
+    lines = lines_of_worlds(["tiny"], experiment.recipe.scale, experiment.machine)
     assert "plays run apart, in 3 processes (machine.hosts), replies in rounds and within 60 s" in lines[0]
     length = "replies have 300 tokens of an answer beside its own 200, 500 together; one has no limit of its own"
     assert lines[1] == length

@@ -105,9 +105,9 @@ def test_only_answers_that_somebody_replies_to_have_turns() -> None:
 
 def test_the_seats_of_one_play_share_its_name() -> None:
     first = seated(episode([1], group="4:7", sample=2)).request
-    guide = dataclasses.replace(first, seat="guide", group="4:7/guide", role="guide")
-    assert play_of(first) == play_of(guide) == "4:7#2"
-    assert play_of(dataclasses.replace(guide, sample=3)) == "4:7#3"
+    helper = dataclasses.replace(first, seat="helper", group="4:7/helper", role="helper")
+    assert play_of(first) == play_of(helper) == "4:7#2"
+    assert play_of(dataclasses.replace(helper, sample=3)) == "4:7#3"
     assert play_of(dataclasses.replace(first, round=1)) == "4:7#2.1"
     assert play_of(episode([1]).request) is None
 

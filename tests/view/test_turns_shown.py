@@ -52,16 +52,17 @@ def test_where_tokens_are_shown_turns_do_not_repeat_them(tmp_path: Path) -> None
 
 def test_the_seats_of_a_play_stand_together_each_with_what_it_read(tmp_path: Path) -> None:
     rows = [row(sample=0), row(sample=1, play="0:1#1")]
-    guides = [
-        row(sample=i, play=f"0:1#{i}", seat="guide", group="0:1/guide", prompt=f"secret {i}", turns=[]) for i in (0, 1)
+    helpers = [
+        row(sample=i, play=f"0:1#{i}", seat="helper", group="0:1/helper", prompt=f"secret {i}", turns=[])
+        for i in (0, 1)
     ]
-    (group,) = read(tmp_path / "run", *rows, *guides)
+    (group,) = read(tmp_path / "run", *rows, *helpers)
     told = [(one["play"], one["seat"], one.get("prompt")) for one in group["rows"]]
     assert told == [
         ("0:1#0", "policy", None),
-        ("0:1#0", "guide", "secret 0"),
+        ("0:1#0", "helper", "secret 0"),
         ("0:1#1", "policy", None),
-        ("0:1#1", "guide", "secret 1"),
+        ("0:1#1", "helper", "secret 1"),
     ]
     assert (group["group"], group["prompt"]) == ("0:1", "asked")
 
