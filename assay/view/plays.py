@@ -7,11 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 PLAYS = "plays"  # the key of a record of an exam
-ROWS = (
-    ("turns", "turns of an answer"),
-    ("replies", "replies in an answer"),
-    ("failed", "replies that tell of an error"),
-)
+ROWS = (("turns", "mean turns"), ("replies", "mean replies"), ("failed", "failed replies"))
 
 
 def plays_of(record: Mapping[str, Any]) -> dict[str, float]:

@@ -103,8 +103,8 @@ def test_an_exam_is_told_in_a_sentence_and_as_rows() -> None:
         "the world failed in 1 answer, which counts for nothing",
     ]
     later = EXAM | {"plays": EXAM["plays"] | {"turns": 4.5}}
-    assert play_rows(EXAM, later)[0] == ("turns of an answer", "3.00", "4.50")
-    assert play_rows(EXAM, None)[2] == ("replies that tell of an error", "25.0%", "")
+    assert play_rows(EXAM, later)[0] == ("mean turns", "3.00", "4.50")
+    assert play_rows(EXAM, None)[2] == ("failed replies", "25.0%", "")
     assert metrics_of_plays(EXAM) == {
         "eval/test/plays/faults": 1,
         "eval/test/plays/turns": 3,
