@@ -211,7 +211,9 @@ def test_answers_under_several_contexts_are_not_scored_as_one(model: Path, solvi
 def test_the_model_of_a_run_is_replied_to_as_in_the_run(tmp_path: Path, model: Path) -> None:
     scale = {"max_replies": 9, "longest_reply": 3, "max_new": 12, "num_prompts": 2, "group_size": 2}
     small: dict[str, Any] = {"scale": scale, "evaluation": {"final_problems": 2, "final_samples": 1, "every": 0}}
-    run = assay.train("grpo", task=TASK, model=model, steps=1, run=tmp_path / "run", quiet=True, **small)
+    heard: list[Any] = []
+    watch = {"callbacks": [Watching(heard)], "quiet": True}
+    run = assay.train("grpo", task=TASK, model=model, steps=1, run=tmp_path / "run", **watch, **small)
     made = sampling.sampling_of(str(run.path), load_policy(run.model).codec, 12, 1.0)
     assert (made.max_replies, made.longest_reply) == (9, 3)
     plain = sampling.sampling_of(str(model), load_policy(model).codec, 12, 1.0)
@@ -219,3 +221,14 @@ def test_the_model_of_a_run_is_replied_to_as_in_the_run(tmp_path: Path, model: P
     told = run.rollouts()
     assert told[0]["turns"][0]["author"] == "policy" and told[0]["play"].endswith("#0")
     assert "plays/turns" in run.evaluations()[0]
+    assert [dict(turn) for turn in heard[0].turns] == told[0]["turns"] and heard[0].seat == "policy"
+
+
+@dataclasses.dataclass
+class Watching:
+    """A callback that keeps the answers of a step."""
+
+    heard: list[Any]
+
+    def on_episodes(self, event: assay.EpisodesEvent) -> None:
+        self.heard += event.answers
