@@ -13,6 +13,7 @@ from assay.api import models, rows
 from assay.api.given import Data, Model, Place, Reward, places
 from assay.api.keywords import require_types, suggesting
 from assay.api.results import Result
+from assay.errors import UsageError
 
 if TYPE_CHECKING:
     from assay.lab.asking import Asking
@@ -101,8 +102,10 @@ def asking_of(
 @suggesting
 def sample(
     model: Model,
-    prompt: str,
+    prompt: str | None = None,
     *,
+    task: str | Sequence[str] | None = None,
+    problem: int = 1,
     n: int = 1,
     max_new: int | None = None,
     temperature: float = 1.0,
@@ -111,12 +114,24 @@ def sample(
     seed: int = 0,
     tokenizer: Any = None,
 ) -> Result:
-    """Answers of a model to a prompt, each with its log-probability, as `assay sample`.
+    """Answers of a model to a prompt, each with its log-probability, as `assay sample`; or to a held-out problem of a
+    task, with verdicts, and with turns where its world replies.
 
     print(assay.sample(run, "3 4 5 = 12", n=4)); assay.sample(run, "3 4 5 = 12")["answers"][0]["text"]
+    print(assay.sample(run, task="calculator")); assay.sample(run, task="calculator")["answers"][0]["turns"]
     """
+    from assay.lab import playing
     from assay.lab.sample import sample as sampled
 
+    if (prompt is None) == (task is None):
+        raise UsageError("either a prompt is asked, or with task= one of the problems of a task.")
+    if prompt is None:
+        asking, functions = asking_of(model, tokenizer, {"task": task, "system": system}, (), trusted=(False, False))
+        how = {"problem": problem, "count": n, "top_p": top_p, "seed": seed}
+        ask = partial(playing.sample_problem, asking.model, system=asking.system, **how)
+        document = asking.report(ask, functions=functions, temperature=temperature, max_new=max_new)
+        return Result(document, playing.text(document))
+    playing.refuse_typed(models.named(model, tokenizer))
     how = {"max_new": max_new, "temperature": temperature, "top_p": top_p, "seed": seed, "system": system}
     document = sampled(models.named(model, tokenizer), prompt, count=n, **how)
     return Result(document, "\n".join(answer["text"] for answer in document["answers"]))

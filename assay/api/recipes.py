@@ -35,6 +35,8 @@ def plan(
     gpu: str = "h100",
     prompt_tokens: int = 512,
     answer_tokens: int | None = None,
+    reply_tokens: int | None = None,
+    task: str | Sequence[str] | None = None,
     config: Place | Sequence[Place] = (),
     settings: Mapping[str, Any] | None = None,
     **more_settings: Any,
@@ -43,7 +45,8 @@ def plan(
 
     print(assay.plan("grpo", model="Qwen/Qwen2.5-7B", gpus=8, scale={"group_size": 16}))
 
-    `config` names files that describe a run: recipe, model and settings are those of the files, unless they are given.
+    `config` names files that describe a run: recipe, model, tasks and settings are those of the files, unless they are
+    given. With a task whose world replies the plan counts replies and seats.
     """
     from assay.errors import UsageError
     from assay.known import others
@@ -58,8 +61,10 @@ def plan(
     given = keywords.settings_of(method, more_settings, settings, beside=beside, of="assay.plan")
     if fields := [name for name in given if name != "settings"]:
         raise UsageError(f"assay.plan has no {fields[0]}: it plans one step of a recipe.")
-    named = {"recipe": recipe, "model": None if model is None else os.fspath(model)}
-    given |= {name: text for name, text in named.items() if text is not None}
+    tasks = (task,) if isinstance(task, str) else tuple(task or ())
+    named = {"recipe": recipe, "model": None if model is None else os.fspath(model), "task": tasks or None}
+    given |= {name: value for name, value in named.items() if value is not None}
     setup, _ = file_trust.composed_with(places(config), given, Trust())  # numbers alone: nothing is run or reached
     how = {"gpus": gpus, "gpu_name": gpu, "prompt": prompt_tokens, "answer": answer_tokens}
+    how |= {"replies": reply_tokens, "tasks": setup.task}
     return Result(*outlook_of(setup.recipe, setup.model, **how, settings=setup.settings))

@@ -145,8 +145,10 @@ class Run:
     @suggesting
     def sample(
         self,
-        prompt: str,
+        prompt: str | None = None,
         *,
+        task: str | Sequence[str] | None = None,
+        problem: int = 1,
         n: int = 1,
         max_new: int | None = None,
         temperature: float = 1.0,
@@ -154,9 +156,9 @@ class Run:
         system: str | None = None,
         seed: int = 0,
     ) -> Result:
-        """Answers of the trained model to a prompt: `assay.sample`."""
+        """Answers of the trained model to a prompt, or to a problem of a task: `assay.sample`."""
         how = {"max_new": max_new, "temperature": temperature, "top_p": top_p, "system": system, "seed": seed}
-        return examining.sample(self, prompt, n=n, **how)
+        return examining.sample(self, prompt, task=task, problem=problem, n=n, **how)
 
     @suggesting
     def export(self, folder: Place, *, merge: bool = False) -> Path:
@@ -197,12 +199,14 @@ class Run:
 
 def _flat(entry: Mapping[str, Any]) -> dict[str, Any]:
     """A record of an evaluation: numbers by name, without the answers of each problem."""
+    from assay.view.plays import plays_of
+
     plain = {name: value for name, value in entry.items() if not isinstance(value, Mapping | list)}
     for group in ("pass", "scores"):
         for name, interval in entry.get(group, {}).items():
             called = f"pass@{name}" if group == "pass" else f"score/{name}"
             plain |= {called: interval["mean"], f"{called}/low": interval["low"], f"{called}/high": interval["high"]}
-    return plain
+    return plain | {f"plays/{name}": value for name, value in plays_of(entry).items()}
 
 
 @suggesting

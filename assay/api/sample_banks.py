@@ -38,10 +38,14 @@ class Bank:
         return SampleBank.read(self.path)
 
     def answers(self) -> Records:
-        """The answers, one dictionary each: `bank.answers().frame()`."""
+        """The answers, one dictionary each: `bank.answers().frame()`. Where a world replied, `turns` says who wrote
+        what.
+        """
         from assay.host.tables import rows_of
+        from assay.record.turns import with_texts
 
-        return Records(rows_of(self.path))
+        rows = ((row, row.get("turns")) for row in rows_of(self.path))
+        return Records(row if turns is None else row | {"turns": with_texts(turns, row["text"])} for row, turns in rows)
 
     def show(self, k: Sequence[int] = ()) -> Result:
         """pass@k and the other estimates of the bank, with intervals."""

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from assay.errors import UsageError
 from assay.host import terminal
 
 if TYPE_CHECKING:
@@ -20,8 +21,16 @@ if TYPE_CHECKING:
 
 
 def run_sample(arguments: argparse.Namespace) -> Any:
+    if arguments.task:
+        return _sample_of_task(arguments)
+    from assay.lab.playing import refuse_typed
     from assay.lab.sample import sample
 
+    if arguments.prompt is None:
+        raise UsageError("what is asked is missing: PROMPT, or --task NAME for one of the problems of a task.")
+    if arguments.problem != 1:
+        raise UsageError("--problem counts the problems of a --task; a PROMPT was given.")
+    refuse_typed(arguments.model)
     sampled = sample(
         arguments.model,
         arguments.prompt,
@@ -37,6 +46,23 @@ def run_sample(arguments: argparse.Namespace) -> Any:
             terminal.show(f"{'log-prob':>9}  answer (the log-probability of all of its tokens stands before it)")
         for answer in sampled["answers"]:
             terminal.hand_over(answer["text"] if arguments.n == 1 else f"{answer['logp']:9.3f}  {answer['text']}")
+    return sampled
+
+
+def _sample_of_task(arguments: argparse.Namespace) -> Any:
+    """Answers to a held-out problem, with the replies of its world."""
+    from assay.lab.asking import Asking
+    from assay.lab.playing import sample_problem, text
+    from assay.run.setup import Setup
+
+    if arguments.prompt is not None:
+        raise UsageError("a PROMPT and --task were given: either your text is asked, or a problem of the task.")
+    asking = Asking(Setup(model=arguments.model, task=tuple(arguments.task), system=arguments.system or ""))
+    how = {"problem": arguments.problem, "count": arguments.n, "top_p": arguments.top_p, "seed": arguments.seed}
+    ask = partial(sample_problem, asking.model, system=asking.system, **how)
+    sampled = asking.report(ask, temperature=arguments.temperature, max_new=arguments.max_new)
+    if not arguments.json:
+        terminal.show(text(sampled))
     return sampled
 
 
@@ -235,6 +261,8 @@ def run_plan(arguments: argparse.Namespace) -> Any:
         prompt=arguments.prompt_tokens,
         answer=arguments.answer_tokens,
         settings=setup.settings,
+        replies=arguments.reply_tokens,
+        tasks=setup.task,
     )
     if not arguments.json:
         terminal.show(told)

@@ -122,7 +122,23 @@ def of_sample() -> list[Argument]:
 
     return [
         MODEL,
-        (("prompt",), {"metavar": "PROMPT", "help": "the text of the question"}),
+        (
+            ("prompt",),
+            {"nargs": "?", "metavar": "PROMPT", "help": "the text of the question; default: none, with --task"},
+        ),
+        (
+            ("--task",),
+            {
+                "action": "append",
+                "metavar": "NAME[:LEVELS]",
+                "help": "ask a held-out problem of this task in place of PROMPT, and show the turns of its world; "
+                "default: none",
+            },
+        ),
+        (
+            ("--problem",),
+            {"type": int, "default": 1, "help": "which of the problems that `assay eval` asks, from 1; default 1"},
+        ),
         (("--n",), {"type": int, "default": 1, "help": "number of answers; default 1"}),
         (
             ("--max-new",),

@@ -24,6 +24,7 @@ PREFILL_TOKENS, NATIVE_PREFILL = 4096, 512  # prompt tokens that are run togethe
 SCORE_TOKENS = 4096  # tokens that are scored together
 LOGITS, NATIVE_LOGITS = 1 << 24, 1 << 22  # elements of logits at a time: in torch, and on a thread of the core
 CACHED = 1 << 16  # elements of logits that stay in the cache of a processor's thread through several operations
+HOST = 48 << 20  # bytes of a process in which plays run apart: Python and the tasks, without torch
 KEEP_SCORES = 1 << 26  # attention scores of a chunk beyond which the backward pass computes probabilities again
 TAPE_BYTES = 1 << 30  # if the activations of a chunk take more, the backward pass computes them again
 CACHE_BYTES = 24 << 20  # as much of the keys and values of rows in flight fits into a processor's outer cache
@@ -69,6 +70,8 @@ class Work:
     optimiser_bits: int = 32  # of a moment; moments in 8 bits share a scale by 256
     again: bool | None = None  # whether the backward pass computes activations again; None: beyond TAPE_BYTES
     common: int = 0  # tokens that all prompts begin with
+    replies: int = 0  # tokens of `max_new` that a world may reply, which have a limit of their own
+    hosts: int = 0  # processes in which plays of worlds run apart
 
     @property
     def length(self) -> int:
@@ -197,6 +200,7 @@ def _always(c: PolicyConfig, w: Work) -> list[Item]:
     items = [
         Item("always", "GPU libraries" if w.cuda else "Python and libraries", libraries),
         Item("always", "libraries for GPUs in this torch", GPU_BUILD if w.gpu_build and not w.cuda else 0),
+        Item("always", "processes of plays", 0 if w.cuda else w.hosts * HOST),
         # with adapters, all parameter sets share the base weights; torch's are kept in the compute format alone
         Item("always", "weights", (weights if w.native else w.compute * parameters(c)) if w.lora else sets * weights),
         Item("always", "adapters", w.trained * learnt if w.lora else 0),

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assay.ask import Sampling
 from assay.errors import UsageError
 from assay.host import terminal
-from assay.lab.sample import answer_length, asked_with, check_sampling, exam, how_many, open_engine
+from assay.lab.sample import answer_length, asked_with, check_sampling, exam, how_many, open_engine, sampling_of
 from assay.record import disk
 from assay.record.lock import Lock
 from assay.record.panel import duration
@@ -111,12 +110,13 @@ def _prepared(model: str, pool: Pool, wish: Wish, count: int, grader: Grader) ->
 
     policy, engine = open_engine(model, system=wish.system)
     problems, max_new = exam(model, pool, policy, count=count, split=wish.split, max_new=wish.max_new)
-    sampling = Sampling(max_new, wish.temperature, wish.top_p, stop=policy.codec.stops)
+    sampling = sampling_of(model, policy.codec, max_new, wish.temperature, wish.top_p)
     worded, codec, key = asked_with(model, policy.codec), policy.codec, Key(wish.seed)("eval")
 
     def ask(portion: list[Problem], asked: Asked) -> SampleBank:
         requests = questions(portion, samples=wish.samples, sampling=sampling, codec=codec)
-        return SampleBank.of(asked, answer(engine, worded(requests), key=key, codec=codec, verify=grader.exam))
+        answers = answer(engine, worded(requests), key=key, codec=codec, verify=grader.exam)
+        return SampleBank.of(asked, answers, decode=codec.decode)
 
     asked = Asked(
         model=model,
@@ -132,6 +132,8 @@ def _prepared(model: str, pool: Pool, wish: Wish, count: int, grader: Grader) ->
         judge=_graders(grader),
         problems=told(problems),
         verifiers=_verifiers(pool, grader),
+        max_replies=sampling.max_replies,
+        longest_reply=sampling.longest_reply,
     )
     return ask, asked, problems
 

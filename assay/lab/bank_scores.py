@@ -6,6 +6,7 @@ are read by the same program.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from assay.errors import DataError, UsageError
 from assay.host.space import device_of
 from assay.lab.sample import asked_with
 from assay.record import disk
+from assay.record.turns import WORLD
 from assay.run.base_training import ready
 from assay.types import Problem, Request
 
@@ -58,23 +60,43 @@ def score(bank: SampleBank, model: Reader, into: Path, *, against: Reader | None
 
     if into.suffix != ".parquet":
         raise UsageError(f"--into {into}: the scores of a bank are a parquet file; name it {into}.parquet.")
-    rows = bank.table.select(["problem", "sample", "ids", "text", "correct"]).to_pylist()
+    rows = bank.table.select(["problem", "sample", "ids", "text", "correct", "turns"]).to_pylist()
+    _require_one_context(bank, rows)
     for scorer in (model, *([against] if against else [])):
         _require_words(bank, scorer, rows)
     contexts = _contexts(bank, model)
     spans = [Span(contexts[row["problem"]], np.asarray(row["ids"], np.int32)) for row in rows]
     statistics = token_statistics(model.engine, spans, against=None if against is None else against.engine)
-    _write(into, rows, statistics)
+    owned = [_own(row, answer) for row, answer in zip(rows, statistics, strict=True)]
+    _write(into, rows, statistics, owned)
     return {
         "model": model.name,
         "against": None if against is None else against.name,
         "bank": bank.asked.model,
         "answers": len(rows),
-        "all": _summary(statistics),
-        "right": _summary([answer for row, answer in zip(rows, statistics, strict=True) if row["correct"]]),
-        "wrong": _summary([answer for row, answer in zip(rows, statistics, strict=True) if not row["correct"]]),
+        "all": _summary(owned),
+        "right": _summary([answer for row, answer in zip(rows, owned, strict=True) if row["correct"]]),
+        "wrong": _summary([answer for row, answer in zip(rows, owned, strict=True) if not row["correct"]]),
         "file": str(into),
     }
+
+
+def _require_one_context(bank: SampleBank, rows: Sequence[Json]) -> None:
+    """Refuses answers that were written under several contexts: they cannot be read behind their prompt."""
+    if any(turn["reads"] is not None for row in rows for turn in row["turns"] or ()):
+        raise DataError(
+            f"within answers of {bank.asked.model} the world replaced what was read, so that they are no single "
+            "text behind their prompt. Score the bank of a task whose world appends what it says."
+        )
+
+
+def _own(row: Json, answer: TokenStatistics) -> TokenStatistics:
+    """The statistics of the tokens that a model chose: replies of a world are read, and say nothing of a model."""
+    if row["turns"] is None:
+        return answer
+    own = np.concatenate([np.zeros(0, bool), *(np.full(t["tokens"], t["author"] != WORLD) for t in row["turns"])])
+    streams = {name: value for name in COLUMNS if (value := getattr(answer, name)) is not None}
+    return dataclasses.replace(answer, **{name: value[own] for name, value in streams.items()})
 
 
 def _require_words(bank: SampleBank, model: Reader, rows: Sequence[Json]) -> None:
@@ -101,14 +123,16 @@ def _contexts(bank: SampleBank, model: Reader) -> dict[str, np.ndarray]:
     return {name: request.context for name, request in zip(asked.problems, worded, strict=True)}
 
 
-def _write(into: Path, rows: Sequence[Json], found: Sequence[TokenStatistics]) -> None:
+def _write(
+    into: Path, rows: Sequence[Json], found: Sequence[TokenStatistics], owned: Sequence[TokenStatistics]
+) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     columns: dict[str, pa.Array] = {
         "problem": pa.array([row["problem"] for row in rows]),
         "sample": pa.array([row["sample"] for row in rows], pa.int32()),
-        "nll_sum": pa.array([float(answer.nll.sum(dtype=np.float64)) for answer in found], pa.float64()),
+        "nll_sum": pa.array([float(answer.nll.sum(dtype=np.float64)) for answer in owned], pa.float64()),
     }
     for name in COLUMNS:
         if all(getattr(answer, name) is not None for answer in found):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from assay.engine.footprint import as_data
+from assay.engine.footprint import WIDE, as_data, gib
 from assay.lab.explain import factors_of, shown_stage
 from assay.policy.conversation import Chat
 from assay.record.folder import Numbered
@@ -19,6 +19,8 @@ from assay.run.configure import to_data
 from assay.run.experiment import Experiment
 from assay.run.external_needs import judged_by
 from assay.run.memory_plan import Plan
+from assay.run.named_model import kind_of_model
+from assay.run.told_worlds import lines_of_worlds
 from assay.scale import Scale
 from assay.tasks import short
 from assay.verifiers.judges.endpoint import MODEL, URL
@@ -58,9 +60,10 @@ def planned(experiment: Experiment, rules: Sequence[str], place: Path | Numbered
 
 
 def document(plan: Planned) -> dict[str, Any]:
-    """The plan as JSON data: the experiment, with notes, rules and memory."""
+    """The plan as JSON data: the experiment, with notes, rules, what is said of worlds, and memory."""
     memory = None if plan.memory is None else {**as_data(plan.memory.budget), "room_bytes": plan.memory.room.bytes}
-    return {**to_data(plan.experiment), "notes": list(plan.notes), "rules": list(plan.rules), "memory": memory}
+    told_of = {"notes": list(plan.notes), "rules": list(plan.rules), "worlds": _worlds(plan.experiment)}
+    return {**to_data(plan.experiment), **told_of, "memory": memory}
 
 
 def text(plan: Planned, *, run: str) -> str:
@@ -76,17 +79,36 @@ def text(plan: Planned, *, run: str) -> str:
         "stages": _stages(experiment),
         "a step": [_step(recipe.scale)],
         "optimiser": [_optimiser(recipe.scale)],
+        "worlds": _worlds(experiment),
         "length": [_length(experiment)],
         "evaluation": [_evaluation(experiment)],
         "saved": [_saved(experiment, run)],
         "machine": [_machine(experiment)],
-        "memory": plan.memory.lines() if plan.memory else ["not known before the model is loaded"],
+        "memory": plan.memory.lines() if plan.memory else [_unplanned(plan)],
         "profile": _few([f"{experiment.profile}: {plan.rules[0]}", *plan.rules[1:]] if plan.rules else [], RULES),
     }
     lines = [line for label, sentences in rows.items() for line in _row(label, sentences)]
     if len(lines) > MOST:
         lines = [*lines[: MOST - 1], f"{'':{LABEL}}... {len(lines) - MOST + 1} lines more: {AS_DATA}"]
     return "\n".join(lines)
+
+
+def _unplanned(plan: Planned) -> str:
+    """What is known of the memory of a model whose allocations nobody counts."""
+    kind = kind_of_model(plan.experiment.model)
+    if kind is None or kind.can("texts"):
+        return "not known before the model is loaded"
+    held = gib(4 * WIDE * plan.size)  # weights, gradients and two moments
+    return (
+        f"not planned for a policy of the kind {kind.name}, and no run of it is refused for memory: weights, gradients "
+        f"and moments take {held}, a batch and its activations come on top"
+    )
+
+
+def _worlds(experiment: Experiment) -> list[str]:
+    return lines_of_worlds(
+        [share.task for share in experiment.pool.shares], experiment.recipe.scale, experiment.machine
+    )
 
 
 def _row(label: str, sentences: Iterable[str]) -> list[str]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from assay.record.turns import told_of_turns
 from assay.scoring.bank_reports import compared, shown
 from assay.scoring.samples import SampleBank
 from assay.view.bank_tables import compared_table, shown_table
 from assay.view.judged import name_of_one, spoken
+from assay.view.plays import PLAYS, play_lines
 
 Told = tuple[dict[str, Any], str]
 """A report, and its table for a person."""
@@ -15,8 +17,17 @@ Told = tuple[dict[str, Any], str]
 
 def show(bank: SampleBank, ks: list[int]) -> Told:
     """What one bank says of its model."""
-    found = shown(bank, ks)
-    return with_judge(found, shown_table(found), judge_of(bank))
+    told = plays_in(bank)
+    found = shown(bank, ks) | ({PLAYS: told} if told else {})
+    return with_judge(found, "\n".join([shown_table(found), *play_lines(found)]), judge_of(bank))
+
+
+def plays_in(bank: SampleBank) -> dict[str, int | float]:
+    """What a bank says of the worlds that replied, as exams do; empty where nobody replied."""
+    names = ("turns", "status", "kind")
+    rows = [row for row in bank.table.select(names).to_pylist() if row["turns"] is not None]
+    lost = sum((row["status"], row["kind"]) == ("invalid", "world") for row in rows)
+    return told_of_turns([row["turns"] for row in rows], lost)
 
 
 def compare(first: SampleBank, other: SampleBank, ks: list[int], *, worth: float, differ: bool) -> Told:

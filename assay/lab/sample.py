@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from assay.tasks.task import Split
 
 
+REPLIES = ("max_replies", "longest_reply")  # settings of a scale that limit what a world replies
 SHORT = 64  # default length of an answer in tokens, for a model that is not a run
 
 
@@ -135,13 +136,20 @@ def examine(
         grader=grader or Grader(),
         samples=samples,
         key=Key(seed)("eval"),
-        sampling=Sampling(max_new, temperature, stop=policy.codec.stops),
+        sampling=sampling_of(model, policy.codec, max_new, temperature),
         codec=policy.codec,
         asked=asked_with(model, policy.codec),
         rewarded=rewarding(run.experiment.recipe, pool, policy.codec, Memory(seed)) if run and rates else list,
     )
     asking = {"model": model, "max_new": max_new, "system": policy.codec.chat.system}
     return {**asking, "left_out": len(pool.left_out), **sat.examined(ks)}
+
+
+def sampling_of(model: str, codec: Codec, max_new: int, temperature: float, top_p: float = 1.0) -> Sampling:
+    """How answers of an exam are sampled. What a world may reply to the model of a run is limited as in the run."""
+    run = origin(model)
+    limits = {} if run is None else {name: getattr(run.experiment.recipe.scale, name) for name in REPLIES}
+    return Sampling(max_new, temperature, top_p, stop=codec.stops, **limits)
 
 
 def how_many(pool: Pool, problems: int | None, samples: int, *, split: Split = "test") -> int:

@@ -53,15 +53,28 @@ class Work:
     optimiser_bits: int = 32
     micro_tokens: int = 16384  # tokens that a rank computes together
     publish: Way = "files"  # how servers get weights
+    replies: float = 0.0  # tokens of a world's replies within an answer in the mean, beside `answer`
+    most_replies: int = 0  # the most of them, beside `limit`
+    seats: int = 1  # answers that are learnt from one play of a world
 
     @property
     def answers(self) -> int:
-        return self.prompts * self.group
+        return self.prompts * self.group * self.seats
+
+    @property
+    def read(self) -> float:
+        """Tokens of an answer with its prompt and its replies, in the mean."""
+        return self.prompt + self.answer + self.replies
+
+    @property
+    def longest(self) -> int:
+        """The most tokens of an answer with its prompt and its replies."""
+        return self.prompt + self.limit + self.most_replies
 
     @property
     def tokens(self) -> float:
         """Tokens that a step trains on; a prompt counts once for each of its answers."""
-        return self.answers * (self.prompt + self.answer)
+        return self.answers * self.read
 
 
 @dataclass(frozen=True)
@@ -169,8 +182,8 @@ def server_memory(s: Situation, tensor: int) -> tuple[dict[str, float], int]:
         "libraries": s.value("reserve"),
     }
     left = s.room - sum(fixed.values())
-    each = row_bytes(s.model, round(s.work.prompt + s.work.answer), HALF) / tensor
-    longest = row_bytes(s.model, s.work.prompt + s.work.limit, HALF) / tensor
+    each = row_bytes(s.model, round(s.work.read), HALF) / tensor
+    longest = row_bytes(s.model, s.work.longest, HALF) / tensor
     rows = int(left // each) if left >= longest else 0
     rows = min(rows, int(s.value("slots")) * tensor)
     return {**fixed, "keys and values": rows * each}, rows
@@ -182,7 +195,7 @@ def server_memory(s: Situation, tensor: int) -> tuple[dict[str, float], int]:
 def forward_flops(s: Situation) -> float:
     """Of one pass over a step's tokens: two for each weight and token, and attention over the tokens before."""
     c, w = s.model, s.work
-    length = w.prompt + w.answer
+    length = w.read
     attention = 2 * 2 * c.layers * c.heads * c.head_dim * w.answers * length * length / 2
     return 2 * parameters(c) * w.tokens + attention
 
@@ -233,15 +246,15 @@ def decode_rate(s: Situation, tensor: int, rows: int) -> float:
     which each GPU of a server has its part, and the GPUs sum up their results in each layer.
     """
     c, w = s.model, s.work
-    cached = rows * row_bytes(c, round(w.prompt + w.answer / 2), HALF)
+    cached = rows * row_bytes(c, round(w.prompt + (w.answer + w.replies) / 2), HALF)
     reading = (HALF * parameters(c) + cached) / (tensor * s.gpu.bandwidth * s.value("decode_share"))
     products = 2 * parameters(c) * rows / (tensor * s.gpu.flops * s.value("prefill_share"))
     return 1 / (max(reading, products) + s.value("launch") + sum_seconds(s, tensor, rows))
 
 
 def prefill_seconds(s: Situation, servers: int, tensor: int) -> float:
-    """Of a step: each prompt is read once for its group."""
-    tokens = s.work.prompts * s.work.prompt / servers
+    """Of a step: each prompt is read once for its group, and each reply once."""
+    tokens = (s.work.prompts * s.work.seats * s.work.prompt + s.work.answers * s.work.replies) / servers
     compute = 2 * parameters(s.model) * tokens / (tensor * s.gpu.flops * s.value("prefill_share"))
     return compute + sum_seconds(s, tensor, tokens)
 
@@ -343,7 +356,7 @@ def _nothing_fits(s: Situation) -> str:
     if learner <= s.room:
         return (
             f"{what}: no server of up to {max(TENSOR)} GPUs, beside learners that fit, has room for one answer of "
-            f"{s.work.limit} tokens."
+            f"{s.work.limit + s.work.most_replies} tokens."
         )
     short = f"a learner's rank needs {learner / 1e9:.0f} GB, and a GPU has room for {s.room / 1e9:.0f} GB"
     fits = (n for n in range(s.gpus + 1, MOST) if sum(learner_memory(s, n - 1).values()) <= s.room)

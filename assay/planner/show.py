@@ -12,6 +12,8 @@ from assay.planner.plan import WAYS, WORTH, Estimate, Situation, Work, as_data, 
 from assay.planner.shapes import shape
 from assay.policy.config import PolicyConfig, parameters
 from assay.recipe import Recipe
+from assay.run.told_worlds import lines_of_worlds, seats_of
+from assay.source import Share
 
 ARGUMENTS: list[tuple[tuple[str, ...], dict[str, Any]]] = [
     (
@@ -33,6 +35,21 @@ ARGUMENTS: list[tuple[tuple[str, ...], dict[str, Any]]] = [
         ("--answer-tokens",),
         {"type": int, "help": "tokens of an answer in the mean; default a quarter of scale.max-new"},
     ),
+    (
+        ("--reply-tokens",),
+        {
+            "type": int,
+            "help": "tokens of a world's replies in an answer, in the mean; default a quarter of scale.max-replies",
+        },
+    ),
+    (
+        ("--task",),
+        {
+            "action": "append",
+            "metavar": "NAME",
+            "help": "a task whose world replies; default: that of --config, or none",
+        },
+    ),
 ]
 BEYOND = 100e9  # parameters of a model, beyond which the formulas are untried
 MEMORY = {"weights", "gradients", "moments", "whole layers", "activations", "output layer", "keys and values"}
@@ -47,6 +64,8 @@ def outlook_of(
     prompt: int,
     answer: int | None,
     settings: Mapping[str, Any],
+    replies: int | None = None,
+    tasks: Sequence[str] = (),
 ) -> tuple[dict[str, Any], str]:
     """(the plan as JSON data, the plan as text): what a recipe needs and takes on so many GPUs."""
     if not recipe_name or not model_name:
@@ -56,7 +75,8 @@ def outlook_of(
     if gpus < 1:
         raise ConfigError(f"--gpus is {gpus}: at least 2, for learners and servers.")
     model, kind = shape(model_name), gpu(gpu_name)
-    work = work_of(recipe, machine, prompt=prompt, answer=answer)
+    named = [Share.parse(text).task for text in tasks]
+    work = work_of(recipe, machine, prompt=prompt, answer=answer, replies=replies, seats=seats_of(named))
     situation = Situation(model, work, kind, gpus)
     cautions = cautions_of(model, work, kind)
     options = estimates(situation)
@@ -72,6 +92,7 @@ def outlook_of(
         "gpus": gpus,
         "gpu": kind.name,
         "answers": work.answers,
+        "worlds": lines_of_worlds(named, recipe.scale, machine),
         "best": as_data(situation, best),
         "next": None if following is None else as_data(situation, following),
         "next_is_better_if": {doubt.name: doubt.value for doubt in unsure},
@@ -108,9 +129,17 @@ def _recipe(name: str, overrides: Mapping[str, Any]) -> tuple[Recipe, Any]:
     return experiment.recipe, experiment.machine
 
 
-def work_of(recipe: Recipe, machine: Any, *, prompt: int, answer: int | None) -> Work:
-    """The work of a step of the recipe."""
+def work_of(
+    recipe: Recipe, machine: Any, *, prompt: int, answer: int | None, replies: int | None = None, seats: int = 1
+) -> Work:
+    """The work of a step of the recipe, whose plays have so many seats that are learnt from."""
     scale = recipe.scale
+    heard = scale.max_replies // 4 if replies is None else replies
+    if not 0 <= heard <= scale.max_replies:
+        raise ConfigError(
+            f"--reply-tokens is {heard}: 0 to {scale.max_replies} (scale.max-replies). Replies without a limit of "
+            "their own count towards scale.max-new, and are part of --answer-tokens."
+        )
     mean = max(1, scale.max_new // 4) if answer is None else answer
     if prompt < 1 or not 1 <= mean <= scale.max_new:
         raise ConfigError(
@@ -132,17 +161,20 @@ def work_of(recipe: Recipe, machine: Any, *, prompt: int, answer: int | None) ->
         trained=trained,
         frozen=int(frozen),
         optimiser_bits=machine.optimiser_bits,
-        micro_tokens=max(machine.micro_tokens, prompt + scale.max_new),
+        micro_tokens=max(machine.micro_tokens, prompt + scale.longest),
         publish=machine.publish,
+        replies=float(heard),
+        most_replies=scale.max_replies,
+        seats=seats,
     )
 
 
 def cautions_of(model: PolicyConfig, work: Work, kind: Gpu) -> list[str]:
     """The points in which the plan goes beyond anything that was tried."""
     found = ["nothing of this was measured on a GPU: shares, rates and seconds are assumed until it is"]
-    if work.prompt + work.limit > model.context:
-        longest = work.prompt + work.limit
-        found.append(f"prompt and answer have up to {longest} tokens, and the model's context is {model.context}")
+    if work.longest > model.context:
+        parts = "prompt, answer and replies" if work.most_replies else "prompt and answer"
+        found.append(f"{parts} have up to {work.longest} tokens, and the model's context is {model.context}")
     if parameters(model) > BEYOND:
         found.append(f"a model of {parameters(model) / 1e9:.0f} billion parameters needs more than shards by FSDP2")
     return found
@@ -165,6 +197,8 @@ def text(
         f"{s.gpus} x {s.gpu.name}",
         f"a step: {w.prompts} prompts of {w.prompt} tokens, {w.group} answers each, {w.answer:.0f} tokens in the mean "
         f"and {w.limit} at most",
+        *_replies(w),
+        *(f"{'' if i else 'worlds':<9}{line}" for i, line in enumerate(document["worlds"])),
         "",
         f"best   {best.placement}",
         *_of(s, best),
@@ -182,6 +216,13 @@ def text(
         "constants beside shapes and what the GPU's maker publishes; x: the factor within which one is known",
     ]
     return "\n".join([*lines, *(_constant(name, constant) for name, constant in s.constants.items())])
+
+
+def _replies(w: Work) -> list[str]:
+    """The line on replies that have a limit of their own, and on plays of several seats."""
+    lines = [f"replies: {w.replies:.0f} tokens of an answer in the mean and {w.most_replies} at most"]
+    seats = [f"each play gives {w.seats} answers to learn from, one for each seat: {w.answers} in a step"]
+    return lines * bool(w.most_replies) + seats * (w.seats > 1)
 
 
 def _constant(name: str, one: Constant) -> str:

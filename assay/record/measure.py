@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from assay.curate.grouping import measure, spread
+from assay.record.turns import lost_to_the_world
 from assay.tasks import TASKS
 from assay.tasks.judging import COMPARE, JUDGE, written
 from assay.tasks.steps import StepVerdict
@@ -25,7 +26,7 @@ def step_stats(episodes: Sequence[Episode], rows: Sequence[Row]) -> Stats:
     if not episodes:
         return {"rollouts": 0.0}
     stats: Stats = {"rollouts": float(len(episodes)), "reward/verifier_failed": float(len(episodes) - len(valid))}
-    stats |= _unknown(episodes) | _unsettled(episodes) | _unread(episodes)
+    stats |= _unknown(episodes) | _unsettled(episodes) | _unread(episodes) | _faults(episodes)
     if valid:
         rewards = np.array([_worth(episode) for episode in valid], dtype=np.float64)
         stats["reward/mean"] = float(rewards.mean())
@@ -81,6 +82,15 @@ def _unknown(episodes: Sequence[Episode]) -> Stats:
     """The number of answers with a reward that could not be computed, for each kind of error."""
     kinds = [{p.invalid for p in e.rewards} - {""} for e in episodes if any(p.invalid for p in e.rewards)]
     return {f"reward/invalid/{kind}": float(sum(kind in found for found in kinds)) for kind in set().union(*kinds)}
+
+
+FAULTS = "world/faults"
+
+
+def _faults(episodes: Sequence[Episode]) -> Stats:
+    """Of answers in worlds: the number that an error of the world's cost."""
+    played = [episode for episode in episodes if episode.request.seat]
+    return {FAULTS: float(sum(map(lost_to_the_world, played)))} if played else {}
 
 
 UNSETTLED = ("undecided", "time")

@@ -27,6 +27,7 @@ _BARS = "▁▂▃▄▅▆▇█"
 _MISSING = float("nan")
 
 ALARM = "reward/verifier_failed"
+FAULTS = "world/faults"  # those of them that a world cost
 
 
 class Panel(Protocol):
@@ -103,6 +104,14 @@ class _History:
         return sum(value for value in self.series.get(ALARM, []) if math.isfinite(value))
 
     @property
+    def failed(self) -> str:
+        """Who failed on the answers of this step that have no verdict."""
+        lost, faults = self.last(ALARM), self.last(FAULTS)
+        if not faults > 0:
+            return "the verifier"
+        return "the world" if faults >= lost else "the world or the verifier"
+
+    @property
     def seconds_left(self) -> float:
         recent = self.series.get("time/step", [])[-RECENT_STEPS:]
         return sum(recent) / len(recent) * max(self.total - self.step, 0) if recent else _MISSING
@@ -143,7 +152,7 @@ def _line(history: _History, stats: Mapping[str, float]) -> str:
 
 def _alarm(history: _History) -> str:
     return (
-        f"the verifier failed on {number(history.last(ALARM))} answers of this step, "
+        f"{history.failed} failed on {number(history.last(ALARM))} answers of this step, "
         f"{number(history.failures)} so far; they have no reward"
     )
 

@@ -12,13 +12,14 @@ import numpy as np
 from assay.errors import StorageError
 from assay.host.tables import columns_of, rows_of
 from assay.record import disk
+from assay.record.turns import as_records, in_a_world, play_of, turn_type, with_texts
 from assay.streams import streams_of
 from assay.types import Batch, Episode, Row, Segment
 
 Decode = Callable[[Sequence[int]], str]
 
-_TEXT = ("problem", "task", "group", "request", "role", "tag", "provenance", "prompt", "completion", "finish")
-_TEXT += ("verdict", "verdict_kind", "verdict_detail", "answer", "batch")
+_TEXT = ("problem", "task", "group", "request", "role", "seat", "play", "tag", "provenance", "prompt", "completion")
+_TEXT += ("finish", "verdict", "verdict_kind", "verdict_detail", "answer", "batch")
 _INTEGER = ("step", "level", "draw", "sample", "round", "length")
 _REAL = ("temperature", "reward", "weight")
 _FLAG = ("in_loss", "in_group", "in_denominator")
@@ -27,6 +28,8 @@ _DECLARED = {
     for name, stream in {**streams_of(Segment), **streams_of(Row)}.items()
     if stream.per == "token" and not stream.wide
 }
+_NUMBERS = ("seen", "action", "cost")  # several numbers to each step, which worlds of numbers alone have
+TURNS = "turns"
 _COLUMN = {"ids": "tokens"}  # streams that have another name here
 _STREAMS = {"context": "int32", "version": "int32"} | {
     _COLUMN.get(name, name): stream.dtype for name, stream in _DECLARED.items()
@@ -47,7 +50,8 @@ def rollout_table(
     the run did not compute it. Columns that credit computed, such as the advantage, come from the batch of `batches` in
     which the row trained; a batch knows its rows by their places among `rows`, for copies of a row share its request.
     Each reward part has a column `reward/<name>`, and each reward of which it is made a column `reward/<name>/<part>`,
-    with None for rows that lack this part.
+    with None for rows that lack this part. What was seen, done and paid in worlds of numbers has columns if any row has
+    such numbers.
     """
     trained: dict[int, Place] = {}
     for batch in batches:
@@ -56,18 +60,20 @@ def rollout_table(
     kept = range(len(rows)) if places is None else places
     records = [_record(rows[index], decode, step, trained.get(index)) for index in kept]
     parts = sorted({name for record in records for name in record if name.startswith("reward/")})
-    names = (*_INTEGER, *_TEXT, *_REAL, *parts, *_FLAG, *_STREAMS)
+    numbers = [name for name in _NUMBERS if any(name in record for record in records)]
+    names = (*_INTEGER, *_TEXT, TURNS, *_REAL, *parts, *_FLAG, *_STREAMS, *numbers)
     return {name: [record.get(name) for record in records] for name in names}
 
 
 def shared_out(rows: Sequence[Row], most: int) -> list[int]:
     """The places of at most `most` rows, ascending, with a fair share for each role: no role gets more than another
-    that has rows left. What cannot be shared evenly goes to roles that train first. A role keeps its first rows.
+    that has rows left. What cannot be shared evenly goes to roles that train first. A role keeps its first rows in the
+    order in which problems were drawn: plays of few turns end first, and would be all that is kept.
     """
-    numbers, counts = list[int](), Counter[str]()  # of each row within its role
-    for row in rows:
-        numbers.append(counts[row.role])
-        counts[row.role] += 1
+    numbers, counts = dict[int, int](), Counter[str]()  # of each row within its role
+    for place in sorted(range(len(rows)), key=lambda place: rows[place].episode.request.draw):
+        numbers[place] = counts[rows[place].role]
+        counts[rows[place].role] += 1
     trains = {row.role for row in rows if row.in_loss}
     turns = sorted(range(len(rows)), key=lambda place: (numbers[place], rows[place].role not in trains))
     return sorted(turns[: max(0, most)])
@@ -103,6 +109,8 @@ def _record(row: Row | Episode, decode: Decode, step: int, trained: Place | None
         "group": request.group,
         "request": request.id,
         "role": request.role,
+        "seat": request.seat or None,
+        "play": play_of(request) if in_a_world(episode) else None,
         "tag": request.tag,
         "draw": request.draw,
         "sample": request.sample,
@@ -111,6 +119,7 @@ def _record(row: Row | Episode, decode: Decode, step: int, trained: Place | None
         "provenance": episode.provenance,
         "prompt": decode(request.context.tolist()),
         "completion": episode.text,
+        TURNS: as_records(episode, decode),
         "finish": episode.finish,
         "verdict": verdict.status if verdict else None,
         "verdict_kind": verdict.kind if verdict else None,
@@ -124,7 +133,12 @@ def _record(row: Row | Episode, decode: Decode, step: int, trained: Place | None
         record[name] = None if part.invalid or part.unread else (record.get(name) or 0.0) + float(part.value)
     if marked:
         record.update({name: getattr(marked, name) for name in (*_FLAG, "weight", "batch")})
-    return record | _streams(episode, marked, trained)
+    return record | _streams(episode, marked, trained) | _numbers(episode)
+
+
+def _numbers(episode: Episode) -> dict[str, Any]:
+    """What was seen, done and paid at each step, those of it that the world and the policy have as numbers."""
+    return {name: stream.tolist() for name in _NUMBERS if (stream := episode.known(name)) is not None}
 
 
 def _streams(episode: Episode, row: Row | None, trained: Place | None) -> dict[str, Any]:
@@ -174,7 +188,7 @@ def write_rollouts(folder: Path, step: int, columns: Mapping[str, Sequence[Any]]
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    arrays = {name: pa.array(list(values), type=_arrow_type(name)) for name, values in columns.items()}
+    arrays = {name: pa.array(list(values), type=_arrow_type(name, values)) for name, values in columns.items()}
     sink = pa.BufferOutputStream()
     pq.write_table(pa.table(arrays), sink, compression="zstd")
     path = file_of(folder, step)
@@ -182,8 +196,11 @@ def write_rollouts(folder: Path, step: int, columns: Mapping[str, Sequence[Any]]
     return path
 
 
-def _arrow_type(name: str) -> Any:
-    """The type of a column of `rollout_table`; None for another column, whose type Arrow then infers."""
+def _arrow_type(name: str, values: Sequence[Any]) -> Any:
+    """The type of a column of `rollout_table`; None for another column, whose type Arrow then infers. Of columns of
+    numbers the values decide how deep their lists are: an observation is a list, one of several candidates a list of
+    such.
+    """
     import pyarrow as pa
 
     families = (
@@ -194,17 +211,37 @@ def _arrow_type(name: str) -> Any:
     )
     if name.startswith("reward/"):
         return pa.float64()
+    if name == TURNS:
+        return pa.list_(turn_type())
+    if name in _NUMBERS:
+        kind = pa.float32()
+        for _ in range(max(map(_depth, values), default=0)):
+            kind = pa.list_(kind)
+        return kind
     if name in _STREAMS:
         numbers = {"float32": pa.float32(), "bool": pa.bool_()}
         return pa.list_(numbers.get(_STREAMS[name], pa.int32()))
     return next((kind for names, kind in families if name in names), None)
 
 
+def _depth(value: Any) -> int:
+    """How many lists stand around the numbers of a value; 0 for None."""
+    return 0 if not isinstance(value, list) else 1 + max(map(_depth, value[:1]), default=0)
+
+
 def read_rollouts(path: Path, columns: Sequence[str] | None = None) -> dict[str, list[Any]]:
-    """The columns of a file as they were given to `write_rollouts`; all columns unless some are named."""
+    """The columns of a file as they were given to `write_rollouts`, where each turn has its text too, which the file
+    has only once; all columns unless some are named.
+    """
     names = list(columns or columns_of(path))
+    beside = ["completion"] if TURNS in names and "completion" not in names else []
     table: dict[str, list[Any]] = {name: [] for name in names}
-    for row in rows_of(path, names):
+    for row in rows_of(path, [*names, *beside]):
         for name in names:
-            table[name].append(row[name])
+            table[name].append(_read(name, row))
     return table
+
+
+def _read(name: str, row: Mapping[str, Any]) -> Any:
+    value = row[name]
+    return value if name != TURNS or value is None else with_texts(value, row["completion"] or "")

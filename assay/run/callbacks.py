@@ -47,6 +47,8 @@ class SampledAnswer:
     verdict: str  # ok, fail, invalid, or "" where nobody gave one
     reward: float | None
     rewards: Numbers  # each part of the reward
+    seat: str = ""  # for which it was written, where a world replies
+    turns: tuple[Mapping[str, Any], ...] = ()  # who wrote what, as in rollouts: author, text, failed, earned, ...
 
 
 @dataclass(frozen=True)
@@ -243,6 +245,8 @@ def _undisturbed() -> Iterator[None]:
 
 def answers_of(episodes: Sequence[Episode], decode: Callable[[Sequence[int]], str]) -> tuple[SampledAnswer, ...]:
     """The answers of a step as callbacks see them."""
+    from assay.record.turns import as_records, with_texts
+
     return tuple(
         SampledAnswer(
             problem=episode.request.problem.id,
@@ -255,6 +259,8 @@ def answers_of(episodes: Sequence[Episode], decode: Callable[[Sequence[int]], st
             verdict="" if episode.verdict is None else episode.verdict.status,
             reward=episode.reward,
             rewards=fixed({name: part.value for whole in episode.rewards for name, part in whole.named()}),
+            seat=episode.request.seat,
+            turns=tuple(map(MappingProxyType, with_texts(as_records(episode, decode) or (), episode.text))),
         )
         for episode in episodes
     )

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from assay.ask import Codec, Sampling
-from assay.errors import ConfigError
+from assay.errors import AssayError, ConfigError
+from assay.record.turns import lost_to_the_world, told_of_plays
 from assay.rng import Key, digest
 from assay.run.grader import Grader
 from assay.scoring import bank
@@ -20,6 +21,7 @@ from assay.scoring.bank import Bank, Rewarded
 from assay.types import Episode, Problem, Request, Verdict
 from assay.verifiers.functions.grading import Grading
 from assay.view.judged import name_of_rewards, name_of_verifiers, with_judges
+from assay.view.plays import PLAYS
 
 if TYPE_CHECKING:
     from assay.engine.interface import Engine
@@ -58,7 +60,8 @@ class Exam:
 
     def _told(self, record: dict[str, Any], ks: Sequence[int] = ()) -> dict[str, Any]:
         told = with_judges(record, self.judge, self.others, ks=ks, digests=self.digests) if self.judge else record
-        return told | ({"silent": self.silent} if self.silent else {})
+        told |= {"silent": self.silent} if self.silent else {}
+        return told | ({PLAYS: plays} if (plays := told_of_plays(self.episodes)) else {})
 
 
 def examine(
@@ -85,6 +88,7 @@ def examine(
 
 def judged(episodes: Sequence[Episode], grader: Grader) -> Exam:
     """The exam whose answers have the verdicts of the reward functions, or of the verifiers where there are none."""
+    _require_plays(episodes)
     problems = {episode.request.problem.id: episode.request.problem for episode in episodes}
     closed = [problem for problem in problems.values() if not problem.open]
     verifier = name_of_verifiers(dict.fromkeys(problem.task for problem in closed)) if closed else NOBODY
@@ -101,6 +105,20 @@ def judged(episodes: Sequence[Episode], grader: Grader) -> Exam:
         return replace(graded, silent=_silence(verifier, again))
     others = ((name, own),) if (own.n > 0).any() else ()
     return replace(graded, episodes=again, judge=verifier, bank=first, others=others)
+
+
+def _require_plays(episodes: Sequence[Episode]) -> None:
+    """Refuses an exam of which the world lost every answer, and says why: no verifier has failed."""
+    lost = [episode for episode in episodes if lost_to_the_world(episode)]
+    if lost and len(lost) == len(episodes):
+        tasks = sorted({episode.request.problem.task for episode in lost})
+        worlds = " and ".join(map(repr, tasks))
+        why = Counter(episode.verdict.detail for episode in lost if episode.verdict is not None)
+        ((reason, count),) = why.most_common(1)
+        raise AssayError(
+            f"the world of {worlds} failed in all {len(lost)} answers of an exam, {count} times with {reason}. "
+            f"`assay.check_world({tasks[0]!r})` plays it alone."
+        )
 
 
 def verified(episodes: Sequence[Episode], grader: Grader) -> list[Episode]:

@@ -20,6 +20,7 @@ from assay.recipe import Mechanism, Profile
 from assay.run.experiment import Experiment
 from assay.run.named_model import size_of
 from assay.run.probing import probed
+from assay.run.told_worlds import hosts_of
 from assay.tasks import task
 
 if TYPE_CHECKING:
@@ -85,13 +86,16 @@ def work_of(experiment: Experiment, shape: PolicyConfig, *, device: str, prompt:
     trained = sum(model.trained for model in recipe.models.values())
     texts, compact = texts_asked(experiment), experiment.pool.wording == "compact"
     longest = longest_prompt(texts, compact=compact) if prompt is None else prompt
+    most = max(1, min(recipe.scale.longest, shape.context - longest))  # answers are cut to the context
     small = device == "cpu" and parameters(shape) <= CORE_LIMIT
     native = machine.engine == "native" or (machine.engine == "auto" and small)
     return Work(
         answers=recipe.scale.num_prompts * recipe.scale.group_size * recipe.scale.oversample,
         group=recipe.scale.group_size,
         prompt=longest,
-        max_new=max(1, min(recipe.scale.longest, shape.context - longest)),  # answers are cut to the context
+        max_new=most,
+        replies=min(recipe.scale.max_replies, most - 1),
+        hosts=hosts_of([share.task for share in experiment.pool.shares], machine),
         micro_tokens=machine.micro_tokens,
         cache_bytes=machine.cache_mb << 20,
         evaluated=max(plan.num_problems * plan.num_samples, plan.final_problems * plan.final_samples),
@@ -217,6 +221,14 @@ def require_memory(plan: Plan | None) -> None:
     )
 
 
+def _halves(value: int, least: int) -> list[int]:
+    """Half of the value, half of that, ..., down to the least."""
+    halves: list[int] = []
+    while (value := value // 2) >= least:
+        halves.append(value)
+    return halves
+
+
 def advice(plan: Plan) -> str:
     """A sentence on which settings to change, one or two together, so that the run fits: the smallest such change."""
     work, room = plan.work, plan.room.bytes
@@ -224,11 +236,13 @@ def advice(plan: Plan) -> str:
     for name, field, least, unit in (
         ("machine.micro_tokens", "micro_tokens", 256, 0),
         ("machine.cache_mb", "cache_bytes", 32 << 20, 20),
-        ("scale.max_new", "max_new", 64, 0),
     ):
-        value = getattr(work, field)
-        while (value := value // 2) >= least:
-            steps.append((f"{name} {value >> unit}", {field: value}))
+        steps += [(f"{name} {value >> unit}", {field: value}) for value in _halves(getattr(work, field), least)]
+    own, replies = work.max_new - work.replies, work.replies
+    steps += [(f"scale.max_new {value}", {"max_new": value + replies}) for value in _halves(own, 64)]
+    steps += [
+        (f"scale.max_replies {value}", {"max_new": own + value, "replies": value}) for value in _halves(replies, 64)
+    ]
     if not work.lora:
         steps.append(("LoRA of rank 16 (--lora 16)", {"lora": 16, "native": False}))
     steps += [(f"{a} and {b}", x | y) for a, x in steps for b, y in steps if x.keys().isdisjoint(y)]

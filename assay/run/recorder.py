@@ -37,6 +37,7 @@ from assay.types import Batch, Episode, Problem, Row, Stats
 from assay.verifiers.judges.endpoint import SERVED
 from assay.view.elicited import EXAMPLES
 from assay.view.judged import judge_of, metric_of, metrics_of, spoken
+from assay.view.plays import metrics_of_plays
 from assay.view.text import listed
 
 if TYPE_CHECKING:
@@ -236,7 +237,7 @@ class Recorder:
         read = {} if name == "valid" else {"read": first_answers(exam.episodes)}
         entry = {**exam.entry(step=memory.step, set=name), **read}
         self.folder.append("evals", entry)
-        scores = bank.scores(entry) | metrics_of(entry)
+        scores = bank.scores(entry) | metrics_of(entry) | metrics_of_plays(entry)
         self.track(memory.step, finite(scores))
         self.watch.tell("on_evaluation", EvaluationEvent(self.folder.path, memory.step, name, fixed(finite(scores))))
         return scores

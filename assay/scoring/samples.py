@@ -15,6 +15,7 @@ from assay import __version__
 from assay.errors import DataError, StorageError
 from assay.host.tables import table_of
 from assay.record import disk
+from assay.record.turns import Decode, as_records, turn_type
 from assay.rng import digest
 from assay.scoring.bank import Bank
 from assay.types import Episode, Origin, Problem
@@ -22,9 +23,10 @@ from assay.types import Episode, Origin, Problem
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FORMAT = 1
+FORMAT = 2  # with the turns of answers in worlds; a bank without any is written in the first format
 MARK = b"assay.bank"  # the entry of the file's metadata that says what was asked
 CHECK = b"assay.bank.digest"  # the entry with its digest: Parquet sums up the pages of columns alone
+REPLIES = ("max_replies", "longest_reply")
 DECODING = ("temperature", "top_p", "max_new")
 AGAIN = "Remove it and write it again with `assay bank sample`."
 
@@ -51,17 +53,20 @@ class Asked:
     problems: Mapping[str, Json]  # id -> {"task", "prompt": text or messages, "canonical": what decides identity}
     version: str = __version__
     verifiers: Mapping[str, str] = field(default_factory=dict)  # verifier or program -> version; empty in older banks
+    max_replies: int = 0  # the most tokens of a world's replies in an answer; 0: they count towards max_new
+    longest_reply: int = 0  # the most tokens of one reply; 0: no limit
 
     @property
     def digest(self) -> str:
-        return digest("bank", FORMAT, json.dumps(self.to_json(), sort_keys=True))
+        return digest("bank", 1, json.dumps(self.to_json(), sort_keys=True))
 
     def of(self, problems: Iterable[Problem]) -> Asked:
         """The same question about these problems alone."""
         return dataclasses.replace(self, problems=told(problems))
 
     def to_json(self) -> Json:
-        return dataclasses.asdict(self) | {"judge": list(self.judge)}
+        said = dataclasses.asdict(self) | {"judge": list(self.judge)}
+        return {name: value for name, value in said.items() if value or name not in REPLIES}
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Self:
@@ -69,8 +74,9 @@ class Asked:
         values = {
             name: kinds.get(name, str)(record[name])
             for name in (field.name for field in dataclasses.fields(cls))
-            if name not in ("judge", "problems", "verifiers")
+            if name not in ("judge", "problems", "verifiers", *REPLIES)
         }
+        values |= {name: int(record.get(name, 0)) for name in REPLIES}
         verifiers = {str(name): str(version) for name, version in record.get("verifiers", {}).items()}
         problems = {str(name): dict(said) for name, said in record["problems"].items()}
         return cls(**values, judge=tuple(record["judge"]), problems=problems, verifiers=verifiers)
@@ -100,11 +106,13 @@ class SampleBank:
     table: pa.Table
 
     @classmethod
-    def of(cls, asked: Asked, episodes: Iterable[Episode]) -> SampleBank:
-        """The bank of verified episodes, the answers to what was asked."""
+    def of(cls, asked: Asked, episodes: Iterable[Episode], *, decode: Decode | None = None) -> SampleBank:
+        """The bank of verified episodes, the answers to what was asked. With `decode`, which makes texts of tokens, it
+        holds the turns of answers in worlds.
+        """
         import pyarrow as pa
 
-        rows = [_row(episode) for episode in episodes]
+        rows = [_row(episode, decode) for episode in episodes]
         return cls(asked, pa.Table.from_pylist(rows, schema=schema()))._checked("these episodes")
 
     @classmethod
@@ -119,8 +127,10 @@ class SampleBank:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        said = json.dumps({"format": FORMAT, **self.asked.to_json()}).encode()
-        table = self.table.combine_chunks().replace_schema_metadata({MARK: said, CHECK: digest(said).encode()})
+        plain = self.table["turns"].null_count == len(self.table)
+        table = self.table.drop_columns(["turns"]) if plain else self.table
+        said = json.dumps({"format": 1 if plain else FORMAT, **self.asked.to_json()}).encode()
+        table = table.combine_chunks().replace_schema_metadata({MARK: said, CHECK: digest(said).encode()})
         sink = pa.BufferOutputStream()
         pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
         disk.replace(path, sink.getvalue(), point="samples")
@@ -154,9 +164,9 @@ class SampleBank:
                 f"{path} was written by a later Assay, {document.get('version')}: it has format {version}, and this "
                 f"Assay, {__version__}, reads formats up to {FORMAT}. Upgrade Assay."
             )
-        if not table.schema.equals(schema()):
-            raise DataError(f"{path} is damaged: it has other columns than a bank of format {FORMAT}. {AGAIN}")
-        return cls(asked, table.cast(schema()))._checked(str(path))
+        if not table.schema.equals(schema(version)):
+            raise DataError(f"{path} is damaged: it has other columns than a bank of format {version}. {AGAIN}")
+        return cls(asked, _with_turns(table.cast(schema(version))))._checked(str(path))
 
     def counts(self) -> Bank:
         """The counts of the bank with its answers; all estimators work on counts."""
@@ -255,11 +265,12 @@ class SampleBank:
         return self
 
 
-def schema() -> pa.Schema:
-    """The names and types of the columns of a bank."""
+def schema(version: int = FORMAT) -> pa.Schema:
+    """The names and types of the columns of a bank in a format."""
     import pyarrow as pa
 
     text, count, required = pa.string(), pa.int32(), {"nullable": False}
+    turns = [pa.field("turns", pa.list_(turn_type()))]  # null where nobody replied
     return pa.schema(
         [
             pa.field("problem", text, **required),
@@ -275,11 +286,22 @@ def schema() -> pa.Schema:
             pa.field("finish", text, **required),
             pa.field("tokens", count, **required),
             pa.field("logp", pa.float64()),
+            *(turns if version > 1 else []),
         ]
     )
 
 
-def _row(episode: Episode) -> Json:
+def _with_turns(table: pa.Table) -> pa.Table:
+    """The table of any format, with a column of turns, which says nothing where the format has none."""
+    import pyarrow as pa
+
+    if "turns" in table.column_names:
+        return table
+    column = schema().field("turns")
+    return table.append_column(column, pa.nulls(len(table), column.type))
+
+
+def _row(episode: Episode, decode: Decode | None) -> Json:
     request, verdict = episode.request, episode.verdict
     if verdict is None:
         raise DataError(f"request {request.id} was never verified; a bank holds verdicts.")
@@ -297,6 +319,7 @@ def _row(episode: Episode) -> Json:
         "finish": episode.finish,
         "tokens": len(episode),
         "logp": _logp(episode),
+        "turns": as_records(episode, decode) if decode is not None else None,
     }
 
 

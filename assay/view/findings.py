@@ -13,6 +13,7 @@ from assay.errors import DataError
 from assay.scoring.bank import Bank, difference
 from assay.view.elicited import EXAMPLES, beside_examples, read_beside
 from assay.view.judged import judge_of, judged, otherwise, remarks, side_by_side, trained_by
+from assay.view.plays import faults_of, play_rows
 
 Json = dict[str, Any]
 Record = Mapping[str, Any]
@@ -45,6 +46,17 @@ CHARTS = (
         "Length",
         "tokens of an answer",
         (("length/mean", "all"), ("length/right", "right"), ("length/wrong", "wrong")),
+    ),
+    Chart(
+        "Replies",
+        "of the world, in an answer",
+        (("replies/mean", "all"), ("replies/right", "in right answers")),
+    ),
+    Chart(
+        "Failed replies",
+        "share of replies that tell of an error of the policy",
+        (("replies/failed", "all"), ("replies/failed_right", "in right answers")),
+        "%",
     ),
     Chart("Truncated", "share of answers cut at the limit", (("length/truncated", "truncated"),), "%", exact=True),
     Chart(
@@ -135,6 +147,7 @@ def _result(name: str, entries: Sequence[Record], evals: Sequence[Record], docum
         "set": name,
         "judge": judge_of(after or before, document),
         "judges": judges,
+        "plays": play_rows(before, after),
         "remarks": remarks(after or before, judges[1:]),
         "before": _brief(before),
         "after": None if after is None else _brief(after),
@@ -180,6 +193,7 @@ def alarms(metrics: Sequence[Record], evals: Sequence[Record], *, total_steps: i
     """The alarms that a reader must know before trusting the curves, as sentences; errors come before warnings."""
     rules: tuple[Callable[[Sequence[Record], Sequence[Record], int | None], Json | None], ...] = (
         _failed_verifier,
+        _failed_world,
         _second_oracle,
         _invalid_evaluation,
         _skipped_updates,
@@ -214,12 +228,18 @@ def _warning(text: str) -> Json:
 
 
 def _failed_verifier(metrics: Sequence[Record], _: Sequence[Record], __: int | None) -> Json | None:
-    count = sum(_values(metrics, "reward/verifier_failed"))
+    count = sum(_values(metrics, "reward/verifier_failed")) - sum(_values(metrics, "world/faults"))
     return (
         _error(f"The verifier failed on {count:.0f} answers. They got no reward and were not trained on.")
-        if count
+        if count > 0
         else None
     )
+
+
+def _failed_world(metrics: Sequence[Record], _: Sequence[Record], __: int | None) -> Json | None:
+    count = sum(_values(metrics, "world/faults"))
+    why = "by errors of its own: they got no reward and were not trained on."
+    return _error(f"The world failed in {count:.0f} answers, {why}") if count else None
 
 
 def _second_oracle(metrics: Sequence[Record], _: Sequence[Record], __: int | None) -> Json | None:
@@ -251,8 +271,12 @@ def _jump(metrics: Sequence[Record], _: Sequence[Record], __: int | None) -> Jso
 
 
 def _invalid_evaluation(_: Sequence[Record], evals: Sequence[Record], __: int | None) -> Json | None:
+    world = sum(map(faults_of, evals))
     count = sum(int(entry.get("invalid", 0)) for entry in evals)
-    return _error(f"{count} evaluation samples are left out because the verifier failed on them.") if count else None
+    if not count:
+        return None
+    who = "the world" if world >= count else "the verifier or the world" if world else "the verifier"
+    return _error(f"{count} evaluation samples are left out because {who} failed on them.")
 
 
 def _skipped_updates(metrics: Sequence[Record], _: Sequence[Record], __: int | None) -> Json | None:

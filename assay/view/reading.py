@@ -19,7 +19,8 @@ MAX_STEPS = 12
 MAX_ROWS = 600
 MAX_BYTES = 1_700_000
 _STREAMS = {"advantage": "adv", "entropy": "ent", "old": "lp"}
-_TEXTS = ("prompt", "completion", "answer", "verdict_kind", "verdict_detail", "finish", "provenance")
+_TEXTS = ("completion", "answer", "verdict_kind", "verdict_detail", "finish", "provenance", "seat", "play")
+MAX_WALK = 100  # steps of a walk in a world of numbers that are shown
 
 
 def rollouts_to_read(run: RunFolder) -> Json:
@@ -65,12 +66,19 @@ def by_turns(groups: Sequence[Any], *, kind: Callable[[Any], str]) -> list[Any]:
 
 
 def _groups(columns: Mapping[str, Sequence[Any]]) -> list[list[Json]]:
+    """The rows by group. Answers of the seats of one play stand together, in the group of its first seat."""
     names = list(columns)
-    found: dict[str, list[Json]] = {}
+    groups: dict[str, list[Json]] = {}
     for values in zip(*columns.values()):
         row = dict(zip(names, values))
-        found.setdefault(str(row.get("group")), []).append(row)
-    return list(found.values())
+        groups.setdefault(_root(row), []).append(row)
+    return list(groups.values())
+
+
+def _root(row: Mapping[str, Any]) -> str:
+    """The name of the group, or of that from which the plays of its seats began."""
+    play = row.get("play")
+    return str(row.get("group")) if play is None else str(play).rpartition("#")[0]
 
 
 def outcome(row: Mapping[str, Any]) -> str:
@@ -94,29 +102,67 @@ def _group(columns: Mapping[str, Sequence[Any]], members: Sequence[Json], pieces
     parts = [name for name in columns if name.startswith("reward/")]
     return {
         "step": first.get("step"),
-        "group": str(first.get("group")),
+        "group": _root(first),
         "task": first.get("task") or "",
         "level": first.get("level"),
         "prompt": first.get("prompt") or "",
-        "rows": [_row(row, parts, pieces) for row in members],
+        "rows": [_row(row, parts, pieces) | _told_apart(row, first) for row in _by_play(members)],
     }
 
 
+def _by_play(members: Sequence[Json]) -> list[Json]:
+    """The answers, with those of one play side by side."""
+    order: dict[Any, int] = {}
+    for place, row in enumerate(members):
+        order.setdefault(row.get("play") or place, place)
+    return [row for _, row in sorted(enumerate(members), key=lambda one: order[one[1].get("play") or one[0]])]
+
+
+def _told_apart(row: Json, first: Json) -> Json:
+    """What another seat read, where it is not the prompt of the group."""
+    return {} if row.get("seat") == first.get("seat") else {"prompt": row.get("prompt") or ""}
+
+
 def _row(row: Json, parts: Sequence[str], pieces: Pieces | None) -> Json:
-    found: Json = {"outcome": outcome(row), "reward": _round(row.get("reward"))}
-    found |= {name: row[name] for name in _TEXTS if name != "prompt" and row.get(name) not in (None, "")}
-    found |= {"sample": row.get("sample"), "request": row.get("request"), "in_loss": row.get("in_loss", True)}
+    shown: Json = {"outcome": outcome(row), "reward": _round(row.get("reward"))}
+    shown |= {name: row[name] for name in _TEXTS if row.get(name) not in (None, "")}
+    shown |= {"sample": row.get("sample"), "request": row.get("request"), "in_loss": row.get("in_loss", True)}
     if len(parts) > 1:
-        found["parts"] = {name.removeprefix("reward/"): _round(row[name]) for name in parts if row[name] is not None}
+        shown["parts"] = {name.removeprefix("reward/"): _round(row[name]) for name in parts if row[name] is not None}
     tokens = row.get("tokens") or []
-    found["length"] = len(tokens)
+    shown["length"] = len(tokens)
     texts = row.get("pieces") or (pieces(tokens) if pieces and tokens else None)
     if texts and len(texts) == len(tokens):
-        found["tokens"] = texts
+        shown["tokens"] = texts
         streams = {short: row.get(name) for name, short in _STREAMS.items()}
         streams["lp"] = streams["lp"] or row.get("mu")
-        found |= {name: _compact(values) for name, values in streams.items() if values and len(values) == len(tokens)}
-    return found
+        shown |= {name: _compact(values) for name, values in streams.items() if values and len(values) == len(tokens)}
+    if row.get("turns") is not None:
+        shown["turns"] = [_turn(turn, whole="tokens" not in shown) for turn in row["turns"]]
+    return shown | _walk(row)
+
+
+def _turn(turn: Mapping[str, Any], *, whole: bool) -> Json:
+    """A turn of an answer; `whole`: with its text, which the tokens do not say."""
+    said: Json = {"author": turn["author"], "tokens": turn["tokens"]}
+    said |= {"text": turn["text"]} if whole else {}
+    return said | {name: turn[name] for name in ("failed", "earned", "reads") if turn.get(name) not in (None, False)}
+
+
+def _walk(row: Mapping[str, Any]) -> Json:
+    """The first steps of an answer in a world of numbers: what was seen, done and earned."""
+    if not row.get("seen"):
+        return {}
+    tokens = row.get("tokens") or []
+    done = row.get("action") or [[action] for action in tokens]
+    paid = row.get("earned") or [None] * len(tokens)
+    steps = itertools.islice(zip(row["seen"], done, paid), MAX_WALK)
+    shown = [[_rounded(seen), _rounded(action), _round(value)] for seen, action, value in steps]
+    return {"walk": shown, "return": _round(sum(value or 0.0 for value in paid))}
+
+
+def _rounded(values: Sequence[Any]) -> list[Any]:
+    return [_rounded(value) if isinstance(value, list) else _round(value) for value in values]
 
 
 def _compact(values: Sequence[float | None]) -> float | list[float | None] | None:

@@ -10,6 +10,7 @@ from assay.record.folder import RunFolder
 from assay.scoring.bank import Bank, difference, powers
 from assay.view.elicited import beside_examples
 from assay.view.judged import VERIFIER, judged, otherwise, remarks, side_by_side, spoken
+from assay.view.plays import PLAYS, fault_line, faults_of, play_lines, play_rows
 from assay.view.text import ABSENT, bounds, change, columns, listed, score
 
 
@@ -48,7 +49,7 @@ def outcome(path: Path | str, *, step: int | None = None) -> dict[str, Any]:
 
 
 def _brief(entry: Mapping[str, Any], document: Mapping[str, Any]) -> dict[str, Any]:
-    names = ("step", "problems", "samples", "invalid", "truncated", "length", "pass", "scores", "open", "silent")
+    names = ("step", "problems", "samples", "invalid", "truncated", "length", "pass", "scores", "open", "silent", PLAYS)
     brief = {name: entry[name] for name in names if name in entry}
     scored = judged(entry, document)
     return brief | {"judge": scored[0].judge if scored else None, "judges": [one.to_json() for one in scored]}
@@ -79,13 +80,14 @@ def score_rows(result: Mapping[str, Any]) -> list[Sequence[str]]:
         then = ABSENT if after is None else score(after.get("scores", {}).get(name))
         moved = (result["difference"] or {}).get("scores", {}).get(name)
         rows.append((f"mean {name}", "", score(first), then, change(moved) if moved else ""))
-    return rows
+    return [*rows, *((label, "", first, then, "") for label, first, then in play_rows(before, after))]
 
 
 def caveats(result: Mapping[str, Any]) -> list[str]:
     """What a reader must know of the judges beside the scores: problems and answers that one of them did not judge."""
     before, after = result["before"], result["after"]
-    lines = [*remarks(after or before, result["judges"]), *_of_open(before)]
+    lost = faults_of(after or before)
+    lines = [*remarks(after or before, result["judges"]), *_of_open(before), *[fault_line(lost)] * bool(lost)]
     return [*lines, str(result["no_difference"])] if result.get("no_difference") else lines
 
 
@@ -133,11 +135,10 @@ def eval_table(summary: Mapping[str, Any]) -> str:
     truncated = f"{summary['truncated']:.1%} cut at the length limit"
     shape = f"{summary['problems']} problems x {summary['samples']} samples, {truncated}"
     lines = [shape, *columns(rows), *_of_open(summary)]
-    lines += remarks(summary, judges[1:])
+    lines += [*play_lines(summary), *remarks(summary, judges[1:])]
     if summary["invalid"]:
         judge = spoken(summary.get("judge") or VERIFIER)
-        lines.append(
-            f"{judge[0].upper()}{judge[1:]} failed on {summary['invalid']} answers; {summary['unjudged']} problems "
-            "have too few others for the largest k, and are left out."
-        )
+        lost = summary["invalid"] - faults_of(summary)
+        failed = f"{judge[0].upper()}{judge[1:]} failed on {lost} answers; " if lost else ""
+        lines.append(f"{failed}{summary['unjudged']} problems have too few others for the largest k, and are left out.")
     return "\n".join(lines)

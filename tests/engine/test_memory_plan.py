@@ -14,11 +14,12 @@ from engine_cases import FAMILIES, SMALL, engine_of, model_of
 from hypothesis import given
 from hypothesis import strategies as st
 from small_runs import ROOT, Shell, make_model, program, train_line
-from tiny import with_forks
-from typed import as_torch
+from tiny import register, with_forks
+from typed import as_torch, present
+from waiting_world import WAITING
 
 from assay.engine import footprint
-from assay.engine.footprint import BESIDE_CORE, GPU_BUILD, LIBRARIES, Work, adapters, budget, folded, plain
+from assay.engine.footprint import BESIDE_CORE, GPU_BUILD, HOST, LIBRARIES, Work, adapters, budget, folded, plain
 from assay.engine.torch import sampler
 from assay.errors import ConfigError
 from assay.host.space import Room, room_of
@@ -35,6 +36,7 @@ from assay.run.memory_plan import (
     require_memory,
 )
 from assay.run.named_model import shape_of
+from assay.run.told_worlds import lines_of_worlds
 from assay.source import Pool, Share
 
 HALF_BILLION = PolicyConfig(
@@ -376,6 +378,42 @@ def test_advice_is_true(gib: float) -> None:
             changes[field[name]] = int(value) << (20 if name == "machine.cache_mb" else 0)
     need = budget(HALF_BILLION, dataclasses.replace(plan.work, **changes)).peak
     assert f"{need / GIB:.2f}" == match[2] and need <= gib * GIB
+
+
+def test_advice_shortens_what_an_answer_has_itself_or_its_replies() -> None:
+    """Of 4,096 tokens 3,072 are replies: half of these leaves 2,560, and an eighth of its own 3,200."""
+    own, replies = 1024, 3072
+    work = {"max_new": own + replies, "replies": replies, "micro_tokens": 256, "cache_bytes": 32 << 20, "lora": 16}
+    whole = dataclasses.replace(WORK, **work)
+    fewer = dataclasses.replace(whole, max_new=own + replies // 2)
+    room = budget(HALF_BILLION, fewer).peak
+    plan = Plan(HALF_BILLION, whole, budget(HALF_BILLION, whole), Room(room, "in this machine"))
+    needs = [budget(HALF_BILLION, dataclasses.replace(whole, max_new=o + replies)).peak for o in (256, 128)]
+    assert not plan.fits and needs[0] > room >= needs[1]
+    first = f"With scale.max_new 128 it would need {needs[1] / GIB:.2f} GiB."
+    assert f"{first} scale.max_replies 1536 would need {room / GIB:.2f} GiB." in advice(plan)
+
+
+def test_processes_of_plays_take_memory_of_the_machine_and_not_of_its_gpu() -> None:
+    plain, apart = (budget(HALF_BILLION, dataclasses.replace(WORK, hosts=hosts)).peak for hosts in (0, 4))
+    assert apart - plain == 4 * HOST
+    on_gpu = [dataclasses.replace(WORK, cuda=True, compute=2, hosts=hosts) for hosts in (0, 4)]
+    assert len({budget(HALF_BILLION, work).peak for work in on_gpu}) == 1
+
+
+def test_replies_lengthen_answers_and_worlds_apart_have_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    register(monkeypatch, WAITING)
+    settings = {"scale.max_replies": "300", "scale.max_new": "200", "machine.hosts": "3"}
+    pool = Pool((Share("tiny", (1,)),))
+    experiment, _ = session.plan(RECIPES["grpo"], model="x/y", pool=pool, profile="one-gpu", overrides=settings)
+    work = plan_memory(experiment, HALF_BILLION, device="cpu", room=Room(GIB, "here")).work
+    assert (work.max_new, work.replies, work.hosts, work.players) == (500, 300, 3, 1)
+    lines = lines_of_worlds(["tiny"], experiment.recipe.scale, experiment.machine)
+    assert "plays run apart, in 3 processes (machine.hosts), replies in rounds and within 60 s" in lines[0]
+    length = "replies have 300 tokens of an answer beside its own 200, 500 together; one has no limit of its own"
+    assert lines[1] == length
+    register(monkeypatch, dataclasses.replace(WAITING, world=dataclasses.replace(present(WAITING.world), apart=False)))
+    assert plan_memory(experiment, HALF_BILLION, device="cpu", room=Room(GIB, "here")).work.hosts == 0
 
 
 def test_where_nothing_helps_the_advice_says_so() -> None:

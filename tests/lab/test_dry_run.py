@@ -171,3 +171,17 @@ def test_a_judge_that_the_run_will_ask_is_named_with_where_it_answers(
         monkeypatch.setenv("ASSAY_JUDGE_MODEL", "small")
         named = f"and a judge (judge-pairs), small at {server.url}"
         assert any(named in line for line in lines_of(shell, *asked))
+
+
+def test_worlds_are_told_and_kinds_whose_memory_nobody_plans(shell: Shell, model: Path, tmp_path: Path) -> None:
+    line = ("grpo", "--task", "calculator", "--model", model, "--scale.max-new", 20, "--run", tmp_path / "run")
+    said = " ".join(lines_of(shell, *line))
+    assert (
+        "worlds      calculator: it replies to one seat, tools calculate; plays run in the process that samples" in said
+    )
+    assert "replies count towards the 20 tokens of an answer" in said
+    assert not any(
+        text.startswith("worlds") for text in lines_of(shell, "grpo", "--task", "countdown", "--model", model)
+    )
+    route = " ".join(lines_of(shell, "grpo", "--task", "tsp:8", "--model", "pointer"))
+    assert "memory      not planned for a policy of the kind pointer" in route

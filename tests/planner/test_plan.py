@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 from small_runs import Shell, make_model
+from tiny import register
+from waiting_world import WAITING
 
 from assay.errors import ConfigError
 from assay.planner.doubt import doubts
@@ -285,3 +287,43 @@ def test_plans_that_cannot_be_made_are_refused(shell: Shell, more: tuple[object,
 def test_a_context_that_is_too_short_is_named(shell: Shell) -> None:
     found = shell(*LINE[:-1], 40_000, "--json").document
     assert any("the model's context is 32768" in caution for caution in found["cautions"])
+
+
+# Worlds
+
+
+def test_replies_lengthen_what_is_read_and_kept_and_not_what_is_written() -> None:
+    """Two prompts of 6 tokens with 2 answers of 10 and replies of 4 in the mean and 20 at most, of two seats."""
+    told = dataclasses.replace(WORK, prompts=2, replies=4.0, most_replies=20, seats=2)
+    assert (told.answers, told.read, told.longest, told.tokens) == (8, 20.0, 66, 160.0)
+    long, short = (situation(work=dataclasses.replace(told, replies=replies)) for replies in (4.0, 0.0))
+    assert train_seconds(long, 2) > train_seconds(short, 2) and score_seconds(long, 2) >= score_seconds(short, 2)
+    read = prefill_seconds(long, 1, 1) / prefill_seconds(short, 1, 1)
+    assert read == pytest.approx((2 * 2 * 6 + 8 * 4) / (2 * 2 * 6)), "each reply is read once, prompts once for a group"
+    assert decode_rate(long, 1, 4) <= decode_rate(short, 1, 4)
+    plain = dataclasses.replace(told, replies=0.0, most_replies=0, seats=1)
+    assert (plain.answers, plain.read, plain.longest) == (4, 16.0, 46)
+
+
+def test_a_server_has_room_for_the_longest_answer_with_its_replies() -> None:
+    """Keys and values of a token take 2 * 2 layers * 2 heads * 2 numbers * 2 bytes; nothing else is there."""
+    each = 2 * 2 * 2 * 2 * 2
+    memory = 2 * ALL + BUCKET + each * (6 + 40 + 20)
+    card = dataclasses.replace(MADE_UP, memory=float(memory))
+    fits = situation(gpu=card, work=dataclasses.replace(WORK, most_replies=20))
+    assert server_memory(fits, 1)[1] > 0
+    assert server_memory(dataclasses.replace(fits, work=dataclasses.replace(WORK, most_replies=21)), 1)[1] == 0
+
+
+def test_assay_plan_tells_of_worlds(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    register(monkeypatch, WAITING)
+    line = ("plan", "grpo", "--model", "Qwen/Qwen2.5-0.5B", "--gpus", 2, "--scale.max-replies", 400)
+    found = json.loads(shell(*line, "--task", "tiny", "--scale.longest-reply", 50, "--json").out)
+    assert found["worlds"][1].endswith("one has 50 tokens at most") and "4 processes" in found["worlds"][0]
+    said = shell(*line, "--task", "tiny", "--reply-tokens", 123).out
+    assert "replies: 123 tokens of an answer in the mean and 400 at most" in said and "worlds   tiny: " in said
+    assert json.loads(shell(*line, "--json").out)["worlds"] == []
+    refused = shell(*line, "--reply-tokens", 401)
+    assert refused.code == 78 and "0 to 400 (scale.max-replies)" in refused.err
+    alone = shell("plan", "grpo", "--model", "pointer", "--task", "tsp:20")
+    assert alone.code == 78 and "A policy of this kind runs in one process." in alone.err

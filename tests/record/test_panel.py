@@ -75,6 +75,17 @@ def test_a_failing_verifier_raises_an_alarm_at_once():
         assert "failed on 3 answers" in stream.getvalue()
 
 
+@pytest.mark.parametrize(
+    ("lost", "faults", "who"),
+    [(3.0, 3.0, "ALARM the world failed on 3"), (3.0, 1.0, "the world or the verifier"), (3.0, 0.0, "the verifier")],
+)
+def test_a_failing_world_is_named(lost: float, faults: float, who: str):
+    stream = io.StringIO()
+    with panel(10, stream=stream, clock=Clock()) as shown:
+        shown.update(2, stats(0.1, reward__verifier_failed=lost) | {"world/faults": faults})
+    assert who in stream.getvalue()
+
+
 def test_panel_shows_progress_trend_and_scores():
     stream = Terminal()
     with panel(40, stream=stream, title="grpo on countdown", clock=Clock()) as shown:

@@ -84,9 +84,58 @@ def test_a_row_adds_its_marks_and_its_forwards() -> None:
     assert table["advantage"] == [None] and table["target"] == [None]
 
 
-def of_role(role: str, sample: int, **changes: Any) -> Row:
+def talked() -> Episode:
+    """An answer with a reply to a call that made no sense."""
+    reply = Segment(np.array([4], np.int32), np.full(1, Origin.ENV, np.int8), failed=True)
+    one = episode()
+    request = dataclasses.replace(one.request, prefix=(), seat="policy")
+    mine = dataclasses.replace(one.segments[1], earned=np.array([0, 0.5], np.float32))
+    return dataclasses.replace(one, request=request, segments=(mine, reply, mine), text="cdecd")
+
+
+def test_turns_come_back_with_texts_that_the_file_has_only_once(tmp_path: Path) -> None:
+    path = write_rollouts(tmp_path, 1, rollout_table([talked(), episode()], decode, step=1))
+    (first, plain) = pq.read_table(path).column("turns").to_pylist()
+    assert plain is None and set(first[0]) == {"author", "start", "stop", "tokens", "failed", "earned", "reads"}
+    again = read_rollouts(path)
+    told = [(turn["author"], turn["text"], turn["failed"], turn["earned"]) for turn in again["turns"][0]]
+    assert told == [("policy", "cd", False, 0.5), ("world", "e", True, None), ("policy", "cd", False, 0.5)]
+    assert read_rollouts(path, ["turns"])["turns"] == again["turns"], "without the text being asked for"
+    assert again["seat"] == ["policy", None] and again["play"] == ["g#0", None]
+
+
+def test_numbers_of_a_world_have_columns_where_there_are_any(tmp_path: Path) -> None:
+    """Two steps of an observation of two numbers, an action and a cost of one; and three candidates of a step."""
+    seen, action = np.array([[0.5, 1], [2, 3]], np.float32), np.array([[1], [0]], np.float32)
+    numbers = {"seen": seen, "action": action, "cost": np.ones((2, 1), np.float32)}
+    walk = episode(segments=(dataclasses.replace(episode().segments[1], **numbers),))
+    path = write_rollouts(tmp_path, 1, rollout_table([walk, episode()], decode, step=1))
+    rows = read_rollouts(path)
+    assert rows["seen"] == [[[0.5, 1], [2, 3]], None] and rows["action"] == [[[1], [0]], None]
+    assert rows["cost"] == [[[1], [1]], None] and rows["turns"] == [None, None]
+    candidates = dataclasses.replace(episode().segments[1], seen=np.zeros((2, 3, 2), np.float32))
+    deep = write_rollouts(tmp_path, 2, rollout_table([episode(segments=(candidates,))], decode, step=2))
+    assert read_rollouts(deep)["seen"] == [np.zeros((2, 3, 2)).tolist()]
+    assert not {"seen", "action", "cost"} & set(rollout_table([episode()], decode, step=0))
+
+
+def test_a_file_of_an_earlier_version_is_read(tmp_path: Path) -> None:
+    table = rollout_table([episode()], decode, step=1)
+    old = {name: values for name, values in table.items() if name not in ("seat", "play", "turns")}
+    again = read_rollouts(write_rollouts(tmp_path, 1, old))
+    exact = [name for name in old if name not in ("old", "mu")]  # which begin with NaN
+    assert list(again) == list(old) and [again[name] for name in exact] == [old[name] for name in exact]
+
+
+def test_of_plays_that_end_early_no_more_are_kept_than_of_others() -> None:
+    """Short plays are complete first; the draws of the step say what is kept."""
+    drawn = [of_role("policy", place, draw=draw) for place, draw in enumerate([2, 3, 0, 1])]
+    assert shared_out(drawn, 2) == [2, 3]
+
+
+def of_role(role: str, sample: int, *, draw: int = 0, **changes: Any) -> Row:
     one = episode(sample)
-    return Row(dataclasses.replace(one, request=dataclasses.replace(one.request, role=role)), **changes)
+    return Row(dataclasses.replace(one, request=dataclasses.replace(one.request, role=role, draw=draw)), **changes)
 
 
 def test_copies_of_a_row_have_each_its_own_advantage() -> None:
@@ -145,7 +194,7 @@ def test_every_stream_of_one_number_a_token_has_a_column_and_no_old_name_is_gone
     declared = {**streams_of(Segment), **streams_of(Row)}
     each = {name for name, stream in declared.items() if stream.per == "token" and not stream.wide}
     single = {"tokens" if name == "ids" else name for name in each}
-    assert columns == OF_0_1_0 | single
+    assert columns == OF_0_1_0 | {"seat", "play", "turns"} | single
 
 
 def test_an_error_of_ours_has_no_reward() -> None:

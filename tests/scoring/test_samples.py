@@ -49,6 +49,7 @@ def test_a_row_holds_the_answer_its_verdict_and_how_likely_it_was() -> None:
         "finish": "length",
         "tokens": 2,
         "logp": -0.75,
+        "turns": None,
     }
     unknown = SampleBank.of(made({"a": [1]}).asked, [episode("a", 0, RIGHT, old=None)])
     assert unknown.table["logp"].to_pylist() == [None]

@@ -252,7 +252,8 @@ const SCALES = {
 
 const groups = data.rollouts.groups;
 const mean = (values) => (values.length ? values.reduce((a, b) => a + b, 0) / values.length : NaN);
-const groupReward = (group) => mean(group.rows.map((row) => row.reward).filter((r) => r !== null));
+const leading = (group) => group.rows.filter((row) => row.prompt === undefined); // not those of further seats of a play
+const groupReward = (group) => mean(leading(group).map((row) => row.reward).filter((r) => r !== null));
 const largest = {};
 for (const name of ["adv", "ent", "lp"]) {
   const sizes = groups.flatMap((g) => g.rows.flatMap((r) => (Array.isArray(r[name]) ? r[name] : [r[name]]))).filter((v) => v !== null && v !== undefined).map(Math.abs).sort((a, b) => a - b);
@@ -280,15 +281,54 @@ function tokenColor(name, value) {
   return share < 0.02 ? null : `rgba(var(${rgb}), ${(0.08 + 0.5 * share).toFixed(2)})`;
 }
 
-function tokens(row) {
-  if (!row.tokens) return element("div", { class: "tokens", tabindex: 0 }, row.completion ?? "");
+function tokenSpans(row, from, to, chosen = true) {
   const get = (name, i) => (Array.isArray(row[name]) ? row[name][i] : row[name]);
-  const box = element("div", { class: "tokens", tabindex: 0 }, ...row.tokens.map((piece, i) => {
-    const color = view.color === "none" ? null : tokenColor(view.color, get(view.color, i));
+  return row.tokens.slice(from, to).map((piece, place) => {
+    const i = from + place, color = !chosen || view.color === "none" ? null : tokenColor(view.color, get(view.color, i));
     const node = element("span", { "data-i": i }, piece === "" ? "∎" : piece.replaceAll("\n", "↵\n"));
     if (color) node.style.background = color;
     return node;
-  }));
+  });
+}
+
+// A turn: who wrote it, whether it tells of an error, what it earned, and what it was written under, if that was replaced.
+function turn(row, one, from) {
+  const reply = one.author === "world", own = row.seat ?? "policy";
+  const label = element("span", { class: "author" }, one.author === "given" ? "given" : reply ? "reply" : own,
+    one.failed ? element("b", { class: "error" }, "an error of the policy") : null,
+    one.earned !== undefined ? element("b", { class: "earned" }, `${one.earned > 0 ? "+" : ""}${format(one.earned)}`) : null);
+  return element("div", { class: `turn ${reply ? "reply" : one.author === "given" ? "given" : "own"}${one.failed ? " failed" : ""}` },
+    one.reads === undefined ? null : anew(one.reads),
+    label, element("span", { class: "words" }, ...(row.tokens ? tokenSpans(row, from, from + one.tokens, !reply) : [one.text ?? ""])));
+}
+
+// What replaced all that was read before: its beginning, and all of it when it is opened.
+function anew(text) {
+  const short = text.length > 60 ? `${text.slice(0, 60)}…` : text;
+  return element("details", { class: "anew" }, element("summary", {}, "reads anew: ", element("code", {}, short.replaceAll("\n", "↵"))), element("pre", {}, text));
+}
+
+function turnsOf(row) {
+  let at = 0;
+  return row.turns.map((one) => { at += one.tokens; return turn(row, one, at - one.tokens); });
+}
+
+const steps = (row) => `${row.length} ${row.length === 1 ? "step" : "steps"}`;
+
+function walkOf(row) {
+  const list = (values) => values.map((value) => (Array.isArray(value) ? `(${list(value)})` : format(value))).join(", ");
+  const lines = row.walk.map(([seen, action, earned], i) => element("tr", {}, ...[i + 1, list(seen), list(action), format(earned)].map((text) => element("td", {}, String(text)))));
+  const head = element("tr", {}, ...["step", "seen", "action", "earned"].map((name) => element("th", {}, name)));
+  const left = row.length - row.walk.length;
+  return element("details", {}, element("summary", {}, left > 0 ? `the first ${row.walk.length} of ${steps(row)}` : steps(row)),
+    element("div", { class: "walk", tabindex: 0 }, element("table", {}, element("thead", {}, head), element("tbody", {}, ...lines))));
+}
+
+function tokens(row) {
+  const inside = row.turns ? turnsOf(row) : row.tokens ? tokenSpans(row, 0, row.tokens.length) : [row.completion ?? ""];
+  const box = element("div", { class: "tokens", tabindex: 0 }, ...inside);
+  if (!row.tokens) return box;
+  const get = (name, i) => (Array.isArray(row[name]) ? row[name][i] : row[name]);
   box.addEventListener("pointermove", (event) => {
     const i = event.target.dataset?.i;
     if (i === undefined) return hideTip();
@@ -299,14 +339,21 @@ function tokens(row) {
   return box;
 }
 
+// How many turns an answer has, where somebody replied.
+function counted(row) {
+  const replies = (row.turns ?? []).filter((one) => one.author === "world"), failed = replies.filter((one) => one.failed).length;
+  if (!replies.length) return "";
+  return `${replies.length} ${replies.length === 1 ? "reply" : "replies"}${failed ? `, ${failed} of an error` : ""}`;
+}
+
 function sibling(row) {
   const kind = row.verdict_kind && row.verdict_kind !== row.outcome ? ` (${row.verdict_kind})` : "";
   const parts = row.parts ? Object.entries(row.parts).map(([name, value]) => `${name} ${format(value)}`).join(", ") : "";
   const foot = [row.answer !== undefined ? `answer ${row.answer}` : "", parts, row.verdict_detail ?? "", row.in_loss === false ? "not trained on" : ""].filter(Boolean).join(" · ");
   return element("article", { class: `sibling${matches(row) ? "" : " off"}` },
-    element("header", {}, element("b", { class: row.outcome }, `${OUTCOMES[row.outcome]} ${row.outcome}`), element("span", {}, kind), element("span", {}, `reward ${format(row.reward)}`),
-      element("span", {}, `${row.length} tokens`), Array.isArray(row.adv) || row.adv === undefined || row.adv === null ? null : element("span", {}, `advantage ${row.adv > 0 ? "+" : ""}${format(row.adv)}`)),
-    tokens(row), foot ? element("p", { class: "foot" }, foot) : null);
+    element("header", {}, row.prompt === undefined ? null : element("b", { class: "seat" }, row.seat ?? ""), element("b", { class: row.outcome }, `${OUTCOMES[row.outcome]} ${row.outcome}`), element("span", {}, kind), element("span", {}, `reward ${format(row.reward)}`),
+      row.walk ? element("span", {}, `return ${format(row.return)}`) : null, element("span", {}, row.walk ? steps(row) : `${row.length} tokens`), counted(row) ? element("span", {}, counted(row)) : null, Array.isArray(row.adv) || row.adv === undefined || row.adv === null ? null : element("span", {}, `advantage ${row.adv > 0 ? "+" : ""}${format(row.adv)}`)),
+    row.prompt === undefined ? null : element("pre", { class: "prompt-box" }, row.prompt), tokens(row), row.walk ? walkOf(row) : null, foot ? element("p", { class: "foot" }, foot) : null);
 }
 
 function scaleKey() {
@@ -318,8 +365,8 @@ function scaleKey() {
 }
 
 function marks(group) {
-  return element("span", { class: "marks", "aria-label": Object.keys(OUTCOMES).map((o) => [o, group.rows.filter((r) => r.outcome === o).length]).filter(([, n]) => n).map(([o, n]) => `${n} ${o}`).join(", ") },
-    ...group.rows.map((row) => element("span", { class: row.outcome, "aria-hidden": "true" }, OUTCOMES[row.outcome])));
+  return element("span", { class: "marks", "aria-label": Object.keys(OUTCOMES).map((o) => [o, leading(group).filter((r) => r.outcome === o).length]).filter(([, n]) => n).map(([o, n]) => `${n} ${o}`).join(", ") },
+    ...leading(group).map((row) => element("span", { class: row.outcome, "aria-hidden": "true" }, OUTCOMES[row.outcome])));
 }
 
 function drawReader() {
@@ -332,9 +379,23 @@ function drawReader() {
   }, element("span", { class: "top" }, element("span", {}, `step ${group.step}`), marks(group)), element("span", { class: "prompt" }, group.prompt)))) : [element("li", { class: "none" }, "Nothing matches.")]));
   const group = groups[view.current];
   if (!group) { detail.replaceChildren(element("p", { class: "empty" }, "Choose another filter.")); return; }
-  const about = [`step ${group.step}`, group.task, group.level === null ? "" : `level ${group.level}`, group.rows.length === 1 ? "1 answer" : `${group.rows.length} answers`, `mean reward ${format(+groupReward(group).toFixed(3))}`];
+  const about = [`step ${group.step}`, group.task, group.level === null ? "" : `level ${group.level}`, leading(group).length === 1 ? "1 answer" : `${leading(group).length} answers`, `mean reward ${format(+groupReward(group).toFixed(3))}`];
   detail.replaceChildren(element("p", { class: "what" }, about.filter(Boolean).join(" · ")), element("pre", { class: "prompt-box", tabindex: 0 }, group.prompt),
-    element("div", { class: "siblings" }, ...group.rows.map(sibling)));
+    element("div", { class: "siblings" }, ...plays(group.rows)));
+}
+
+// The answers; those of several seats of one play stand in a frame.
+function plays(rows) {
+  const found = new Map();
+  for (const row of rows) {
+    const key = row.play ?? row;
+    found.set(key, [...(found.get(key) ?? []), row]);
+  }
+  return [...found.values()].flatMap((own) => {
+    const seats = new Set(own.map((row) => row.seat)).size;
+    return seats === 1 ? own.map(sibling) : [element("section", { class: "play", "aria-label": "a play" },
+      element("p", { class: "what" }, `one play, ${seats} seats`), element("div", { class: "siblings" }, ...own.map(sibling)))];
+  });
 }
 
 function chips(legendText, field, options, redraw) {
