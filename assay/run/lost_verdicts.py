@@ -8,7 +8,7 @@ teach nothing, and the others are no fair sample: those that take long to verify
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from assay.reward.controls import MADE_INVALID
@@ -40,15 +40,25 @@ class LostVerdicts:
         causes = ", ".join(f"{kind} {number}" for kind, number in kinds.most_common())
         said = f"{count} of {len(episodes)} answers of this step could not be verified ({causes})"
         if self.in_a_row >= STEPS:
-            return f"{said}, and more than {ENDED:.0%} in each of the last {STEPS} steps. {ADVICE}"
+            return f"{said}, and more than {ENDED:.0%} in each of the last {STEPS} steps. {_advice(kinds)}"
         frequent = frozenset(kinds) if share > WARNED else frozenset[str]()
         if frequent - self.told:
-            self.warn(f"warning: {said}; they do not train. {ADVICE}")
+            self.warn(f"warning: {said}; they do not train. {_advice(kinds)}")
         self.told = frequent
         return ""
 
 
+def _advice(kinds: Collection[str]) -> str:
+    """Where the cause of these errors is looked for."""
+    return "; ".join([*(ADVICE_ON_WORLDS,) * ("world" in kinds), *(ADVICE,) * bool(set(kinds) - {"world"})])
+
+
 ADVICE = "`assay doctor --externals` examines the programs that verify; docs/reference_answers.md lists the kinds"
+
+
+ADVICE_ON_WORLDS = (
+    "what went wrong in a world stands with each answer in the rollouts (`verdict_detail`) and the report"
+)
 
 
 def lost_by(episode: Episode) -> str:

@@ -1,7 +1,7 @@
 """Fill in: a world that answers back. Here a climber and a watcher go up a stair, some steps of which are loose.
 
-The watcher alone sees which steps are loose, and says a few words before the climb. The climber writes `[1]`, `[2]` or
-`[3]` to go up so many steps, and the world replies with the height. Who stands on a loose step falls to the ground.
+The watcher alone sees which steps are loose, and says a few words before the climb. The climber writes `[1]` to `[9]`
+to go up so many steps, and the world replies with the height. Who stands on a loose step falls to the ground.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ class Climb:
             return Reply(end="ended")
         self.moves += 1
         steps = act.calls[0].arguments.get("steps", "")
-        if steps not in ("1", "2", "3"):
+        if steps not in tuple("123456789"):
             return self._on(Reply(Ask(say=(Line("!"),)), failed=True))
         before = self.height
-        self.height = 0 if str(before + int(steps)) in self.spec["loose"] else before + int(steps)
+        self.height = 0 if str(before + int(steps)) in self.spec["loose"].split() else before + int(steps)
         rewards = {"policy": (self.height - before) / self.spec["top"]}  # of this turn
         if self.height >= self.spec["top"]:
             return Reply(end="ended", rewards=rewards)
@@ -69,25 +69,32 @@ def start(spec: Spec, key: Key) -> Climb:
     return Climb(spec, int(key("start").generator().integers(2)))
 
 
-def resume(spec: Spec, key: Key, saved: bytes) -> Climb:
-    return Climb(spec, *saved)
-
-
 def instance(generator: np.random.Generator, level: int) -> Spec:
-    """A random instance as plain JSON data; the level is the height of the stair, of which two steps are loose."""
-    loose = sorted(generator.permutation(np.arange(2, level))[:2].tolist())
-    return {"top": level, "loose": "".join(map(str, loose))}
+    """A random instance as plain JSON data: so many flights of eight steps, each with a loose one. A level needs a few
+    thousand different instances, so that a tenth of them can be held out.
+    """
+    loose = [8 * flight + 2 + int(generator.integers(7)) for flight in range(level)]
+    return {"top": 8 * level + 1, "loose": " ".join(map(str, loose))}
+
+
+def solve(spec: Spec) -> Solution:
+    """A climb by the largest safe moves, each with its reply, from the ground. It says how long answers are."""
+    height, text = 0, ""
+    while height < spec["top"]:
+        height, move = max((height + m, m) for m in range(1, 10) if str(height + m) not in spec["loose"].split())
+        text += f"[{move}]{height};"
+    return Solution(str(spec["top"]), text)
 
 
 MY_WORLD = Task(
     name="my-world",
     domain="worlds",
-    summary="Climb a stair with two loose steps, which a watcher sees; the level is its height.",
-    generator=Generator(range(4, 9), instance, canonical=lambda spec: f"{spec['top']} {spec['loose']}"),
+    summary="Climb a stair with loose steps, which a watcher sees; the level is the number of its flights.",
+    generator=Generator(range(4, 9), instance, canonical=lambda spec: spec["loose"]),
     wordings=Wordings(
         compact=lambda spec: f"W {spec['top']}",
-        natural=lambda spec: f"Climb to step {spec['top']}: write [1], [2] or [3] to go up, and hear where you are.",
-        solve=lambda spec: Solution(str(spec["top"])),
+        natural=lambda spec: f"Climb to step {spec['top']}: write [1] to [9] to go up, and hear where you are.",
+        solve=solve,
     ),
     checker=Checker(check=lambda spec, answer: Verdict.fail("wrong", "the world says who is at the top")),
     world=World(
@@ -95,7 +102,7 @@ MY_WORLD = Task(
         seats=(Seat("policy"), Seat("watcher", sees=("loose",))),
         speech=COMPACT,
         tools=(takes_text("climb", "steps", "go up so many steps"),),
-        resume=resume,
+        resume=lambda spec, key, saved: Climb(spec, *saved),
         fork="save",
     ),
 )

@@ -12,24 +12,24 @@ from assay.worlds.play import Act
 
 
 def climb(*steps: str, height: int = 0) -> tuple[Climb, list[Reply]]:
-    play = Climb({"top": 5, "loose": "24"}, height)
+    play = Climb({"top": 12, "loose": "2 9"}, height)
     return play, [play.step(Act("policy", calls=(Call("climb", {"steps": step}),))) for step in steps]
 
 
 def test_a_climb_by_hand() -> None:
-    play, (first, second, last) = climb("1", "2", "2")
+    play, (first, second, last) = climb("1", "7", "4")
     assert [line.text for line in first.ask.say] == ["1;"] if first.ask else False
-    assert [reply.rewards["policy"] for reply in (first, second, last)] == [1 / 5, 2 / 5, 2 / 5]
+    assert [reply.rewards["policy"] for reply in (first, second, last)] == [1 / 12, 7 / 12, 4 / 12]
     assert last.end == "ended" and {verdict.status for verdict in play.judge().values()} == {"ok"}
 
 
 def test_a_loose_step_lets_the_climber_fall() -> None:
     play, (reply,) = climb("1", height=1)
-    assert play.height == 0 and reply.rewards == {"policy": -1 / 5}
+    assert play.height == 0 and reply.rewards == {"policy": -1 / 12}
 
 
 def test_what_is_no_step_is_said_to_be_an_error() -> None:
-    _, replies = climb("4", "", "up", "11")
+    _, replies = climb("0", "", "up", "11")
     assert all(reply.failed and not reply.rewards for reply in replies)
 
 
@@ -39,8 +39,8 @@ def test_a_climb_has_so_many_moves() -> None:
 
 
 def test_the_watcher_sees_the_loose_steps() -> None:
-    ask = Climb({"top": 5, "loose": "24"}, 0).open().ask
-    assert ask is not None and ask.seat == "watcher" and "24" in ask.say[0].text
+    ask = Climb({"top": 12, "loose": "2 9"}, 0).open().ask
+    assert ask is not None and ask.seat == "watcher" and "2 9" in ask.say[0].text
 
 
 def test_it_keeps_the_contract_of_a_world() -> None:
