@@ -26,6 +26,8 @@ from assay.engine.interface import Chunk, Done, Generation, Outputs, Span, Want
 from assay.engine.spans import read_again, scored
 from assay.lab.templates.world.my_world import MY_WORLD
 from assay.memory import Memory
+from assay.objective.terms import Entropy
+from assay.recipe import Recipe
 from assay.rng import Key
 from assay.tasks import TASKS, Task, task
 from assay.types import Batch, Episode, Ids, Origin, Request, Reward, Row, Segment
@@ -308,13 +310,21 @@ class Shifted:
         """Only the loss is looked at."""
 
 
+def with_entropy(name: str) -> Recipe:
+    """The recipe with a bonus for entropy, which a part that sees all tokens alike would give replies too."""
+    recipe = recipe_of(name, max_new=LONGEST)
+    goal = recipe.mechanism.objective
+    goal = dataclasses.replace(goal, regularise=(*goal.regularise, Entropy(weight=0.1)))
+    return dataclasses.replace(recipe, mechanism=dataclasses.replace(recipe.mechanism, objective=goal))
+
+
 @each_world
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_what_is_computed_at_a_reply_does_not_move_the_loss_and_at_an_own_token_it_does(
     world: str, count: int, recipe: str
 ) -> None:
     """Central differences, at all replies at once and at each of some own tokens."""
-    seen, plan = everything(world, "fp64", count), recipe_of(recipe, max_new=LONGEST)
+    seen, plan = everything(world, "fp64", count), with_entropy(recipe)
     batch, random = batch_of(plan, rows(seen)), np.random.default_rng(1)
     own = own_tokens(seen, batch)
 
