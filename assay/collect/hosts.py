@@ -56,6 +56,7 @@ class Hosting:
     count: int = 4  # processes
     folder: Path | None = None  # of the log of replies; None: none is kept
     oldest: Callable[[], int] = int  # the first step whose replies may be needed again
+    step: int | None = field(default=None, init=False)  # the last one whose log was opened; plays of exams belong to it
 
     @functools.cached_property
     def hosts(self) -> Hosts:
@@ -281,12 +282,18 @@ def _ending(process: subprocess.Popen[bytes]) -> str:
         return "its process closed its answers"
 
 
-def log_of(how: Hosting, step: int) -> ReplyLog:
-    """The log of the replies of a step. Those of steps that no checkpoint goes back to are removed."""
+def log_of(how: Hosting, step: int | None) -> ReplyLog:
+    """The log of the replies of a step; None: of the step that was collected last, where a run that goes on finds them
+    too. Logs of steps that no checkpoint goes back to are removed.
+    """
     if how.folder is None:
         return ReplyLog(None)
-    for path in sorted(how.folder.glob("step-*.jsonl")):
-        if int(path.stem.removeprefix("step-")) < how.oldest():
+    steps = {int(path.stem.removeprefix("step-")): path for path in how.folder.glob("step-*.jsonl")}
+    if step is None:
+        step = max(steps, default=0) if how.step is None else how.step
+    how.step = step
+    for number, path in steps.items():
+        if number < how.oldest() and number != step:
             path.unlink()
     return ReplyLog(how.folder / f"step-{step:08d}.jsonl")
 

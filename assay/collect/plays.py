@@ -81,7 +81,7 @@ class Plays:
             turns = [result.further for result in results if result.further]
     """
 
-    def __init__(self, codec: Codec, key: Key, models: Models, *, forks: bool = False, step: int = 0) -> None:
+    def __init__(self, codec: Codec, key: Key, models: Models, *, forks: bool = False, step: int | None = None) -> None:
         self.codec = codec
         self.key = key
         self.models = models
