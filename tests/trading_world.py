@@ -66,11 +66,11 @@ class Trade:
     def _drawn(self) -> str:
         """What the tool says."""
         drawn = "acd"[int(self.key("drawn", self.calls).generator().integers(3))]
-        if (today := os.environ.get("TRADE_SAYS")) is None:
-            return drawn
         if (asked := os.environ.get("TRADE_ASKED")) is not None:
             with Path(asked).open("a") as file:
                 file.write(f"{self._moment()}\n")
+        if (today := os.environ.get("TRADE_SAYS")) is None:
+            return drawn
         changed = os.environ.get("TRADE_CHANGED")
         return today if changed is None or self._moment() in Path(changed).read_text().split() else drawn
 
@@ -128,3 +128,4 @@ def trade(*, apart: bool = False, name: str = "trade") -> Task:
 
 
 TRADE, TRADE_APART = trade(), trade(apart=True, name="trade-apart")
+SAME_APART = trade(apart=True)  # its problems and answers have the same names

@@ -59,7 +59,7 @@ class Waiting:
     def trouble(self, what: str) -> None:
         if what == "hang":
             time.sleep(600)
-        if what == "die":
+        if what == "die" or (what == "die-once" and self.first()):
             os._exit(3)
         if what == "raise":
             raise ValueError("no such page")
@@ -68,7 +68,16 @@ class Waiting:
             stays = subprocess.Popen(["sleep", "600"])
             with Path(os.environ["WAITING_PIDS"]).open("a") as file:
                 file.write(f"{stays.pid}\n")
-        print("a world may print")  # what it prints is nobody's reply
+        if what == "print":
+            print("a world may print")  # what it prints is nobody's reply
+
+    def first(self) -> bool:
+        """Whether nobody has died today."""
+        died = Path(os.environ["WAITING_FOLDER"], "died")
+        if died.exists():
+            return False
+        died.touch()
+        return True
 
     def save(self) -> bytes:
         return self.heard.encode()

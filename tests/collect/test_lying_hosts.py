@@ -19,7 +19,7 @@ from processes import gone
 from test_hosts import answers, here, told, waiting
 
 from assay.collect import hosts as hosts_module
-from assay.collect.hosts import HostedPlay, Hosting, Hosts, PlayLost, ReplyLog, _Host, _Order, _Wrong
+from assay.collect.hosts import HostedPlay, Hosting, Hosts, PlayLost, ReplyLog, _Host, _Order, _Wrong, log_of
 from assay.errors import StorageError
 from assay.rng import Key
 from assay.worlds import Act, Reply
@@ -192,3 +192,18 @@ def test_a_log_that_is_damaged_is_named(tmp_path: Path) -> None:
     (tmp_path / "log").write_bytes(b"garbage\n")
     with pytest.raises(StorageError, match=r"line 1 of .*log is no reply of a world. Delete the file"):
         ReplyLog(tmp_path / "log")
+
+
+def test_plays_of_an_exam_are_logged_with_the_step_before_it_also_where_a_run_goes_on(tmp_path: Path) -> None:
+    def name(how: Hosting, step: int | None) -> str:
+        log = log_of(how, step)
+        log.note(Key(step or 0), Reply(end="ended"))
+        assert log.path is not None and log.path.exists()
+        return log.path.name
+
+    how = Hosting(folder=tmp_path)
+    opened = [name(how, step) for step in (None, 0, 1, None, 2, 3, None)]
+    assert opened == [f"step-{number:08d}.jsonl" for number in (0, 0, 1, 1, 2, 3, 3)]
+    again = Hosting(folder=tmp_path, oldest=lambda: 4)  # a run that has done all its steps, and is examined
+    assert name(again, None) == "step-00000003.jsonl" == name(again, None)
+    assert [path.name for path in tmp_path.iterdir()] == ["step-00000003.jsonl"]

@@ -104,14 +104,17 @@ def test_a_world_that_replies_otherwise_today_does_so_only_where_it_had_not_repl
 ) -> None:
     """The run ends with the bits of an undisturbed one, in which the world replies otherwise at just these moments."""
     run, wanted = tmp_path / "run", tmp_path / "wanted"
-    killed(server, case.line(place, run), at=1 + int(share * calm[case.name]))
+    first, asked, changed = tmp_path / "first", tmp_path / "asked", tmp_path / "changed"
+    first.touch()
+    at = 1 + int(share * calm[case.name])
+    killed(server, case.line(place, run), at=at, environment={"TRADE_ASKED": str(first)})
     before = logs_of(run)
-    asked, changed = tmp_path / "asked", tmp_path / "changed"
     resume(server, case, place, run, environment={"TRADE_SAYS": "a", "TRADE_ASKED": str(asked)})
     for name, lines in logs_of(run).items():
         old, moments = before.get(name, []), [json.loads(line)[0] for line in lines]
         assert lines[: len(old)] == old and len(moments) == len(set(moments))
     logged = {json.loads(line)[0] for lines in before.values() for line in lines}
+    assert logged & {*first.read_text().split()} or share < 0.3
     changed.write_text("\n".join({*asked.read_text().split()} - logged))
     assert changed.read_text()
     today = {"TRADE_SAYS": "a", "TRADE_CHANGED": str(changed)}
