@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 from assay.ask import Codec
 from assay.collect.hosts import HostedPlay, Hosting, PlayLost, ReplyLog
+from assay.errors import AssayError
 from assay.rng import Key
 from assay.tasks import task
 from assay.types import Episode, Ids, Request, Verdict
 from assay.worlds import Act, Ask, Play, Reply, World
-from assay.worlds.faults import replied, told
+from assay.worlds.faults import checked, replied, told
 
 Maker = Callable[[Sequence[Act], bytes | None, bool], Play]
 """(acts, what was saved behind them, alone) -> the play behind these acts. `alone`: where it can harm no other."""
@@ -97,6 +99,29 @@ def maker(world: World, request: Request, key: Key, how: Hosting, log: ReplyLog)
         return play
 
     return made
+
+
+def opened(make: Maker) -> tuple[Play, Reply]:
+    """A play, and what it wants first. One that an error of the world's hinders is tried once more."""
+    fault = ""
+    for alone in (False, True):
+        with ExitStack() as stack:
+            try:
+                play = make((), None, alone)
+                stack.callback(play.close)
+                reply = checked(play.open())
+                fault = reply.fault
+            except PlayLost as error:
+                fault = str(error)
+            except AssayError:  # what the user is told to change
+                raise
+            except Exception as error:  # told as the fault of this play; others go on
+                fault = told(error)
+            else:
+                if not fault:
+                    stack.pop_all()
+                    return play, reply
+    raise PlayLost(fault)
 
 
 def barred(world: World, codec: Codec) -> tuple[int, ...]:

@@ -176,7 +176,7 @@ def test_many_plays_leave_no_process_thread_socket_or_file(
     before, ours = held("self"), set(below(os.getpid()))
     collector = Collector(AtEnd(lambda episodes: []), lambda role: Worth(False, ()), (), lambda *_: [], CODEC)
     with hosting(how):
-        for step, plays in enumerate((30, (count - 30) // 2, (count - 30) // 2)):
+        for step, plays in enumerate((10, (count - 10) // 2, (count - 10) // 2)):
             memory = dataclasses.replace(Memory(0), step=step)
             number += len(collector.finish(models, requests(plays), memory, None))
         hosts = [host.process.pid for host in how.hosts._hosts.values()]

@@ -207,3 +207,11 @@ def test_plays_of_an_exam_are_logged_with_the_step_before_it_also_where_a_run_go
     again = Hosting(folder=tmp_path, oldest=lambda: 4)  # a run that has done all its steps, and is examined
     assert name(again, None) == "step-00000003.jsonl" == name(again, None)
     assert [path.name for path in tmp_path.iterdir()] == ["step-00000003.jsonl"]
+
+
+@pytest.mark.slow
+def test_a_play_apart_that_cannot_begin_is_an_answer_without_a_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WAITING_TROUBLE", "begin")
+    for answer in answers(Hosting(count=1), count=2):
+        assert answer.finish == "error" and answer.verdict is not None and answer.verdict.status == "invalid"
+        assert answer.verdict.detail == "OSError: nobody listens"
