@@ -71,13 +71,12 @@ def send(
     tickets = {role: models.play(role).submit([requests[i] for i in asked[role]], key) for role in asked}
 
     def land() -> list[Episode]:
-        found = {place: _given(request, codec) for place, request in enumerate(requests) if request.max_new == 0}
+        answers = {i: _given(request, codec) for i, request in enumerate(requests) if request.max_new == 0}
         for role, ticket in tickets.items():
             made = zip(asked[role], ticket.wait(), strict=True)
-            found |= {place: _written(requests[place], generation, codec) for place, generation in made}
-        for place, verdict in lost.items():
-            found[place] = changed(found[place], finish="error", verdict=verdict)
-        return [changed(found[place], request=first) for place, first in enumerate(firsts)]
+            answers |= {i: _written(requests[i], generation, codec) for i, generation in made}
+        answers |= {i: changed(answers[i], finish="error", verdict=verdict) for i, verdict in lost.items()}
+        return [changed(answers[i], request=first) for i, first in enumerate(firsts)]
 
     return Promised(len(requests), land)
 

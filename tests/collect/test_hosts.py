@@ -138,7 +138,7 @@ def test_a_slow_reply_holds_its_own_play_alone(monkeypatch: pytest.MonkeyPatch, 
     assert {e.finish for e in collected("free", 60)} <= {"stop", "length"}
 
 
-def held(pid: int | str) -> tuple[set[str], int]:
+def held(pid: int) -> tuple[set[str], int]:
     """What a process has open beside files of the program, and how many threads it has."""
     targets = []
     for link in Path(f"/proc/{pid}/fd").iterdir():
@@ -173,7 +173,7 @@ def test_many_plays_leave_no_process_thread_socket_or_file(
     how = Hosting(schedule=schedule, count=3, folder=tmp_path / "run")  # type: ignore[arg-type]
     models, number = Models({"policy": engine()}, {"policy": "policy"}), 0
     models["policy"].generate(requests(8), Key(0))  # starts the threads that compute
-    before, ours = held("self"), set(below(os.getpid()))
+    before, ours = held(os.getpid()), set(below(os.getpid()))
     collector = Collector(AtEnd(lambda episodes: []), lambda role: Worth(False, ()), (), lambda *_: [], CODEC)
     with hosting(how):
         for step, plays in enumerate((10, (count - 10) // 2, (count - 10) // 2)):
@@ -184,7 +184,7 @@ def test_many_plays_leave_no_process_thread_socket_or_file(
         processes = [pid for pid in below(os.getpid()) if pid not in ours]
         assert number == count and len(processes) <= 3 and not how.hosts._answers and not how.hosts._of
     assert all(gone(pid) for pid in processes) and set(below(os.getpid())) == ours
-    assert soon(lambda: held("self") == before), (held("self"), before)
+    assert soon(lambda: held(os.getpid()) == before), (held(os.getpid()), before)
     assert (tmp_path / "over" / "died").exists()
     left = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.parent != tmp_path / "over"}
     assert left == {"over", "run", *(f"run/step-{step:08d}.jsonl" for step in range(3))}
