@@ -157,6 +157,7 @@ def soon(so: Callable[[], bool]) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [90, pytest.param(2000, marks=pytest.mark.deep)])
+@pytest.mark.turns(2)
 @pytest.mark.parametrize("schedule", ["rounds", "free"])
 def test_many_plays_leave_no_process_thread_socket_or_file(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, count: int, schedule: str

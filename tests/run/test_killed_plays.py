@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -62,14 +63,19 @@ def server(place: Path) -> Iterator[Server]:
     started.close()
 
 
+Count = Callable[[Case], int]
+
+
 @pytest.fixture(scope="module")
-def calm(place: Path, server: Server) -> dict[str, int]:
-    """The lines of each undisturbed run, which stands in the folder of its name, as they are counted."""
-    counted = {}
-    for case in CASES:
+def calm(place: Path, server: Server) -> Count:
+    """The lines of an undisturbed run, which stands in the folder of its name, as they are counted."""
+
+    @functools.cache
+    def counted(case: Case) -> int:
         ((code, lines),) = server.run(case.line(place, place / case.name), within=WITHIN)
         assert code == 0, server.log.read_text()
-        counted[case.name] = lines
+        return lines
+
     return counted
 
 
@@ -89,10 +95,10 @@ def drawn(*cases: Case, usual: Case) -> list[Any]:
 @pytest.mark.slow
 @pytest.mark.parametrize(("case", "share"), drawn(*CASES, usual=HERE))
 def test_a_run_that_is_killed_in_a_play_ends_with_the_bits_of_one_that_is_not(
-    server: Server, place: Path, tmp_path: Path, calm: dict[str, int], case: Case, share: float
+    server: Server, place: Path, tmp_path: Path, calm: Count, case: Case, share: float
 ) -> None:
     run = tmp_path / "run"
-    killed(server, case.line(place, run), at=1 + int(share * calm[case.name]))
+    killed(server, case.line(place, run), at=1 + int(share * calm(case)))
     resume(server, case, place, run)
     require_the_same(place / case.name, run)
 
@@ -100,13 +106,13 @@ def test_a_run_that_is_killed_in_a_play_ends_with_the_bits_of_one_that_is_not(
 @pytest.mark.slow
 @pytest.mark.parametrize(("case", "share"), drawn(APART, FREELY, usual=FREELY))
 def test_a_world_that_replies_otherwise_today_does_so_only_where_it_had_not_replied_before(
-    server: Server, place: Path, tmp_path: Path, calm: dict[str, int], case: Case, share: float
+    server: Server, place: Path, tmp_path: Path, calm: Count, case: Case, share: float
 ) -> None:
     """The run ends with the bits of an undisturbed one, in which the world replies otherwise at just these moments."""
     run, wanted = tmp_path / "run", tmp_path / "wanted"
     first, asked, changed = tmp_path / "first", tmp_path / "asked", tmp_path / "changed"
     first.touch()
-    at = 1 + int(share * calm[case.name])
+    at = 1 + int(share * calm(case))
     killed(server, case.line(place, run), at=at, environment={"TRADE_ASKED": str(first)})
     before = logs_of(run)
     resume(server, case, place, run, environment={"TRADE_SAYS": "a", "TRADE_ASKED": str(asked)})

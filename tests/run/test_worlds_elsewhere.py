@@ -18,7 +18,7 @@ from assay.policy.config import PolicyConfig
 from assay.rng import Key
 from assay.tasks import TASKS
 
-pytestmark = [pytest.mark.slow]
+pytestmark = [pytest.mark.slow, pytest.mark.turns(5)]
 PLAIN = ("--machine.engine", "torch", "--machine.precision", "fp32")
 CORE = ("--machine.engine", "native")
 AHEAD = ("--mechanism.collect", "ahead", "--mechanism.collect.0.lag", "1")
