@@ -217,8 +217,8 @@ class Hosts:
     def _started(self) -> _Host:
         environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         line = [sys.executable, "-m", PROGRAM]
-        pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-        host = _Host(subprocess.Popen(line, env=environment, start_new_session=True, **pipes))
+        pipe = subprocess.PIPE
+        host = _Host(subprocess.Popen(line, env=environment, start_new_session=True, stdin=pipe, stdout=pipe))
         for task_of_thread in (self._listen, self._tell):
             threading.Thread(target=task_of_thread, args=(host,), daemon=True).start()
         return host

@@ -101,6 +101,8 @@ def test_problems_that_were_posed_are_solved_in_the_world_of_their_task(
         assert answer.request.seat == "policy"
         if answer.finish == "stop":
             assert (
-                answer.verdict is not None and answer.verdict.answer.startswith(SAID) and answer.right == heard(answer)
+                answer.verdict is not None
+                and str(answer.verdict.answer).startswith(SAID)
+                and answer.right == heard(answer)
             )
     assert {answer.right for answer in solved if answer.finish == "stop"} == {True, False}

@@ -193,7 +193,7 @@ def said(answer: Episode) -> list[tuple[str, bool]]:
 
 def told_in(seen: Played, answer: Episode) -> tuple[list[str], list[tuple[str, bool]]]:
     """The same by the transcript: what replaced all that was read before, the prompt first; and the pieces."""
-    read = [] if "/" in answer.group else [answer.request.problem.prompt]
+    read: list[str] = [] if "/" in answer.group else [str(answer.request.problem.prompt)]
     pieces: list[tuple[str, bool]] = []
     for words in seen.transcript(answer):
         text = words.text if isinstance(words, Act) else "".join(line.text for line in words.say)
