@@ -83,13 +83,13 @@ def run_job(job: dict[str, Any]) -> list[tuple[int, int]]:
 class Server:
     """The program, started: `server.run(["get", "tiny"], within=["run/fetch.py"], at=7)`."""
 
-    def __init__(self, cache: Path, log: Path) -> None:
+    def __init__(self, cache: Path, log: Path, program: str = __file__) -> None:
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         environment["PYTHONPATH"] = str(Path(__file__).parents[1])
         self.log = log
         with log.open("wb") as errors:
             self.process = subprocess.Popen(
-                [sys.executable, __file__, str(cache)],
+                [sys.executable, program, str(cache)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+import numpy as np
 
 from assay.rng import Key
 from assay.tasks.task import Checker, Generator, Solution, Task, Wordings
@@ -33,6 +36,8 @@ class Waiting:
     heard: str = ""
 
     def open(self) -> Reply:
+        if os.environ.get("WAITING_TROUBLE") == "begin":
+            raise OSError("nobody listens")
         return Reply(Ask())
 
     def step(self, act: Act) -> Reply:
@@ -46,18 +51,33 @@ class Waiting:
         self.heard += act.text
         if not act.text.endswith("b") or self.heard.count("b") > TURNS:
             return Reply(end="ended")
-        said = os.environ.get("WAITING_SAYS", "c")  # a letter of the day
+        said = os.environ.get("WAITING_SAYS", "c") * int(os.environ.get("WAITING_TIMES", "1"))  # a letter of the day
         self.heard += said
-        return Reply(Ask(say=(Line(said),)))
+        paid = {"policy": np.float32(0.5)} if os.environ.get("WAITING_TROUBLE") == "reward" else {}
+        return Reply(Ask(say=(Line(said),)), rewards=paid)  # type: ignore[arg-type]
 
     def trouble(self, what: str) -> None:
         if what == "hang":
             time.sleep(600)
-        if what == "die":
+        if what == "die" or (what == "die-once" and self.first()):
             os._exit(3)
         if what == "raise":
             raise ValueError("no such page")
-        print("a world may print")  # what it prints is nobody's reply
+        if what == "start":
+            subprocess.run(["cat"], check=True)
+            stays = subprocess.Popen(["sleep", "600"])
+            with Path(os.environ["WAITING_PIDS"]).open("a") as file:
+                file.write(f"{stays.pid}\n")
+        if what == "print":
+            print("a world may print")  # what it prints is nobody's reply
+
+    def first(self) -> bool:
+        """Whether nobody has died today."""
+        died = Path(os.environ["WAITING_FOLDER"], "died")
+        if died.exists():
+            return False
+        died.touch()
+        return True
 
     def save(self) -> bytes:
         return self.heard.encode()

@@ -106,8 +106,9 @@ class Collector:
     def send(self, models: Models, requests: Sequence[Request], memory: Memory) -> Promised:
         """Asks for the first round of answers. `finish` takes them, when they are there or later."""
         with self._plays(models, memory) as plays:
-            asked = [turn.now for turn in plays.begin(requests)]
-        return send(models, asked, self._key(memory), self.codec, requests)
+            turns = plays.begin(requests)
+        lost = {place: turn.lost for place, turn in enumerate(turns) if turn.lost is not None}
+        return send(models, [turn.now for turn in turns], self._key(memory), self.codec, requests, lost)
 
     def single(self, requests: Sequence[Request]) -> bool:
         """Whether the first round of answers to these requests is the last."""

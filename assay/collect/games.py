@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 from assay.ask import Codec
 from assay.collect.hosts import HostedPlay, Hosting, PlayLost, ReplyLog
+from assay.collect.spoken import is_own
+from assay.errors import AssayError
 from assay.rng import Key
 from assay.tasks import task
 from assay.types import Episode, Ids, Request, Verdict
 from assay.worlds import Act, Ask, Play, Reply, World
-from assay.worlds.faults import replied, told
+from assay.worlds.faults import checked, replied, told
 
 Maker = Callable[[Sequence[Act], bytes | None, bool], Play]
 """(acts, what was saved behind them, alone) -> the play behind these acts. `alone`: where it can harm no other."""
@@ -42,7 +45,7 @@ class Game:
         judges.
         """
         try:
-            return self.play.judge()
+            return _verdicts(self.play)
         except PlayLost as error:
             if self.world.fork == "no":
                 return told(error)
@@ -51,9 +54,19 @@ class Game:
         if fault := self._anew():
             return fault
         try:
-            return self.play.judge()
+            return _verdicts(self.play)
         except Exception as error:  # likewise
             return told(error)
+
+    def wrong(self, reply: Reply) -> str:
+        """What is wrong with whom a reply asks or rewards; "" if nothing is."""
+        seats = [seat.name for seat in self.world.seats]
+        if reply.ask is not None and reply.ask.seat not in seats:
+            return f"it asks the seat '{reply.ask.seat}', and has {', '.join(seats)}"
+        for name in reply.rewards:
+            if name not in self.seats or not any(map(is_own, self.seats[name].segments)):
+                return f"it rewards the seat '{name}', which has not acted"
+        return ""
 
     def _anew(self) -> str:
         """Begins the play anew and takes its acts again. Returns the fault that hindered it; "" if none did."""
@@ -68,6 +81,13 @@ class Game:
         """The state now, from which other plays can go on."""
         saved = self.play.save() if self.world.fork == "save" else None
         return Moment(self, self.acts, dict(self.seats), saved)
+
+
+def _verdicts(play: Play) -> Mapping[str, Verdict]:
+    verdicts = play.judge()
+    if not isinstance(verdicts, Mapping) or not all(isinstance(verdict, Verdict) for verdict in verdicts.values()):
+        raise TypeError(f"`judge` returned {verdicts!r:.60} in place of verdicts by seat")
+    return verdicts
 
 
 @dataclass(frozen=True)
@@ -97,6 +117,29 @@ def maker(world: World, request: Request, key: Key, how: Hosting, log: ReplyLog)
         return play
 
     return made
+
+
+def opened(make: Maker) -> tuple[Play, Reply]:
+    """A play, and what it wants first. One that an error of the world's hinders is tried once more."""
+    fault = ""
+    for alone in (False, True):
+        with ExitStack() as stack:
+            try:
+                play = make((), None, alone)
+                stack.callback(play.close)
+                reply = checked(play.open())
+                fault = reply.fault
+            except PlayLost as error:
+                fault = str(error)
+            except AssayError:  # what the user is told to change
+                raise
+            except Exception as error:  # told as the fault of this play; others go on
+                fault = told(error)
+            else:
+                if not fault:
+                    stack.pop_all()
+                    return play, reply
+    raise PlayLost(fault)
 
 
 def barred(world: World, codec: Codec) -> tuple[int, ...]:

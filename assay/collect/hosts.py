@@ -15,6 +15,8 @@ import itertools
 import json
 import math
 import os
+import queue
+import signal
 import subprocess
 import sys
 import threading
@@ -23,16 +25,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
-from assay.errors import AssayError, ConfigError
+from assay.errors import AssayError, ConfigError, StorageError
 from assay.rng import Key
 from assay.tasks import BUILT_IN, task
 from assay.types import Verdict
 from assay.worlds import Act, Reply, Spec
-from assay.worlds.wire import act_data, reply_data, reply_of, verdict_of
+from assay.worlds.wire import act_data, reply_data, reply_of, verdicts_of
 
 START_SECONDS = 120.0  # that a process has for its imports
+LONGEST = 1 << 26  # bytes of an answer: a process that writes more without an end is ended
+PROGRAM = "assay.collect.play_host"  # the module that a process runs
 
 
 class PlayLost(AssayError):
@@ -40,6 +44,7 @@ class PlayLost(AssayError):
 
 
 Schedule = Literal["rounds", "free"]
+Made = TypeVar("Made")
 
 
 @dataclass
@@ -51,6 +56,7 @@ class Hosting:
     count: int = 4  # processes
     folder: Path | None = None  # of the log of replies; None: none is kept
     oldest: Callable[[], int] = int  # the first step whose replies may be needed again
+    step: int | None = field(default=None, init=False)  # the last one whose log was opened; plays of exams belong to it
 
     @functools.cached_property
     def hosts(self) -> Hosts:
@@ -93,15 +99,33 @@ class _Order:
     play: int
     begins: float
     patience: float
+    heard: bool  # somebody waits for its answer
+
+
+class _Wrong(Exception):
+    """A process has answered what it was not asked, or what nobody can read: nothing that it says can be trusted."""
 
 
 @dataclass(eq=False)
 class _Host:
-    process: subprocess.Popen[str]
+    process: subprocess.Popen[bytes]
     ready: float = math.inf  # when it had started
     begun: float = field(default_factory=time.monotonic)
     tickets: dict[int, _Order] = field(default_factory=dict)  # those without an answer, in the order of being given
+    orders: queue.SimpleQueue[bytes | None] = field(default_factory=queue.SimpleQueue)  # still to be written to it
     why: str = ""  # it was ended for this
+
+    def answered(self, line: bytes) -> tuple[int, Any]:
+        """The ticket and what came of its order. A play answers its orders in turn, each once, in a whole line."""
+        try:
+            if not line.endswith(b"\n"):
+                raise ValueError
+            ticket, play, made = json.loads(line)
+        except (ValueError, TypeError, RecursionError):
+            raise _Wrong(f"its process wrote what is no answer: {line[:60]!r}") from None
+        if ticket != next((mine for mine, order in self.tickets.items() if order.play == play), None):
+            raise _Wrong(f"its process answered an order that does not wait for it: {line[:60]!r}")
+        return ticket, made
 
 
 class Hosts:
@@ -125,22 +149,20 @@ class Hosts:
             self._end(host, "the collection is over")
         self._hosts.clear()
 
-    def give(self, play: int, order: Mapping[str, Any], *, alone: bool = False) -> int:
-        """Gives an order for a play, and returns its ticket. `alone`: in a process that no other play shares."""
+    def give(self, play: int, order: Mapping[str, Any], *, alone: bool = False, heard: bool = True) -> int:
+        """Gives an order for a play, and returns its ticket. `alone`: in a process that no other play shares. `heard`:
+        its answer is waited for, and kept until then.
+        """
         number, ticket = -1 - play if alone else play % self.count, next(self._numbers)
         with self._news:
             host = self._hosts.get(number)
             if host is None or host.why or host.process.poll() is not None:
                 host = self._hosts[number] = self._started()
             patience = START_SECONDS if order["do"] == "start" else self.seconds
-            host.tickets[ticket] = _Order(play, time.monotonic(), patience)
-            self._of[ticket] = number
-        try:
-            assert host.process.stdin is not None
-            host.process.stdin.write(json.dumps({**order, "play": play, "ticket": ticket}) + "\n")
-            host.process.stdin.flush()
-        except OSError:
-            self._lost(host, "its process has ended")
+            host.tickets[ticket] = _Order(play, time.monotonic(), patience, heard)
+            if heard:
+                self._of[ticket] = number
+            host.orders.put(json.dumps({**order, "play": play, "ticket": ticket}).encode() + b"\n")
         return ticket
 
     def ready(self, ticket: int) -> bool:
@@ -193,52 +215,85 @@ class Hosts:
             self._end(host, "the play is over")
 
     def _started(self) -> _Host:
-        pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
         environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-        line = [sys.executable, "-m", "assay.collect.play_host"]
-        host = _Host(subprocess.Popen(line, env=environment, **pipes))
-        threading.Thread(target=self._listen, args=(host,), daemon=True).start()
+        line = [sys.executable, "-m", PROGRAM]
+        pipe = subprocess.PIPE
+        host = _Host(subprocess.Popen(line, env=environment, start_new_session=True, stdin=pipe, stdout=pipe))
+        for task_of_thread in (self._listen, self._tell):
+            threading.Thread(target=task_of_thread, args=(host,), daemon=True).start()
         return host
+
+    def _tell(self, host: _Host) -> None:
+        """Writes orders to a process. One that does not read holds nobody who gives an order."""
+        pipe = host.process.stdin
+        assert pipe is not None
+        with contextlib.suppress(OSError):  # the process has ended, and whoever listens to it says so
+            while (order := host.orders.get()) is not None:
+                pipe.write(order)
+                pipe.flush()
+        with contextlib.suppress(OSError):
+            pipe.close()
 
     def _listen(self, host: _Host) -> None:
         assert host.process.stdout is not None
-        for line in host.process.stdout:
-            ticket, made = json.loads(line)
-            with self._news:
-                if ticket < 0:
-                    host.ready = time.monotonic()
-                if (order := host.tickets.pop(ticket, None)) is not None:
-                    self._answers[ticket] = made
-                    for later in host.tickets.values():
-                        later.begins = time.monotonic() if later.play == order.play else later.begins
-                    self._news.notify_all()
-        self._lost(host, host.why or f"its process ended with {host.process.wait()}")
+        try:
+            if host.process.stdout.readline(LONGEST):
+                host.ready = time.monotonic()
+            while line := host.process.stdout.readline(LONGEST):
+                with self._news:
+                    self._take(host, *host.answered(line))
+            why = _ending(host.process)
+        except _Wrong as wrong:
+            why = str(wrong)
+        self._end(host, why)
         host.process.stdout.close()
-        with contextlib.suppress(OSError):  # what was still to be written to a process that has ended
-            assert host.process.stdin is not None
-            host.process.stdin.close()
+        host.orders.put(None)
+
+    def _take(self, host: _Host, ticket: int, made: Any) -> None:
+        order = host.tickets.pop(ticket)
+        if order.heard:
+            self._answers[ticket] = made
+        for later in host.tickets.values():
+            later.begins = time.monotonic() if later.play == order.play else later.begins
+        self._news.notify_all()
 
     def _lost(self, host: _Host, why: str) -> None:
         with self._news:
             host.why = host.why or why
-            for ticket in host.tickets:
+            for ticket in (ticket for ticket, order in host.tickets.items() if order.heard):
                 self._answers[ticket] = PlayLost(f"a play was lost: {host.why}")
             host.tickets.clear()
             self._news.notify_all()
 
     def _end(self, host: _Host, why: str) -> None:
+        """Ends a process, and those that a world of its has started."""
         host.why = host.why or why
-        host.process.kill()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(host.process.pid, signal.SIGKILL)
         host.process.wait()
         self._lost(host, why)
 
 
-def log_of(how: Hosting, step: int) -> ReplyLog:
-    """The log of the replies of a step. Those of steps that no checkpoint goes back to are removed."""
+def _ending(process: subprocess.Popen[bytes]) -> str:
+    """How a process has come to an end that answers no more."""
+    try:
+        return f"its process ended with {process.wait(timeout=1.0)}"
+    except subprocess.TimeoutExpired:
+        return "its process closed its answers"
+
+
+def log_of(how: Hosting, step: int | None) -> ReplyLog:
+    """The log of the replies of a step; None: of the step that was collected last, where a run that goes on finds them
+    too. Logs of steps that no checkpoint goes back to are removed.
+    """
     if how.folder is None:
         return ReplyLog(None)
-    for path in sorted(how.folder.glob("step-*.jsonl")):
-        if int(path.stem.removeprefix("step-")) < how.oldest():
+    steps = {int(path.stem.removeprefix("step-")): path for path in how.folder.glob("step-*.jsonl")}
+    if step is None:
+        step = max(steps, default=0) if how.step is None else how.step
+    how.step = step
+    for number, path in steps.items():
+        if number < how.oldest() and number != step:
             path.unlink()
     return ReplyLog(how.folder / f"step-{step:08d}.jsonl")
 
@@ -249,10 +304,21 @@ class ReplyLog:
     def __init__(self, path: Path | None) -> None:
         self.path, self._known = path, dict[str, dict[str, Any]]()
         if path is not None and path.exists():
-            for line in path.read_text().splitlines():
-                with contextlib.suppress(ValueError):  # the last line of a run that was killed may be half a line
-                    name, data = json.loads(line)
-                    self._known[name] = data
+            lines = path.read_bytes().splitlines(keepends=True)
+            whole = [line for line in lines if line.endswith(b"\n")]
+            if whole != lines:  # a run that was killed leaves half a line, and the next one must stand by itself
+                os.truncate(path, sum(map(len, whole)))
+            self._known = dict(self._read(path, number, line) for number, line in enumerate(whole, 1))
+
+    def _read(self, path: Path, number: int, line: bytes) -> tuple[str, dict[str, Any]]:
+        try:
+            name, data = json.loads(line)
+        except ValueError as error:
+            raise StorageError(
+                f"line {number} of {path} is no reply of a world. Delete the file to have the world asked again, which "
+                "may reply otherwise now."
+            ) from error
+        return name, data
 
     def get(self, moment: Key) -> Reply | None:
         data = self._known.get(moment.hex)
@@ -313,7 +379,7 @@ class HostedPlay:
 
     def open(self) -> Reply:
         if (reply := self.log.get(self._moment())) is None:
-            reply = reply_of(self._answer(self._begun()))
+            reply = self._answer(self._begun(), reply_of)
             self.log.note(self._moment(), reply)
         return reply
 
@@ -331,24 +397,22 @@ class HostedPlay:
             reply = self.log.get(self._moment())
             assert reply is not None
             return reply
-        reply = reply_of(self._answer(ticket))
+        reply = self._answer(ticket, reply_of)
         self.log.note(self._moment(), reply)
         return reply
 
     def judge(self) -> Mapping[str, Verdict]:
-        self._given()
-        made = self._answer(self._give({"do": "judge"}))
-        return {name: verdict_of(data) for name, data in made.items()}
+        self._caught_up()
+        return self._answer(self._give({"do": "judge"}), verdicts_of)
 
     def save(self) -> bytes | None:
-        self._given()
-        made = self._answer(self._give({"do": "save"}))
-        return None if made is None else base64.b64decode(made)
+        self._caught_up()
+        return self._answer(self._give({"do": "save"}), lambda made: None if made is None else base64.b64decode(made))
 
     def close(self) -> None:
         if self.reached >= 0:
             self.reached = -1
-            self._give({"do": "close"})
+            self._give({"do": "close"}, heard=False)
         if self.alone:
             self.hosts.end(self.number)
 
@@ -359,23 +423,33 @@ class HostedPlay:
             moment = moment(act.seat, act.text)
         return moment
 
-    def _begun(self) -> int:
+    def _begun(self, *, heard: bool = True) -> int:
         self.reached = self.begins
-        return self._give(self.order)
+        return self._give(self.order, heard=heard)
 
-    def _give(self, order: Mapping[str, Any]) -> int:
-        return self.hosts.give(self.number, order, alone=self.alone)
+    def _give(self, order: Mapping[str, Any], *, heard: bool = True) -> int:
+        return self.hosts.give(self.number, order, alone=self.alone, heard=heard)
+
+    def _caught_up(self, *, but: int = 0) -> None:
+        """Gives the process the acts that it has not taken, `but` the last ones. Nobody waits for these replies."""
+        if self.reached < 0:
+            self._begun(heard=False)
+        until = len(self.acts) - but
+        for act in self.acts[self.reached : until]:
+            self._give({"do": "step", "act": act_data(act)}, heard=False)
+        self.reached = max(self.reached, until)
 
     def _given(self) -> int:
-        """Gives the process the acts that it has not taken; the ticket of the last order."""
-        ticket = self._begun() if self.reached < 0 else -1
-        for act in self.acts[self.reached :]:
-            ticket = self._give({"do": "step", "act": act_data(act)})
+        """Gives the process the acts that it has not taken; the ticket of the last one."""
+        self._caught_up(but=1)
         self.reached = len(self.acts)
-        return ticket
+        return self._give({"do": "step", "act": act_data(self.acts[-1])})
 
-    def _answer(self, ticket: int) -> Any:
+    def _answer(self, ticket: int, read: Callable[[Any], Made]) -> Made:
         made = self.hosts.wait(ticket)
         if isinstance(made, Mapping) and "error" in made:
             raise PlayLost(str(made["error"]))
-        return made
+        try:
+            return read(made)
+        except (TypeError, ValueError, KeyError, AttributeError):
+            raise PlayLost(f"its process answered what is none: {made!r:.60}") from None

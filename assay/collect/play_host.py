@@ -11,10 +11,11 @@ import importlib
 import json
 import os
 import queue
+import signal
 import sys
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, BinaryIO
 
 from assay.rng import Key
 from assay.tasks import task
@@ -27,25 +28,26 @@ Order = Mapping[str, Any]
 class Hosted:
     """A play, with the orders for it in turn."""
 
-    def __init__(self, answer: Callable[[int, Any], None]) -> None:
+    def __init__(self, answer: Callable[[Order, Any], None]) -> None:
         self.answer, self.orders = answer, queue.SimpleQueue[Order | None]()
         self.play: Play | None = None
+        self.why = "the process of the play was begun anew"  # there is no play
         threading.Thread(target=self._run, daemon=True).start()
 
     def _run(self) -> None:
         while (order := self.orders.get()) is not None:
             try:
-                made = self._done(order)
+                self.answer(order, self._done(order))
             except BaseException as error:  # told to the process that asks, which ends the play or tries again
-                made = {"error": f"{type(error).__name__}: {error}"}
-            self.answer(order["ticket"], made)
+                self.why = f"{type(error).__name__}: {error}" if order["do"] == "start" else self.why
+                self.answer(order, {"error": f"{type(error).__name__}: {error}"})
 
     def _done(self, order: Order) -> Any:
         do = order["do"]
         if do == "start":
             return self._started(order)
         if self.play is None:
-            raise RuntimeError("the process of the play was begun anew")
+            raise RuntimeError(self.why)
         if do == "step":
             return reply_data(self.play.step(act_of(order["act"])))
         if do == "judge":
@@ -63,26 +65,42 @@ class Hosted:
         assert world is not None
         key = Key.from_hex(order["key"])
         if order["saved"] is None:
-            play = self.play = world.start(order["spec"], key)
-            return reply_data(play.open())
+            play = world.start(order["spec"], key)
+            opened = reply_data(play.open())
+            self.play = play
+            return opened
         assert world.resume is not None
         self.play = world.resume(order["spec"], key, base64.b64decode(order["saved"]))
         return None
 
 
+def pipes() -> tuple[BinaryIO, BinaryIO]:
+    """Orders and answers. A world, and programs that it starts, neither read the orders nor write between answers."""
+    orders, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    sys.stdout = sys.stderr
+    os.dup2(2, 1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    return orders, answers
+
+
 def main() -> None:
     """Answers orders until the input ends."""
-    output, sys.stdout = os.fdopen(os.dup(1), "w"), sys.stderr
-    os.dup2(2, 1)
+    orders, answers = pipes()
     lock, plays = threading.Lock(), dict[int, Hosted]()
 
-    def answer(ticket: int, made: Any) -> None:
+    def write(data: Any) -> None:
+        line = json.dumps(data).encode() + b"\n"
         with lock:
-            output.write(json.dumps([ticket, made]) + "\n")
-            output.flush()
+            answers.write(line)
+            answers.flush()
 
-    answer(-1, "ready")
-    for line in sys.stdin:
+    def answer(order: Order, made: Any) -> None:
+        write([order["ticket"], order["play"], made])
+
+    write("ready")
+    for line in orders:
         order = json.loads(line)
         number = order["play"]
         if number not in plays:
@@ -90,6 +108,8 @@ def main() -> None:
         plays[number].orders.put(order)
         if order["do"] == "close":
             plays.pop(number).orders.put(None)
+    if os.getpgrp() == os.getpid():
+        os.killpg(0, signal.SIGKILL)  # what its worlds have started ends with it
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from typing import Protocol, Self, runtime_checkable
 import numpy as np
 
 from assay.ask import Codec
-from assay.collect.games import Game, Moment, barred, conversation, in_play, maker
+from assay.collect.games import Game, Moment, barred, conversation, in_play, maker, opened
 from assay.collect.hosts import HostedPlay, PlayLost, log_of, present
 from assay.collect.spoken import earned, going_on, in_words, last_turn, node_of, replied_node, turns_of
 from assay.collect.turns import ended_by_token, generate, without_stop
@@ -49,6 +49,7 @@ class Turn:
     seat: str = ""
     before: tuple[Segment, ...] = ()  # of the answer, those that stand before the present context
     short: bool = False  # the turn has a limit of its own, below that of the answer
+    lost: Verdict | None = None  # its play cannot begin: no token is asked for, and this is said of the answer
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ class Plays:
             turns = [result.further for result in results if result.further]
     """
 
-    def __init__(self, codec: Codec, key: Key, models: Models, *, forks: bool = False, step: int = 0) -> None:
+    def __init__(self, codec: Codec, key: Key, models: Models, *, forks: bool = False, step: int | None = None) -> None:
         self.codec = codec
         self.key = key
         self.models = models
@@ -114,6 +115,8 @@ class Plays:
     def acted(self, turn: Turn, written: Episode) -> Acted:
         """What came of a turn in which this was written."""
         game = turn.game
+        if turn.lost is not None:
+            return Acted((Episode(turn.first, turn.first.prefix, "error", verdict=turn.lost),))
         if game is None:
             return Acted((written if turn.now is turn.first else changed(written, request=turn.first),))
         game.turns += 1
@@ -170,9 +173,13 @@ class Plays:
             game = self._forked(moment, request)
         else:
             make = maker(world, request, self.key, self.how, self.log)
-            game = Game(world, request, make, make((), None, False), barred(world, self.codec))
+            try:
+                play, reply = opened(make)
+            except PlayLost as error:
+                return Turn(changed(request, max_new=0), request, lost=Verdict.invalid("world", str(error)))
+            game = Game(world, request, make, play, barred(world, self.codec))
             self._enter(game)
-            reply = self._replayed(game, request)
+            reply = self._replayed(game, request, reply)
             if reply is not None:
                 return self._asked(game, request, reply)
         answer = game.seats[request.seat] = Episode(request, request.prefix, "pause")
@@ -180,11 +187,11 @@ class Plays:
         now, before = going_on(answer) if replaced else (request, ())
         return Turn(_keeping_from(now, game), request, game, request.seat, before)
 
-    def _replayed(self, game: Game, request: Request) -> Reply | None:
-        """Opens the play, and takes the turns of a given beginning. What the world asks first; None if it has replied
-        within the beginning.
+    def _replayed(self, game: Game, request: Request, reply: Reply) -> Reply | None:
+        """Takes the turns of a given beginning in a play that was opened with this reply. What the world asks first;
+        None if it has replied within the beginning.
         """
-        reply, within = game.play.open(), False
+        within = False
         for text, heard in turns_of(request.prefix, self.codec):
             act = game.world.act(request.seat, text, waits=True)
             reply, within = game.play.step(act), True
@@ -236,8 +243,8 @@ class Plays:
 
     def _told(self, game: Game, seat: str, act: Act, reply: Reply) -> Acted:
         """What a reply to an act makes of the play."""
-        if reply.fault:
-            return self._lost(game, Verdict.invalid("world", reply.fault))
+        if fault := reply.fault or game.wrong(reply):
+            return self._lost(game, Verdict.invalid("world", fault))
         game.acts += (act,)
         self._earn(game, reply)
         if reply.ask is None:

@@ -77,7 +77,7 @@ def earned(answer: Episode, value: float) -> Episode:
     """The answer with the reward of its last turn, at the last token that its seat wrote."""
     for place in range(len(answer.segments) - 1, -1, -1):
         segment = answer.segments[place]
-        if len(segment) and segment.origin[-1] != Origin.ENV:
+        if is_own(segment):
             rewards = np.zeros(len(segment), np.float32) if segment.earned is None else segment.earned.copy()
             rewards[-1] += value
             rewarded = changed(segment, earned=rewards)
@@ -97,6 +97,11 @@ def earned_by_turn(answer: Episode) -> tuple[Reward, ...]:
 def is_reply(segment: Segment) -> bool:
     """Whether others wrote it for the seat to read."""
     return len(segment) > 0 and segment.origin[0] == Origin.ENV
+
+
+def is_own(segment: Segment) -> bool:
+    """Whether its seat wrote it, or was given it to go on from."""
+    return len(segment) > 0 and segment.origin[-1] != Origin.ENV
 
 
 def node_of(segments: Sequence[Segment]) -> str:

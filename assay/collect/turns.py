@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -56,19 +56,27 @@ def generate(
     return [episodes[i] for i in range(len(requests))]
 
 
-def send(models: Models, requests: Sequence[Request], key: Key, codec: Codec, firsts: Sequence[Request]) -> Promised:
+def send(
+    models: Models,
+    requests: Sequence[Request],
+    key: Key,
+    codec: Codec,
+    firsts: Sequence[Request],
+    lost: Mapping[int, Verdict],
+) -> Promised:
     """The answers of `generate`, written by the present weights while the caller does something else. They are kept as
-    answers to `firsts`, the requests with which their plays begin.
+    answers to `firsts`, the requests with which their plays begin; `lost`: the places of those whose play cannot begin.
     """
     asked = _asked(requests)
     tickets = {role: models.play(role).submit([requests[i] for i in asked[role]], key) for role in asked}
 
     def land() -> list[Episode]:
-        found = {place: _given(request, codec) for place, request in enumerate(requests) if request.max_new == 0}
+        answers = {i: _given(request, codec) for i, request in enumerate(requests) if request.max_new == 0}
         for role, ticket in tickets.items():
             made = zip(asked[role], ticket.wait(), strict=True)
-            found |= {place: _written(requests[place], generation, codec) for place, generation in made}
-        return [changed(found[place], request=first) for place, first in enumerate(firsts)]
+            answers |= {i: _written(requests[i], generation, codec) for i, generation in made}
+        answers |= {i: changed(answers[i], finish="error", verdict=verdict) for i, verdict in lost.items()}
+        return [changed(answers[i], request=first) for i, first in enumerate(firsts)]
 
     return Promised(len(requests), land)
 

@@ -10,10 +10,9 @@ from assay.worlds.play import Act, Play, Reply
 def replied(play: Play, act: Act) -> Reply:
     """The reply to an act. What goes wrong in a world is a fault of ours, and is told with the play."""
     try:
-        reply = play.step(act)
+        return checked(play.step(act))
     except Exception as error:  # the play is lost, counted and told; other plays go on
         return Reply(fault=told(error))
-    return checked(reply)
 
 
 def checked(reply: Reply) -> Reply:

@@ -15,13 +15,18 @@ def reply_data(reply: Reply) -> dict[str, Any]:
     """A reply as JSON data, without what has its default."""
     ask = None if reply.ask is None else _ask_data(reply.ask)
     plain = {"end": reply.end, "failed": reply.failed, "fault": reply.fault}
-    plain |= {"rewards": dict(reply.rewards), "costs": dict(reply.costs)}
+    plain |= {"rewards": _numbers(reply.rewards), "costs": _numbers(reply.costs)}
     return {"ask": ask, **{name: value for name, value in plain.items() if value}}
 
 
 def reply_of(data: Mapping[str, Any]) -> Reply:
     """The inverse of `reply_data`."""
     return Reply(**{**data, "ask": None if data["ask"] is None else _ask_of(data["ask"])})
+
+
+def _numbers(values: Mapping[str, float]) -> dict[str, float]:
+    """Numbers of any library as those of JSON."""
+    return {name: float(value) for name, value in values.items()}
 
 
 def _ask_data(ask: Ask) -> dict[str, Any]:
@@ -52,5 +57,6 @@ def verdict_data(verdict: Verdict) -> dict[str, Any]:
     return {**vars(verdict), "scores": dict(verdict.scores)}
 
 
-def verdict_of(data: Mapping[str, Any]) -> Verdict:
-    return Verdict(**data)
+def verdicts_of(data: Mapping[str, Mapping[str, Any]]) -> dict[str, Verdict]:
+    """The verdict of each seat."""
+    return {name: Verdict(**verdict) for name, verdict in data.items()}

@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 import torch
 from altered import altered
+from talking import TALKING
 from tiny import (
     POOL,
     TINY,
+    Letters,
     Notes,
     Saved,
     models_for,
@@ -35,7 +37,7 @@ from assay.memory import Follow, Memory, Promised
 from assay.recipe import Recipe
 from assay.rng import Key
 from assay.scale import behind
-from assay.types import Episode, Request
+from assay.types import Episode, Origin, Request
 
 pytestmark = pytest.mark.slow
 
@@ -313,6 +315,21 @@ def test_weights_that_are_taken_or_put_back_are_published_and_measures_are_joine
     _ = engine.sampler
     assert told == ["publish 0 to a"] * 3
     assert engine.measured() == {"samplers/probe_gap": 0.25, "time/publish": 2.0}
+
+
+def test_in_a_world_the_first_turn_is_written_by_weights_before_and_the_others_by_those_of_the_step(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What is asked for ahead is what a play asks before anybody has replied."""
+    register(monkeypatch, TALKING)
+    notes, _ = run(ahead_of(lag=2, num_minibatches=1), policy("native", decode=Letters().decode))
+    turns = 0
+    for step, episodes in enumerate(notes.episodes):
+        for episode in episodes:
+            first, *later = (s.version for s in episode.segments if len(s) and s.origin[0] == Origin.POLICY)
+            assert first == max(0, step - 2) and set(later) <= {step}
+            turns += len(later)
+    assert turns > 20 and len(notes.episodes) == 5
 
 
 # What a memory holds

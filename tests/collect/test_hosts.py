@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from processes import below, gone
 from tiny import Letters, policy, recipe_of, register, run
 from waiting_world import WAITING, slow
 
@@ -134,19 +138,57 @@ def test_a_slow_reply_holds_its_own_play_alone(monkeypatch: pytest.MonkeyPatch, 
     assert {e.finish for e in collected("free", 60)} <= {"stop", "length"}
 
 
-@pytest.mark.slow
-def test_many_plays_leave_no_process_behind() -> None:
-    how = Hosting(count=3)
-    with hosting(how):
-        for seed in range(3):
-            played(Models({"policy": engine(seed)}, {"policy": "policy"}), requests(40), Key(seed), CODEC)
-        processes = [host.process for host in how.hosts._hosts.values()]
-        assert len(processes) == 3
-    assert all(process.poll() is not None for process in processes)
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline and any(Path(f"/proc/{p.pid}").exists() for p in processes):
+def held(pid: int) -> tuple[set[str], int]:
+    """What a process has open beside files of the program, and how many threads it has."""
+    targets = []
+    for link in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # that of the listing itself
+            targets.append(f"{link.name} {link.readlink()}")
+    return {target for target in targets if "/proc/" not in target}, len(list(Path(f"/proc/{pid}/task").iterdir()))
+
+
+def soon(so: Callable[[], bool]) -> bool:
+    """Whether something comes true before long; the limit only keeps a failing test from hanging."""
+    end = time.monotonic() + 20.0
+    while not so() and time.monotonic() < end:
         time.sleep(0.01)
-    assert not any(Path(f"/proc/{p.pid}").exists() for p in processes)
+    return so()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [90, pytest.param(2000, marks=pytest.mark.deep)])
+@pytest.mark.turns(2)
+@pytest.mark.parametrize("schedule", ["rounds", "free"])
+def test_many_plays_leave_no_process_thread_socket_or_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, count: int, schedule: str
+) -> None:
+    """In this process, in those in which they ran while these live, in the folder of the run, and where passing files
+    are. Some plays are lost, and tried again in processes of their own.
+    """
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setenv("WAITING_TROUBLE", "die-once")
+    monkeypatch.setenv("WAITING_FOLDER", str(tmp_path / "over"))
+    monkeypatch.setenv("WAITING_FOR", "0")
+    for name in ("over", "run"):
+        (tmp_path / name).mkdir()
+    how = Hosting(schedule=schedule, count=3, folder=tmp_path / "run")  # type: ignore[arg-type]
+    models, number = Models({"policy": engine()}, {"policy": "policy"}), 0
+    models["policy"].generate(requests(8), Key(0))  # starts the threads that compute
+    before, ours = held(os.getpid()), set(below(os.getpid()))
+    collector = Collector(AtEnd(lambda episodes: []), lambda role: Worth(False, ()), (), lambda *_: [], CODEC)
+    with hosting(how):
+        for step, plays in enumerate((10, (count - 10) // 2, (count - 10) // 2)):
+            memory = dataclasses.replace(Memory(0), step=step)
+            number += len(collector.finish(models, requests(plays), memory, None))
+        hosts = [host.process.pid for host in how.hosts._hosts.values()]
+        assert soon(lambda: {held(pid)[1] for pid in hosts} == {1}), "a play that is over has a thread"
+        processes = [pid for pid in below(os.getpid()) if pid not in ours]
+        assert number == count and len(processes) <= 3 and not how.hosts._answers and not how.hosts._of
+    assert all(gone(pid) for pid in processes) and set(below(os.getpid())) == ours
+    assert soon(lambda: held(os.getpid()) == before), (held(os.getpid()), before)
+    assert (tmp_path / "over" / "died").exists()
+    left = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.parent != tmp_path / "over"}
+    assert left == {"over", "run", *(f"run/step-{step:08d}.jsonl" for step in range(3))}
 
 
 def test_a_play_goes_on_from_what_it_saved_and_from_its_acts() -> None:

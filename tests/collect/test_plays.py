@@ -13,7 +13,7 @@ from talking import StopsAt, replying
 from tiny import END, TINY, Letters, batch_of, models_of, policy, recipe_of, register, run
 
 from assay.ask import Sampling, first_requests
-from assay.collect import played
+from assay.collect import AtEnd, Collector, Worth, played
 from assay.collect.plays import Plays
 from assay.collect.spoken import earned_by_turn
 from assay.credit import pack
@@ -275,6 +275,26 @@ def test_a_reward_that_is_no_number_is_a_fault(monkeypatch: pytest.MonkeyPatch, 
     assert answer.verdict is not None and answer.verdict.status == "invalid" and "reward" in answer.verdict.detail
 
 
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (Reply(end="ended", rewards={"nobody": 1.0}), "it rewards the seat 'nobody', which has not acted"),
+        (Reply(Ask("nobody")), "it asks the seat 'nobody', and has policy"),
+    ],
+)
+def test_a_seat_that_there_is_not_is_a_fault(monkeypatch: pytest.MonkeyPatch, given: Reply, told: str) -> None:
+    (answer,), _ = play(monkeypatch, world(lambda play, act: given), "a.")
+    assert answer.verdict == Verdict.invalid("world", told)
+
+
+@pytest.mark.parametrize("verdicts", [None, {"policy": True}, [Verdict.ok("a")]])
+def test_what_is_no_verdict_is_a_fault(monkeypatch: pytest.MonkeyPatch, verdicts: object) -> None:
+    monkeypatch.setattr(Scripted, "judge", lambda self: verdicts)
+    (answer,), _ = play(monkeypatch, world(lambda play, act: Reply(end="ended")), "a.")
+    assert answer.verdict is not None and (answer.verdict.status, answer.verdict.kind) == ("invalid", "world")
+    assert "in place of verdicts by seat" in answer.verdict.detail
+
+
 def test_a_judge_that_fails_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     def judge(self: Scripted) -> Mapping[str, Verdict]:
         raise KeyError("who")
@@ -282,6 +302,62 @@ def test_a_judge_that_fails_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Scripted, "judge", judge)
     (answer,), _ = play(monkeypatch, world(lambda play, act: Reply(end="ended")), "a.")
     assert answer.verdict == Verdict.invalid("world", "KeyError: 'who'")
+
+
+class Opening(Scripted):
+    """A play that is opened in vain, the first so many times."""
+
+    left = 0
+
+    def open(self) -> Reply:
+        if Opening.left > 0:
+            Opening.left -= 1
+            raise ConnectionError("nobody listens")
+        return super().open()
+
+
+@pytest.mark.parametrize(("times", "invalid"), [(0, 0), (1, 0), (2, 1), (4, 2), (99, 3)])
+def test_a_play_that_cannot_begin_is_tried_again_and_is_invalid_then(
+    monkeypatch: pytest.MonkeyPatch, times: int, invalid: int
+) -> None:
+    made: list[Scripted] = []
+
+    def start(spec: object, key: Key) -> Play:
+        made.append(Opening(lambda play, act: Reply(end="ended"), Reply(Ask())))
+        return made[-1]
+
+    register(monkeypatch, dataclasses.replace(TINY, world=World(start)))
+    monkeypatch.setattr(Opening, "left", times)
+    problem, writer = TINY.problem(Key(0), level=1), Writer("a.", "b.", "d.")
+    asked = first_requests([problem], Memory(0), first=0, samples=3, sampling=Sampling(9), codec=CODEC)
+    models = Models({"policy": writer}, {"policy": "policy"})  # type: ignore[dict-item]
+    answers = played(models, asked, Key(0), CODEC)
+    told_why = Verdict.invalid("world", "ConnectionError: nobody listens")
+    assert [answer.verdict for answer in answers] == [told_why] * invalid + [None] * (3 - invalid)
+    assert [answer.finish for answer in answers] == ["error"] * invalid + ["stop"] * (3 - invalid)
+    assert [len(answer) for answer in answers] == [0] * invalid + [2] * (3 - invalid) and len(writer.texts) == invalid
+    assert all(play.closed for play in made) and len(made) == min(6, 3 + times - invalid)
+
+
+def test_an_answer_that_is_asked_for_ahead_in_a_play_that_cannot_begin_stays_invalid(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also where the play could begin when its answer is looked at."""
+    left = [2]
+
+    def start(spec: object, key: Key) -> Play:
+        left[0] -= 1
+        return Scripted(lambda play, act: Reply(end="ended"), Reply(fault="no seat") if left[0] >= 0 else Reply(Ask()))
+
+    register(monkeypatch, dataclasses.replace(TINY, world=World(start)))
+    memory = Memory(0)
+    collector = Collector(AtEnd(lambda episodes: []), lambda role: Worth(False, ()), (), lambda *_: [], CODEC)
+    problem = TINY.problem(Key(0), level=1)
+    asked = first_requests([problem], memory, first=0, samples=3, sampling=Sampling(9), codec=CODEC)
+    models = models_of(policy("native", decode=CODEC.decode))
+    first, *others = collector.finish(models, asked, memory, list(collector.send(models, asked, memory)))
+    assert first.finish == "error" and first.verdict == Verdict.invalid("world", "no seat") and len(first) == 0
+    assert {answer.finish for answer in others} <= {"stop", "length"} and min(map(len, others)) > 0
 
 
 # Limits
