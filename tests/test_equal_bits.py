@@ -40,7 +40,7 @@ def copy_with(folder: Path, path: str, before: str, after: str) -> Path:
 
 
 @pytest.mark.turns(3)
-@pytest.mark.slow
+@pytest.mark.deep
 def test_a_tree_equals_itself_and_a_changed_constant_of_one_recipe_is_named(keep: Path, tmp_path: Path) -> None:
     code, same = compare(keep, ROOT, ROOT)
     assert code == 0 and {(one["recipe"], one["came"]) for one in same["comparisons"]} == {

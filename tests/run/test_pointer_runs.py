@@ -63,7 +63,7 @@ def test_it_is_examined_reported_and_exported(tmp_path: Path, shell: Shell) -> N
     assert sorted(written["answers"][0]["text"].split()) == ["1", "2", "3", "4"]
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.parametrize(("recipe", "prompts", "samples"), [("reinforce", 256, 1), ("rloo", 32, 8), ("grpo", 32, 8)])
 def test_it_learns(recipe: str, prompts: int, samples: int, tmp_path: Path, shell: Shell) -> None:
     """The mean gap to the reference halves in a hundred steps of a small policy."""
