@@ -79,6 +79,9 @@ def calm(place: Path, server: Server) -> Count:
     return counted
 
 
+EARLY = 0.45  # in so much of its lines a run may not have logged a reply yet
+
+
 def drawn(*cases: Case, usual: Case) -> list[Any]:
     """Of each case a moment in each of twenty equal parts of its lines. One of them is killed in every run of tests."""
     moments = []
@@ -120,7 +123,7 @@ def test_a_world_that_replies_otherwise_today_does_so_only_where_it_had_not_repl
         old, moments = before.get(name, []), [json.loads(line)[0] for line in lines]
         assert lines[: len(old)] == old and len(moments) == len(set(moments))
     logged = {json.loads(line)[0] for lines in before.values() for line in lines}
-    assert logged & {*first.read_text().split()} or share < 0.3
+    assert logged & {*first.read_text().split()} or share < EARLY
     changed.write_text("\n".join({*asked.read_text().split()} - logged))
     assert changed.read_text()
     today = {"TRADE_SAYS": "a", "TRADE_CHANGED": str(changed)}
