@@ -168,6 +168,11 @@ class Segment:
     def __len__(self) -> int:
         return len(self.ids)
 
+    @property
+    def is_reply(self) -> bool:
+        """Whether others wrote it for a seat to read."""
+        return len(self.ids) > 0 and bool(self.origin[0] == Origin.ENV)
+
     @functools.cached_property
     def written(self) -> tuple[float, int]:
         """The log-prob of its tokens by the policy, as sampled, and the number of these tokens."""

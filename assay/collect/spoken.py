@@ -23,7 +23,7 @@ def turns_of(segments: Sequence[Segment], codec: Codec) -> Iterator[tuple[str, s
     written: list[int] = []
     heard: list[int] = []
     for segment in segments:
-        if is_reply(segment):
+        if segment.is_reply:
             heard += segment.ids.tolist()
             continue
         if heard:
@@ -38,7 +38,7 @@ def last_turn(answer: Episode, codec: Codec) -> tuple[str, bool]:
     """The text of what the seat wrote since it last heard something, and whether that ends the answer."""
     ids: list[int] = []
     for segment in reversed(answer.segments):
-        if is_reply(segment) or (segment.context is not None and not len(segment)):
+        if segment.is_reply or (segment.context is not None and not len(segment)):
             break
         ids = segment.ids.tolist() + ids
     ended = ended_by_token(answer, codec)
@@ -66,7 +66,7 @@ def left_of(episode: Episode) -> int:
     used up, no token is left.
     """
     request, own = episode.request, episode.segments[len(episode.request.prefix) :]
-    replies = sum(len(segment) for segment in own if is_reply(segment))
+    replies = sum(len(segment) for segment in own if segment.is_reply)
     written = sum(map(len, own)) - replies
     if request.max_replies:
         return request.max_new - written if replies <= request.max_replies else 0
@@ -94,11 +94,6 @@ def earned_by_turn(answer: Episode) -> tuple[Reward, ...]:
     return (Reward("turns", float(given.sum(dtype=np.float64)), scope="turn", values=given[at], at=at),)
 
 
-def is_reply(segment: Segment) -> bool:
-    """Whether others wrote it for the seat to read."""
-    return len(segment) > 0 and segment.origin[0] == Origin.ENV
-
-
 def is_own(segment: Segment) -> bool:
     """Whether its seat wrote it, or was given it to go on from."""
     return len(segment) > 0 and segment.origin[-1] != Origin.ENV
@@ -115,5 +110,5 @@ def replied_node(segments: Sequence[Segment]) -> str:
     for segment in reversed(segments):
         if heard and segment.node:
             return segment.node
-        heard = heard or is_reply(segment)
+        heard = heard or segment.is_reply
     return ""

@@ -23,7 +23,6 @@ def span_of(episode: Episode, temperature: float | None = None, context: Ids | N
     from assay.engine.interface import Span
 
     read = episode.training_context if context is None else context
-
     ids = episode.stream("ids").astype(np.int32, copy=False)
     heat = episode.request.temperature if temperature is None else temperature
     return Span(read, ids, heat, episode.known("seen"), episode.known("action"))

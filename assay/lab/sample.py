@@ -21,6 +21,7 @@ from assay.run.data_needs import fit, measured
 from assay.run.grader import Grader
 from assay.run.open_exams import rewarding
 from assay.scoring import bank
+from assay.scoring.samples import REPLIES
 from assay.source import FEWEST, Pool
 from assay.types import Problem, Request
 
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from assay.tasks.task import Split
 
 
-REPLIES = ("max_replies", "longest_reply")  # settings of a scale that limit what a world replies
 SHORT = 64  # default length of an answer in tokens, for a model that is not a run
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from assay.curate.grouping import measure, spread
+from assay.record.panel import FAULTS
 from assay.record.turns import lost_to_the_world
 from assay.tasks import TASKS
 from assay.tasks.judging import COMPARE, JUDGE, written
@@ -84,9 +85,6 @@ def _unknown(episodes: Sequence[Episode]) -> Stats:
     return {f"reward/invalid/{kind}": float(sum(kind in found for found in kinds)) for kind in set().union(*kinds)}
 
 
-FAULTS = "world/faults"
-
-
 def _faults(episodes: Sequence[Episode]) -> Stats:
     """Of answers in worlds: the number that an error of the world's cost."""
     played = [episode for episode in episodes if episode.request.seat]
@@ -160,9 +158,9 @@ def _replies(episodes: Sequence[Episode]) -> Stats:
     origins = [segment.origin for episode in episodes for segment in episode.segments]
     if not (np.concatenate([np.zeros(0, np.int8), *origins]) == Origin.ENV).any():
         return {}
-    replies = [[s for s in e.segments if len(s.ids) and s.origin[0] == Origin.ENV] for e in episodes]
+    replies = [[s for s in e.segments if s.is_reply] for e in episodes]
     counts = np.array([len(segments) for segments in replies])
-    fresh = sum(s.origin[0] == Origin.ENV for e in episodes for s in e.segments[len(e.request.prefix) :] if len(s))
+    fresh = sum(s.is_reply for e in episodes for s in e.segments[len(e.request.prefix) :])
     failed = np.array([sum(s.failed for s in segments) for segments in replies])
     stats = {"replies/asked": float(fresh), "replies/mean": float(counts.mean())}
     stats["replies/failed"] = float(failed.sum() / counts.sum())

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from assay.types import Episode, Origin, Request, Segment
+from assay.types import Episode, Origin, Request
 
 Decode = Callable[[Sequence[int]], str]
 
@@ -42,7 +42,7 @@ class _Piece:
 
 def in_a_world(episode: Episode) -> bool:
     """Whether somebody replies to the answer in words."""
-    return not episode.paid and (bool(episode.request.seat) or any(map(_heard, episode.segments)))
+    return not episode.paid and (bool(episode.request.seat) or any(segment.is_reply for segment in episode.segments))
 
 
 def turns(episode: Episode, decode: Decode) -> list[TurnTold]:
@@ -119,10 +119,6 @@ def lost_to_the_world(episode: Episode) -> bool:
     """Whether the answer has no verdict because of a fault of its world."""
     verdict = episode.verdict
     return verdict is not None and verdict.status == "invalid" and verdict.kind == "world"
-
-
-def _heard(segment: Segment) -> bool:
-    return len(segment) > 0 and int(segment.origin[0]) == Origin.ENV
 
 
 def _runs(episode: Episode) -> Iterator[_Piece]:

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from assay.part import Count, Rewarding
-from assay.types import Episode, Origin, Reward, RewardScope
+from assay.types import Episode, Reward, RewardScope
 
 
 class Decoder(Protocol):
@@ -27,7 +27,7 @@ def _turns(episode: Episode, cost: float) -> Reward:
     replies = [
         (int(end) - len(segment) - 1, segment.failed)
         for segment, end in zip(episode.segments, ends, strict=True)
-        if len(segment) and segment.origin[0] == Origin.ENV and end > len(segment)
+        if segment.is_reply and end > len(segment)
     ]
     values = np.array([-cost if failed else 0.0 for _, failed in replies])
     at = np.array([place for place, _ in replies], dtype=np.int32)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from assay.errors import DataError
+from assay.record.panel import FAULTS
 from assay.scoring.bank import Bank, difference
 from assay.view.elicited import EXAMPLES, beside_examples, read_beside
 from assay.view.judged import judge_of, judged, otherwise, remarks, side_by_side, trained_by
@@ -228,7 +229,7 @@ def _warning(text: str) -> Json:
 
 
 def _failed_verifier(metrics: Sequence[Record], _: Sequence[Record], __: int | None) -> Json | None:
-    count = sum(_values(metrics, "reward/verifier_failed")) - sum(_values(metrics, "world/faults"))
+    count = sum(_values(metrics, "reward/verifier_failed")) - sum(_values(metrics, FAULTS))
     return (
         _error(f"The verifier failed on {count:.0f} answers. They got no reward and were not trained on.")
         if count > 0
@@ -237,7 +238,7 @@ def _failed_verifier(metrics: Sequence[Record], _: Sequence[Record], __: int | N
 
 
 def _failed_world(metrics: Sequence[Record], _: Sequence[Record], __: int | None) -> Json | None:
-    count = sum(_values(metrics, "world/faults"))
+    count = sum(_values(metrics, FAULTS))
     why = "by errors of its own: they got no reward and were not trained on."
     return _error(f"The world failed in {count:.0f} answers, {why}") if count else None
 

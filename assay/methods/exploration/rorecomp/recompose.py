@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from assay.memory import KeepLeftovers, Memory
 from assay.memory.leftovers import STORE, aside, leftovers, returned
 from assay.part import Curator, Proportion
-from assay.types import Episode, Origin, Row, by_group
+from assay.types import Episode, Row, by_group
 
 
 def recompose(
@@ -76,7 +76,7 @@ def priority(rows: Sequence[Row], share: float) -> set[int]:
 
 def length(episode: Episode) -> tuple[int, int]:
     """(number of tool calls, number of tokens without replies), by which answers are compared."""
-    calls = sum(len(segment) > 0 and segment.origin[0] == Origin.ENV for segment in episode.segments)
+    calls = sum(segment.is_reply for segment in episode.segments)
     return calls, episode.written
 
 

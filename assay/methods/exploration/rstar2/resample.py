@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from assay.curate.parts import leave_out
 from assay.memory import Memory
 from assay.part import Count, Curator, scales_with
-from assay.types import Origin, Row, by_group
+from assay.types import Row, by_group
 from assay.verifiers.answers import count_answers
 
 
@@ -55,7 +55,7 @@ def penalty(row: Row) -> float:
     divided by the number of turns.
     """
     segments = [segment for segment in row.episode.segments if len(segment)]
-    replies = [segment for segment in segments if segment.origin[0] == Origin.ENV]
+    replies = [segment for segment in segments if segment.is_reply]
     errors = sum(segment.failed for segment in replies) / len(replies) if replies else 0.5
     answers = count_answers(row.episode.text, row.episode.request.problem.wording)
     turns = max(1, len(segments) - len(replies))
