@@ -26,7 +26,7 @@ def save(
     if policy.adapter is not None and not merge:
         save_adapted(policy, folder)
     else:
-        save_whole(policy, folder, weights=weights, dtype=dtype, max_shard_bytes=max_shard_bytes)
+        save_whole(policy, folder, model_files, weights=weights, dtype=dtype, max_shard_bytes=max_shard_bytes)
 
 
 def files(policy: Policy) -> dict[str, bytes]:

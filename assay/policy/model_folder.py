@@ -171,21 +171,24 @@ def require_room(size: int, device: torch.device | str, *, what: str) -> None:
 def save_whole(
     policy: Policy,
     folder: Path,
+    files: Callable[[Policy, str], Mapping[str, bytes]],
     *,
     weights: Mapping[str, Tensor] | None,
     dtype: torch.dtype | None,
     max_shard_bytes: int,
 ) -> None:
-    """Writes a policy as a whole model; an adapter is merged into its base."""
+    """Writes a policy as a whole model; an adapter is merged into its base. `files` gives those beside the weights, for
+    the number format in which these are stored.
+    """
     stored = stored_weights(policy.network, weights, dtype)
     types = {tensor.dtype for tensor in stored.values()}
     name = str(types.pop()).removeprefix("torch.") if len(types) == 1 else "float32"
     with writing(folder):
         write_weights(folder, stored, max_shard_bytes=max_shard_bytes)
-        write_files(folder, model_files(policy, dtype=name))
+        write_files(folder, files(policy, name))
 
 
-def model_files(policy: Policy, *, dtype: str = "float32") -> dict[str, bytes]:
+def model_files(policy: Policy, dtype: str = "float32") -> dict[str, bytes]:
     """All files of the Hugging Face layout except the weights, by name. `dtype` is the number format of the weights."""
     tokenizer = tokenizer_of(policy, "a folder in the Hugging Face layout")
     ends = sorted(policy.end_ids)

@@ -16,12 +16,12 @@ from assay.errors import ConfigError, DataError
 from assay.policy import acting, mlp, pointer, tabular
 from assay.policy.acting import ActingConfig, ActionCodec
 from assay.policy.hf_config import read_json
-from assay.policy.model_folder import as_json, require_room, stored_weights, writing
+from assay.policy.model_folder import as_json, require_room, save_whole
 from assay.policy.network import PlainNetwork
 from assay.policy.pointer import PointerConfig, PointerNetwork
 from assay.policy.policy import Policy
 from assay.policy.routes import RouteCodec
-from assay.policy.safetensors_folder import read_weights, require_tensors, write_weights
+from assay.policy.safetensors_folder import read_weights, require_tensors
 from assay.rng import Key
 
 NETWORKS: Mapping[str, Callable[[Any], PlainNetwork]] = {
@@ -130,9 +130,4 @@ def save(
     merge: bool,
 ) -> None:
     """As `save_policy`. There is never an adapter to merge."""
-    stored = stored_weights(policy.network, weights, dtype)
-    kinds = {str(tensor.dtype).removeprefix("torch.") for tensor in stored.values()}
-    with writing(folder):
-        write_weights(folder, stored, max_shard_bytes=max_shard_bytes)
-        for name, content in _files(policy, kinds.pop() if len(kinds) == 1 else "float32").items():
-            (folder / name).write_bytes(content)
+    save_whole(policy, folder, _files, weights=weights, dtype=dtype, max_shard_bytes=max_shard_bytes)

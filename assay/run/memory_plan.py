@@ -20,8 +20,7 @@ from assay.recipe import Mechanism, Profile
 from assay.run.experiment import Experiment
 from assay.run.named_model import size_of
 from assay.run.probing import probed
-from assay.run.told_worlds import hosts_of
-from assay.tasks import task
+from assay.run.told_worlds import hosts_of, worlds_of
 
 if TYPE_CHECKING:
     from assay.policy.network import Shape
@@ -118,8 +117,8 @@ def work_of(experiment: Experiment, shape: PolicyConfig, *, device: str, prompt:
 
 def _continues(experiment: Experiment, mechanisms: Sequence[Mechanism]) -> bool:
     """Whether answers are continued: those of other requests by parts of `expand`, or their own after a reply."""
-    turns = any(task(share.task).world is not None for share in experiment.pool.shares)
-    return turns or any(part.continues for mechanism in mechanisms for part in mechanism.expand)
+    turns = worlds_of(share.task for share in experiment.pool.shares)
+    return bool(turns) or any(part.continues for mechanism in mechanisms for part in mechanism.expand)
 
 
 def _itemsize(precision: str, device: str) -> int:
