@@ -20,10 +20,10 @@ class Filters:
 
     tau: Tensor | None = None  # [n], 1 for greedy rows
     greedy: Tensor | None = None  # bool[n]
-    rows: Tensor | None = None  # int64[r] the rows that some filter touches
-    top_k: Tensor | None = None  # int64[r], the vocabulary's size where off
-    top_p: Tensor | None = None  # [r], 1 where off
-    min_p: Tensor | None = None  # [r], 0 where off
+    filtered: Tensor | None = None  # bool[n]: the rows that some filter touches
+    top_k: Tensor | None = None  # int64[n], the vocabulary's size where off
+    top_p: Tensor | None = None  # [n], 1 where off
+    min_p: Tensor | None = None  # [n], 0 where off
     barred: Tensor | None = None  # bool[n, V] the tokens that are not drawn
 
 
@@ -48,7 +48,7 @@ def kept(p: Tensor, top_k: Tensor, top_p: Tensor, min_p: Tensor) -> Tensor:
     before = ordered.cumsum(-1) - ordered
     stays &= (before < top_p[:, None] * mass) | (top_p[:, None] >= 1)
     stays &= ordered >= min_p[:, None] * ordered[:, :1]
-    stays[:, 0] = True
+    stays[:, 0].fill_(True)
     return torch.zeros_like(stays).scatter_(-1, order, stays)
 
 
@@ -72,12 +72,11 @@ def draw(logits: Tensor, u: Tensor, filters: Filters) -> Drawn:
     logp = torch.log_softmax(z, -1)
     p = logp.exp()
     entropy = -(p * logp).sum(-1)
-    rows, whole = filters.rows, p if filters.barred is None else p.masked_fill(filters.barred, 0)
+    whole = p if filters.barred is None else p.masked_fill(filters.barred, 0)
     weight = whole
-    if rows is not None:
+    if filters.filtered is not None:
         assert filters.top_k is not None and filters.top_p is not None and filters.min_p is not None
-        some = whole[rows]
-        weight = whole.index_copy(0, rows, some * kept(some, filters.top_k, filters.top_p, filters.min_p))
+        weight = whole * kept(whole, filters.top_k, filters.top_p, filters.min_p)
     token = invert(weight, u).clamp_(max=p.shape[-1] - 1)
     if filters.barred is not None:
         token = torch.where(weight.sum(-1) > 0, token, best_of(logp, filters.barred))
@@ -85,11 +84,12 @@ def draw(logits: Tensor, u: Tensor, filters: Filters) -> Drawn:
         token = torch.where(filters.greedy, best_of(logp, filters.barred), token)
     old = logp.gather(-1, token[:, None]).squeeze(-1)
     mu = old
-    if filters.barred is not None:
-        some_barred = filters.barred.any(-1)
-        mu = torch.where(some_barred, (old - weight.sum(-1).log()).clamp(max=0), mu)
-    if rows is not None:
-        mu = mu.index_put((rows,), (old[rows] - weight[rows].sum(-1).log()).clamp(max=0))
+    if filters.filtered is not None or filters.barred is not None:
+        left = (old - weight.sum(-1).log()).clamp(max=0)
+        if filters.barred is not None:
+            mu = torch.where(filters.barred.any(-1), left, mu)
+        if filters.filtered is not None:
+            mu = torch.where(filters.filtered, left, mu)
     if filters.greedy is not None:
         mu = torch.where(filters.greedy, torch.zeros_like(mu), mu)
     return Drawn(token, old, mu, entropy, finite)

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Self
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from assay.engine.filtering import Drawn, Filters, draw
+from assay.engine.filtering import Filters, draw
 from assay.engine.interface import Done, Generation, Heard
 from assay.errors import AssayError, ConfigError, DataError
 from assay.rng import Key, uniforms
@@ -88,38 +89,25 @@ def prompt_of(request: Request) -> Ids:
 
 
 @dataclass(eq=False)
-class Rows:
-    """The state of the rows in flight: entry i of each array belongs to slot i."""
+class Written:
+    """What the rows in flight have written: entry i of each array belongs to slot i."""
 
     who: np.ndarray  # index of the request
     done: np.ndarray  # new tokens written so far
-    position: np.ndarray  # the position of the token to be fed next
-    token: np.ndarray  # the token to be fed next
-    u: np.ndarray  # [slots, width] a uniform random number for each new token; below it what was drawn
-    ids: np.ndarray
+    ids: np.ndarray  # [slots, width], as all below
     old: np.ndarray
     mu: np.ndarray
     entropy: np.ndarray
 
     @classmethod
-    def empty(cls, slots: int, width: int) -> Rows:
-        def integers() -> np.ndarray:
-            return np.zeros(slots, np.int64)
+    def empty(cls, slots: int, width: int) -> Self:
+        return cls(**cls._arrays(slots, width))
 
-        def stream(kind: type) -> np.ndarray:
-            return np.zeros((slots, width), kind)
-
-        return cls(
-            who=integers(),
-            done=integers(),
-            position=integers(),
-            token=integers(),
-            u=stream(np.float64),
-            ids=stream(np.int32),
-            old=stream(np.float32),
-            mu=stream(np.float32),
-            entropy=stream(np.float32),
-        )
+    @classmethod
+    def _arrays(cls, slots: int, width: int) -> dict[str, np.ndarray]:
+        reals = {name: np.zeros((slots, width), np.float32) for name in ("old", "mu", "entropy")}
+        counts = {name: np.zeros(slots, np.int64) for name in ("who", "done")}
+        return counts | {"ids": np.zeros((slots, width), np.int32)} | reals
 
     def move(self, source: np.ndarray, target: np.ndarray) -> None:
         """Copy the state of the slots `source` onto the slots `target`."""
@@ -128,13 +116,22 @@ class Rows:
 
 
 @dataclass(eq=False)
-class SamplingCall:
-    """One call of a sampler: its requests, the rows in flight, and the generations that are finished.
+class Rows(Written):
+    """The whole state of the rows in flight, where the host draws."""
 
-    Example:
-        call.begin(0, np.arange(n), prompt_lengths)  # requests 0 .. n - 1 enter slots 0 .. n - 1
-        finished = call.settle(np.arange(n), logits)  # a token for each; the slots whose rows are over
-    """
+    position: np.ndarray  # the position of the token to be fed next
+    token: np.ndarray  # the token to be fed next
+    u: np.ndarray  # [slots, width] a uniform random number for each new token
+
+    @classmethod
+    def _arrays(cls, slots: int, width: int) -> dict[str, np.ndarray]:
+        own = {name: np.zeros(slots, np.int64) for name in ("position", "token")}
+        return super()._arrays(slots, width) | own | {"u": np.zeros((slots, width), np.float64)}
+
+
+@dataclass(eq=False)
+class Asked:
+    """The requests of one call of a sampler, and the generations that are finished."""
 
     requests: Sequence[Request]
     key: Key
@@ -153,35 +150,30 @@ class SamplingCall:
         self.ends[[i for i in self.limits.end_ids if 0 <= i < self.vocab]] = True
         self.sampling = SamplingArrays.of(self.requests, self.vocab)
 
-    def reserve(self, slots: int) -> None:
-        self.rows = Rows.empty(slots, int(self.limit.max()))
-
-    def begin(self, low: int, rows: np.ndarray, size: np.ndarray) -> None:
-        """Put the requests `rows`, whose prompts have `size` tokens, into the slots from `low` on."""
-        high, state = low + len(rows), self.rows
-        state.who[low:high] = rows
-        state.done[low:high] = 0
-        state.position[low:high] = size
-        self._noise(low, rows)
-
-    def _noise(self, low: int, rows: np.ndarray) -> None:
+    def noise(self, rows: np.ndarray) -> np.ndarray:
+        """float64[rows, most]: a uniform random number for each new token of these requests, of which the longest may
+        have `most`.
+        """
         before, limit = self.before[rows], self.limit[rows]
         keys = self.key.branches(self.requests[i].id for i in rows)
         noise = uniforms(keys, int((before + limit).max()))
-        width = int(limit.max())
-        column = np.minimum(before[:, None] + np.arange(width), noise.shape[1] - 1)
-        self.rows.u[low : low + len(rows), :width] = np.take_along_axis(noise, column, 1)
+        column = np.minimum(before[:, None] + np.arange(int(limit.max())), noise.shape[1] - 1)
+        return np.take_along_axis(noise, column, 1)
 
-    def settle(self, slots: np.ndarray, logits: Tensor) -> np.ndarray:
-        """Draw a token for each of these slots and record it. Returns the slots whose rows are finished."""
-        state = self.rows
+    def record(self, state: Written, slots: np.ndarray, drawn: np.ndarray, finite: np.ndarray) -> np.ndarray:
+        """Record a token for each of these slots: `drawn` [4, n] are tokens, `old`, `mu` and entropies, and `finite`
+        says whose logits were. Returns the slots whose rows are finished.
+        """
         who, done = state.who[slots], state.done[slots]
-        u = torch.from_numpy(state.u[slots, done]).to(logits.device)
-        drawn = draw(logits, u, self.sampling.filters(who, logits.device, self.wide))
-        token = self._record(slots, who, done, drawn)
+        finite = finite & np.isfinite(drawn[1])
+        if not finite.all():
+            bad = int(np.flatnonzero(~finite)[0])
+            raise diverged(self.requests[who[bad]].id, int(done[bad] + self.before[who[bad]]))
+        token = drawn[0].astype(np.int64)
+        state.ids[slots, done] = token
+        state.old[slots, done], state.mu[slots, done], state.entropy[slots, done] = drawn[1:]
         done = done + 1
         state.done[slots] = done
-        state.token[slots] = token
         stop = self.ends[token]
         if self.sampling.stops is not None:
             for j in np.flatnonzero(self.sampling.stops[who] & ~stop):
@@ -191,22 +183,10 @@ class SamplingCall:
                 stop[j] |= self.heard(int(who[j]), state.ids[slot, : done[j]])
         over = stop | (done >= self.limit[who])
         for j in np.flatnonzero(over):
-            self._finish(int(slots[j]), "stop" if stop[j] else "length")
+            self._finish(state, int(slots[j]), "stop" if stop[j] else "length")
         return slots[over]
 
-    def _record(self, slots: np.ndarray, who: np.ndarray, done: np.ndarray, drawn: Drawn) -> np.ndarray:
-        reals = torch.stack([drawn.old, drawn.mu, drawn.entropy]).cpu().numpy()
-        if not np.isfinite(reals[0]).all() or not bool(drawn.finite.all()):
-            bad = int(np.flatnonzero(~(np.isfinite(reals[0]) & drawn.finite.cpu().numpy()))[0])
-            raise diverged(self.requests[who[bad]].id, int(done[bad] + self.before[who[bad]]))
-        token = drawn.token.cpu().numpy()
-        state = self.rows
-        state.ids[slots, done] = token
-        state.old[slots, done], state.mu[slots, done], state.entropy[slots, done] = reals
-        return token
-
-    def _finish(self, slot: int, finish: Finish) -> None:
-        state = self.rows
+    def _finish(self, state: Written, slot: int, finish: Finish) -> None:
         count = int(state.done[slot])
         segment = Segment(
             ids=state.ids[slot, :count].copy(),
@@ -220,6 +200,40 @@ class SamplingCall:
         self.results[request] = Generation(segment, finish)
         if self.done is not None:
             self.done(request, self.results[request])
+
+    def in_order(self) -> list[Generation]:
+        """The generation of each request."""
+        return [self.results[i] for i in range(len(self.requests))]
+
+
+@dataclass(eq=False)
+class SamplingCall(Asked):
+    """One call of a sampler whose host draws each token.
+
+    Example:
+        call.begin(0, np.arange(n), prompt_lengths)  # requests 0 .. n - 1 enter slots 0 .. n - 1
+        finished = call.settle(np.arange(n), logits)  # a token for each; the slots whose rows are over
+    """
+
+    def reserve(self, slots: int) -> None:
+        self.rows = Rows.empty(slots, int(self.limit.max()))
+
+    def begin(self, low: int, rows: np.ndarray, size: np.ndarray) -> None:
+        """Put the requests `rows`, whose prompts have `size` tokens, into the slots from `low` on."""
+        high, state, noise = low + len(rows), self.rows, self.noise(rows)
+        state.who[low:high] = rows
+        state.done[low:high] = 0
+        state.position[low:high] = size
+        state.u[low:high, : noise.shape[1]] = noise
+
+    def settle(self, slots: np.ndarray, logits: Tensor) -> np.ndarray:
+        """Draw a token for each of these slots and record it. Returns the slots whose rows are finished."""
+        state = self.rows
+        u = torch.from_numpy(state.u[slots, state.done[slots]]).to(logits.device)
+        drawn = draw(logits, u, self.sampling.filters(state.who[slots], logits.device, self.wide))
+        numbers = torch.stack([drawn.token.to(torch.float64), drawn.old, drawn.mu, drawn.entropy]).cpu().numpy()
+        state.token[slots] = numbers[0].astype(np.int64)
+        return self.record(state, slots, numbers, drawn.finite.cpu().numpy())
 
 
 def barred_sets(requests: Sequence[Request]) -> list[tuple[int, ...]]:
@@ -278,16 +292,14 @@ class SamplingArrays:
         if self.barred is not None and self.flags is not None:
             sets = self.barred[who]
             barred = tensor(self.flags[sets].astype(bool) & (sets >= 0)[:, None])
-        rows = np.flatnonzero(self.filtered[who]) if self.filtered is not None else np.zeros(0, np.int64)
-        if len(rows) == 0:
+        if self.filtered is None or not self.filtered[who].any():
             return Filters(tau, greedy, barred=barred)
-        chosen = who[rows]
         return Filters(
             tau,
             greedy,
-            tensor(rows),
-            tensor(self.top_k[chosen]),
-            tensor(self.top_p[chosen], dtype),
-            tensor(self.min_p[chosen], dtype),
+            tensor(self.filtered[who]),
+            tensor(self.top_k[who]),
+            tensor(self.top_p[who], dtype),
+            tensor(self.min_p[who], dtype),
             barred,
         )

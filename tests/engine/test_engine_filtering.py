@@ -79,10 +79,9 @@ def test_frequencies_are_the_filtered_probabilities() -> None:
     chosen = reference(p, top_k, top_p, min_p)
     assert 1 < len(chosen) < len(p)
     mass = sum(p[i] for i in chosen)
-    rows = torch.arange(n)
     filters = Filters(
         tau=torch.full((n,), tau),
-        rows=rows,
+        filtered=torch.ones(n, dtype=torch.bool),
         top_k=torch.full((n,), top_k),
         top_p=torch.full((n,), top_p),
         min_p=torch.full((n,), min_p),
@@ -102,7 +101,10 @@ def test_frequencies_are_the_filtered_probabilities() -> None:
 def test_only_the_marked_rows_are_filtered() -> None:
     logits = torch.tensor([[0.0, 1.0, 2.0]]).expand(3, -1)
     filters = Filters(
-        rows=torch.tensor([1]), top_k=torch.tensor([1]), top_p=torch.tensor([1.0]), min_p=torch.tensor([0.0])
+        filtered=torch.tensor([False, True, False]),
+        top_k=torch.tensor([3, 1, 3]),
+        top_p=torch.ones(3),
+        min_p=torch.zeros(3),
     )
     drawn = draw(logits, torch.zeros(3, dtype=torch.float64), filters)
     assert drawn.token.tolist() == [0, 2, 0]

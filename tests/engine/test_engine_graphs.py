@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,10 +17,13 @@ from rounding import units
 from torch.utils._python_dispatch import TorchDispatchMode
 from typed import as_torch
 
+from assay.engine.interface import Generation
 from assay.engine.local import LocalEngine
-from assay.engine.torch import graphs, sampler
+from assay.engine.torch import deck, graphs, voices
+from assay.engine.torch.deck import Deck, Shelf, Stepping
 from assay.engine.torch.decode import Decoder
 from assay.engine.torch.engine import TorchEngine
+from assay.engine.torch.flight import Board, Needs, Pace
 from assay.engine.torch.graphs import Bucketed
 from assay.engine.torch.network import Network
 from assay.policy.adapted import attach
@@ -38,6 +41,7 @@ class Tape(TorchDispatchMode):
     def __init__(self) -> None:
         super().__init__()
         self.done: list[tuple[Any, tuple, dict, Any]] = []
+        self.before: dict[int, tuple[torch.UntypedStorage, torch.UntypedStorage]] = {}
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         name = func._schema.name.removeprefix("aten::")
@@ -45,18 +49,31 @@ class Tape(TorchDispatchMode):
         given = [a for a in args if isinstance(a, torch.Tensor)]
         flags = [i for a in args if isinstance(a, list) for i in a if isinstance(i, torch.Tensor)]
         assert not (name == "index" and any(i.dtype == torch.bool for i in flags)), "a shape that depends on values"
+        if func._schema.is_mutable:
+            self._remember(args[0] if "out" not in (kwargs or {}) else (kwargs or {})["out"])
         out = func(*args, **(kwargs or {}))
         memory = {t.untyped_storage().data_ptr() for t in given}
         view = isinstance(out, torch.Tensor) and out.untyped_storage().data_ptr() in memory
-        if isinstance(out, torch.Tensor) and (func._schema.is_mutable or not view):
+        if isinstance(out, torch.Tensor | tuple) and (func._schema.is_mutable or not view):
             self.done.append((func, args, kwargs or {}, out))
         return out
+
+    def _remember(self, changed: torch.Tensor) -> None:
+        storage = changed.untyped_storage()
+        if storage.data_ptr() not in self.before:
+            self.before[storage.data_ptr()] = storage, storage.clone()
+
+    def undo(self) -> None:
+        """A graph is recorded without being run."""
+        for storage, copy in self.before.values():
+            storage.copy_(copy)
 
     def replay(self) -> None:
         for func, args, kwargs, out in self.done:
             again = func(*args, **kwargs)
             if not func._schema.is_mutable:
-                out.copy_(again)
+                for old, new in zip((out,), (again,)) if isinstance(out, torch.Tensor) else zip(out, again):
+                    old.copy_(new)
 
 
 class Recorder:
@@ -69,6 +86,7 @@ class Recorder:
         tape = Tape()
         with tape:
             step()
+        tape.undo()
         self.recorded += 1
 
         def replay() -> None:
@@ -88,35 +106,87 @@ def adapted() -> TorchEngine:
     return TorchEngine(model, end_ids=frozenset({0}), precision="fp64")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", [*FAMILIES, "adapted"])
-def test_replayed_steps_write_what_plain_steps_write(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    engine = adapted() if kind == "adapted" else engine_of(kind, precision="fp64")
-    requests = requests_of(5, 4, max_new=30)
-    engine.memory_bytes = 7 * sampler.row_bytes(as_torch(engine).network, 36)  # rows leave, others take their slots
-    plain = engine.generate(requests, KEY)
-    recorder, seen = Recorder(), set()
+def by_tapes(recorder: Recorder, seen: set[tuple[int, int]]) -> Callable[..., Bucketed]:
+    """In the place of `deck.recorded`: a deck's steps on tapes."""
 
-    def stepper(decoder: Decoder) -> graphs.DecodeStep:
-        made = Bucketed(decoder, recorder)
+    def recorded(stepping: Stepping, *, slots: int, length: int) -> Bucketed:
+        def take(rows: int, columns: int, needs: Needs) -> None:
+            seen.add((rows, columns))
+            stepping.take(rows, columns, needs)
 
-        def step(*arguments):
-            hidden = made.step(*arguments)
-            seen.update(made.known)
-            return hidden
+        return Bucketed(take, recorder, slots=slots, length=length)
 
-        return step
+    return recorded
 
-    monkeypatch.setattr(graphs, "LEAST_COLUMNS", 4)
-    monkeypatch.setattr(sampler, "stepper", stepper)
-    for want, got in zip(plain, engine.generate(requests, KEY), strict=True):
-        assert got.finish == want.finish
-        np.testing.assert_array_equal(got.segment.ids, want.segment.ids)
+
+def require_same(want: Sequence[Generation], got: Sequence[Generation]) -> None:
+    for wanted, mine in zip(want, got, strict=True):
+        assert mine.finish == wanted.finish
+        np.testing.assert_array_equal(mine.segment.ids, wanted.segment.ids)
         for name in ("old", "mu", "entropy"):
-            mine, plain_one = getattr(got.segment, name), getattr(want.segment, name)
-            np.testing.assert_allclose(mine, plain_one, atol=units(1, plain_one))  # computed in fp64, stored in fp32
-    assert {rows for rows, _ in seen} >= {2, 4, 7} and len({columns for _, columns in seen}) > 2
-    assert recorder.recorded <= len(seen) and recorder.replayed > 2 * recorder.recorded
+            a, b = getattr(mine.segment, name), getattr(wanted.segment, name)
+            np.testing.assert_allclose(a, b, atol=units(1, b))  # computed in fp64, stored in fp32
+
+
+DRAWS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "warm": {"temperature": 0.7},
+    "filtered": {"top_k": 5, "top_p": 0.9, "min_p": 0.01},
+    "greedy": {"temperature": 0.0},
+    "barred": {"barred": (3, 4)},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "draws"),
+    [*((kind, "plain") for kind in [*FAMILIES, "adapted"] if kind != "qwen2"), *(("qwen2", name) for name in DRAWS)],
+)
+@pytest.mark.parametrize("pace", [Pace(1, 0), Pace(8, 1)], ids=["at once", "late"])
+def test_replayed_steps_write_what_plain_steps_write(
+    kind: str, draws: str, pace: Pace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = adapted() if kind == "adapted" else engine_of(kind, precision="fp64")
+    requests = requests_of(5, 4, max_new=30, **DRAWS[draws])
+    engine.memory_bytes = 7 * voices.row_bytes(as_torch(engine).network, 36)  # rows leave, others take their slots
+    plain = engine.generate(requests, KEY)
+    recorder, seen = Recorder(), set[tuple[int, int]]()
+    monkeypatch.setattr(graphs, "LEAST_COLUMNS", 4)
+    monkeypatch.setattr(deck, "recorded", by_tapes(recorder, seen))
+    monkeypatch.setattr(Pace, "of", lambda device: pace)
+    require_same(plain, engine.generate(requests, KEY))
+    assert 7 in {rows for rows, _ in seen} and len({columns for _, columns in seen}) > 2
+    assert recorder.recorded <= len(seen) and recorder.replayed > recorder.recorded
+
+
+@pytest.mark.slow
+def test_a_deck_that_stays_replays_with_the_weights_of_the_next_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Recorded steps read the weights where they lie, so new ones must lie there too; and no call leaves a row."""
+    recorder, made = Recorder(), list[Deck]()
+    monkeypatch.setattr(deck, "recorded", by_tapes(recorder, set()))
+    for kind in ("qwen3", "adapted"):
+        engine = adapted() if kind == "adapted" else engine_of(kind, precision="fp64")
+        other = adapted() if kind == "adapted" else engine_of(kind, precision="fp64")
+        engine.shelf = Shelf(stays=True)
+        for number in range(3):
+            requests = requests_of(3, 4, max_new=12 - number, **([{}, DRAWS["barred"], {"barred": (5,)}][number]))
+            with monkeypatch.context() as plainly:
+                plainly.setattr(deck, "recorded", lambda *_, **__: None)
+                want = other.generate(requests, KEY)
+            for _ in range(2):
+                require_same(want, engine.generate(requests, KEY))
+            made.append(engine.shelf._deck)
+            for one in (engine, other):
+                state = one.state()
+                shifted = {k: v + 0.01 if k.startswith("parameter/") else v for k, v in state.items()}
+                one.load(shifted)
+        assert len({id(one) for one in made[-3:]}) == 1
+        wider = requests_of(3, 4, max_new=20)
+        with monkeypatch.context() as plainly:
+            plainly.setattr(deck, "recorded", lambda *_, **__: None)
+            want = other.generate(wider, KEY)
+        require_same(want, engine.generate(wider, KEY))
+        assert engine.shelf._deck is not made[-1], "it was too small"
 
 
 @pytest.mark.slow
@@ -132,14 +202,21 @@ def test_a_step_that_asks_its_values_is_no_graph() -> None:
             Recorder()(step)
 
 
-def bucketed(slots: int, length: int) -> Bucketed:
-    return Bucketed(Decoder(Network(model_of(), torch.float32), slots=slots, length=length), Recorder())
+NEEDS = Needs(False, False, False, False)
+
+
+def bucketed(slots: int, length: int) -> tuple[Bucketed, Stepping, Recorder]:
+    about: dict[str, Any] = {"device": torch.device("cpu"), "wide": torch.float32}
+    voice = voices.Alone(Network(model_of(), torch.float32))
+    board = Board(slots=slots, width=length, stride=100, vocab=voice.vocab, **about)
+    stepping, recorder = Stepping(voice, voice.decoding(slots, length), board), Recorder()
+    return Bucketed(stepping.take, recorder, slots=slots, length=length), stepping, recorder
 
 
 @pytest.mark.slow
 @given(slots=st.integers(1, 40), length=st.integers(1, 3000), data=st.data())
 def test_a_bucket_holds_what_is_asked_and_little_more(slots: int, length: int, data: st.DataObject) -> None:
-    made = bucketed(slots, length)
+    made = Bucketed(lambda *_: None, Recorder(), slots=slots, length=length)
     rows, longest = data.draw(st.integers(1, slots)), data.draw(st.integers(1, length))
     wide, columns = made.bucket(rows, longest)
     assert rows <= wide <= slots and wide < 2 * rows
@@ -149,22 +226,27 @@ def test_a_bucket_holds_what_is_asked_and_little_more(slots: int, length: int, d
 
 @pytest.mark.slow
 def test_a_bucket_is_recorded_once_and_taken_plainly_before() -> None:
-    made = bucketed(4, 64)
-    assert isinstance(made.record, Recorder)
+    made, _, recorder = bucketed(4, 64)
     with torch.inference_mode():
         for t in range(5):
-            made.step(torch.tensor([1, 2, 3]), torch.full((3,), t), t + 1, True)
-            assert (made.record.recorded, made.record.replayed) == (min(t, 1), t)
+            made(3, t + 1, NEEDS)
+            assert (recorder.recorded, recorder.replayed) == (min(t, 1), t)
 
 
 def test_rows_that_fill_up_touch_only_the_beginning_of_free_slots() -> None:
-    made = bucketed(8, 64)
-    made.positions.fill_(9)  # of rows that are gone
-    before = made.decoder.keys.view(2, 8, 4, 64, 4)
+    made, stepping, _ = bucketed(8, 64)
+    board, cache = stepping.board, stepping.cache
+    assert isinstance(cache, Decoder)
+    before = cache.keys.view(2, 8, 4, 64, 4)
+    board.base[:5].fill_(7)
+    board.live[:5].fill_(True)
+    board.limit[:5].fill_(9)
     with torch.inference_mode():
-        made.step(torch.tensor([1, 2, 3, 4, 5]), torch.full((5,), 7), 8, True)
+        made(5, 8, NEEDS)
     written = (before != 0).any(-1).any(2).any(0)  # [slots, columns]
     assert written.nonzero().tolist() == [[s, 7] for s in range(5)] + [[s, 0] for s in range(5, 8)]
+    assert board.fresh[0, 4].tolist() == [1.0] * 5 + [0.0] * 3, "rows that fill up write nothing"
+    assert board.done.tolist() == [1] * 5 + [0] * 3
 
 
 @pytest.mark.slow
@@ -172,22 +254,21 @@ def test_rows_that_fill_up_touch_only_the_beginning_of_free_slots() -> None:
 def test_nothing_of_the_cache_outlives_the_sampling(recorded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """The learner begins with the memory that the sampler had: by reference counts alone, without a collection."""
     engine: LocalEngine = engine_of("grouped")
-    caches: list[weakref.ref] = []
+    left: list[weakref.ref] = []
 
     def at_once(step: Callable[[], None]) -> Callable[[], None]:
-        step()
-        return lambda: None
+        return step
 
-    def stepper(decoder: Decoder) -> graphs.DecodeStep:
-        made = Bucketed(decoder, at_once)
-        caches.extend(map(weakref.ref, (decoder.keys, decoder.values, decoder, made.hidden)))
-        return made.step if recorded else decoder.step
+    def by_buckets(stepping: Stepping, *, slots: int, length: int) -> Bucketed | None:
+        assert isinstance(stepping.cache, Decoder)
+        left.extend(map(weakref.ref, (stepping.cache.keys, stepping.cache.values, stepping.cache, stepping.board.u)))
+        return Bucketed(stepping.take, at_once, slots=slots, length=length) if recorded else None
 
-    monkeypatch.setattr(sampler, "stepper", stepper)
+    monkeypatch.setattr(deck, "recorded", by_buckets)
     gc.collect()
     gc.disable()
     try:
         engine.generate(requests_of(3, 4), KEY)
-        assert len(caches) == 4 and all(ref() is None for ref in caches)
+        assert len(left) == 4 and all(ref() is None for ref in left)
     finally:
         gc.enable()

@@ -34,7 +34,7 @@ from assay.engine.interface import Generation, Span
 from assay.engine.layout import hosted
 from assay.engine.local import LocalEngine
 from assay.engine.native.engine import NativeEngine
-from assay.engine.torch import decode, sampler
+from assay.engine.torch import decode, prompts, voices
 from assay.engine.torch.network import Network
 from assay.engine.transformers.engine import AdapterEngine
 from assay.errors import AssayError, ConfigError, DataError
@@ -102,7 +102,7 @@ def test_a_decoding_step_is_the_network(family: str) -> None:
     with torch.inference_mode():
         for t, token in enumerate(context):
             ids, positions = torch.full((2,), int(token)), torch.full((2,), t)
-            hidden = decoder.step(ids, positions, t + 1, t % 2 == 0)
+            hidden = decoder.step(ids, positions, t + 1, level=t % 2 == 0)
             want = naive_log_probs(model, context[: t + 1], context[:1])[0]
             got = torch.log_softmax(model.logits(hidden), -1)
             torch.testing.assert_close(got, want.expand(2, -1), atol=1e-12, rtol=0)
@@ -204,7 +204,7 @@ def test_results_are_in_order_and_depend_neither_on_company_nor_on_memory(monkey
         small = engine_of(memory_bytes=rows * row)
         again = small.generate(requests, KEY)
         assert tokens_of(again) == want
-    monkeypatch.setattr(sampler, "PREFILL_TOKENS", 8)
+    monkeypatch.setattr(prompts, "PREFILL_TOKENS", 8)
     assert tokens_of(engine.generate(requests, KEY)) == want
 
 
@@ -213,7 +213,7 @@ def test_a_prompt_is_run_once_for_its_whole_group() -> None:
     engine = engine_of(end=None)
     requests = requests_of(4, 6, max_new=4)
     requests = [requests[i] for i in np.random.default_rng(1).permutation(len(requests))]
-    row = sampler.row_bytes(as_torch(engine).network, max(len(r.context) + r.max_new for r in requests))
+    row = voices.row_bytes(as_torch(engine).network, max(len(r.context) + r.max_new for r in requests))
     for rows in (24, 5):
         before, engine.memory_bytes = engine.prefilled, rows * row
         engine.generate(requests, KEY)

@@ -33,7 +33,7 @@ from assay.engine.local import LocalEngine
 from assay.engine.native import engine as native
 from assay.engine.native import library, prefix_cache
 from assay.engine.prefix_cache import PrefixCache
-from assay.engine.torch import sampler
+from assay.engine.torch import prompts, voices
 from assay.errors import AssayError
 from assay.models import Models
 from assay.policy.rope import Rope
@@ -292,8 +292,8 @@ def test_torch_in_small_parts_goes_on_from_what_was_kept(monkeypatch: pytest.Mon
     made = plain.generate(requests, KEY)
     forks = forks_of(requests, made, (2, 16, 18))
     want = plain.generate(forks, KEY)
-    monkeypatch.setattr(sampler, "PREFILL_TOKENS", 8)
-    monkeypatch.setattr(sampler, "slots_for", lambda *_: 5)
+    monkeypatch.setattr(prompts, "PREFILL_TOKENS", 8)
+    monkeypatch.setattr(voices, "slots_for", lambda *_: 5)
     engine = engine_of()
     with engine.keeping():
         require_same(plain, requests, engine.generate(requests, KEY), made)

@@ -17,7 +17,7 @@ from assay.collect import Collector
 from assay.engine import footprint
 from assay.engine.interface import Done, Generation
 from assay.engine.local import LocalEngine
-from assay.engine.torch import sampler
+from assay.engine.sampling_call import prompt_of
 from assay.memory import Memory
 from assay.part import name_of
 from assay.recipe import Stage
@@ -50,12 +50,12 @@ class Calls:
         seen: set[tuple[int, ...]] = set()
         result = []
         for requests, made in self.asked:
-            prompts = {tuple(int(i) for i in sampler.prompt_of(r)) for r in requests}
+            prompts = {tuple(int(i) for i in prompt_of(r)) for r in requests}
             hosts = [p for p in prompts if not any(q != p and q[: len(p)] == p for q in prompts)]
             fresh = sum(p[:n] not in seen for p in hosts for n in range(1, len(p) + 1))
             result.append(fresh + len(prompts & seen))
             if keeping:
-                rows = [(*sampler.prompt_of(r), *g.segment.ids[:-1]) for r, g in zip(requests, made)]
+                rows = [(*prompt_of(r), *g.segment.ids[:-1]) for r, g in zip(requests, made)]
                 seen |= {tuple(map(int, row[:n])) for row in (*hosts, *rows) for n in range(1, len(row) + 1)}
         return result
 
@@ -121,7 +121,7 @@ def test_no_round_of_a_step_runs_what_an_earlier_one_has_run(
     assert len(calls.ran) >= 2 and calls.ran == calls.needed(keeping=True)
     assert without.ran == without.needed(keeping=False)
     if not ROUNDS[method].hints:
-        later = [len({sampler.prompt_of(r).tobytes() for r in asked}) for asked, _ in calls.asked[1:]]
+        later = [len({prompt_of(r).tobytes() for r in asked}) for asked, _ in calls.asked[1:]]
         replies = 2 if turns else 0
         assert all(count <= places * (1 + replies) for count, places in zip(calls.ran[1:], later))
     assert sum(calls.ran[1:]) < sum(without.ran[1:])

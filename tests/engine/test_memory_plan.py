@@ -20,7 +20,7 @@ from waiting_world import WAITING
 
 from assay.engine import footprint
 from assay.engine.footprint import BESIDE_CORE, GPU_BUILD, HOST, LIBRARIES, Work, adapters, budget, folded, plain
-from assay.engine.torch import sampler
+from assay.engine.torch import voices
 from assay.errors import ConfigError
 from assay.host.space import Room, room_of
 from assay.known import RECIPES
@@ -141,7 +141,7 @@ def test_rows_in_flight_fit_the_cache_or_are_one(length: int, count: int, megaby
 def test_the_sampler_takes_the_rows_that_are_planned() -> None:
     engine = engine_of("grouped", memory_bytes=1 << 20)
     work = dataclasses.replace(WORK, answers=700, prompt=20, max_new=30, cache_bytes=engine.memory_bytes)
-    rows = sampler.slots_for(as_torch(engine).network, work.length, work.answers, work.cache_bytes)
+    rows = voices.slots_for(as_torch(engine).network, work.length, work.answers, work.cache_bytes)
     made = budget(engine.model.config, work)
     assert made.rows == rows
     held = {item.name: item.bytes for item in made.items}

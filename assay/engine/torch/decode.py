@@ -20,7 +20,7 @@ class Decoder:
 
     Example:
         decoder.admit(0, index, prefilled)  # the prompts of the first rows
-        hidden = decoder.step(ids, positions, longest, level)  # one more token of each row
+        hidden = decoder.step(ids, positions, longest)  # one more token of each row
     """
 
     def __init__(self, network: Network, *, slots: int, length: int) -> None:
@@ -64,20 +64,14 @@ class Decoder:
             for layer in by_slot:
                 layer[b, :, :tokens] = layer[a, :, :tokens]
 
-    def step(self, ids: Tensor, positions: Tensor, longest: int, level: bool) -> Tensor:
+    def step(self, ids: Tensor, positions: Tensor, longest: int, *, level: bool = False) -> Tensor:
         """Hidden states [n, D] after feeding one token to each of the first n slots.
 
-        `longest` is the greatest position plus one. `level` says that all
-        positions are equal, so that no mask is needed.
+        `longest` is at least the greatest position plus one. `level` says that all positions are equal and `longest` is
+        that number, so that no mask is needed. A CUDA graph can record this method: its shapes and addresses depend on
+        the number of rows, on `longest` and on `level` alone, and it never waits for the device.
         """
-        return self.feed(ids, positions, longest, None if level else self.mask(positions, longest))
-
-    def feed(self, ids: Tensor, positions: Tensor, longest: int, mask: Tensor | None) -> Tensor:
-        """As `step`, with a mask [n, 1, longest] that is -inf where a row must not look.
-
-        A CUDA graph can record this method: its shapes and addresses depend on the
-        number of rows and on `longest` alone, and it never waits for the device.
-        """
+        mask = None if level else self.mask(positions, longest)
         c, network = self.config, self.network
         n, d, kv = len(ids), c.head_dim, c.kv_heads
         cos, sin = self.cos[positions], self.sin[positions]

@@ -17,10 +17,12 @@ from assay.engine.layout import Layout
 from assay.engine.local import LaidChunk
 from assay.engine.sampling_call import Limits
 from assay.engine.torch import sampler
+from assay.engine.torch.deck import Shelf
 from assay.engine.torch.lowrank import gradient_of
 from assay.engine.torch.network import Activations, Network
 from assay.engine.torch.network_engine import NetworkEngine
 from assay.engine.torch.packing import Packed, pack
+from assay.engine.torch.voices import Alone
 from assay.errors import UsageError
 from assay.rng import Key
 from assay.types import Request
@@ -56,6 +58,7 @@ class TorchEngine(NetworkEngine):
     def _prepare(self) -> None:
         super()._prepare()
         self.network = Network(self.model, self.compute, vocab=self.vocab)
+        self.shelf = Shelf(stays=False)
 
     def _refresh(self) -> None:
         self.network.refresh()
@@ -75,8 +78,8 @@ class TorchEngine(NetworkEngine):
         self, requests: Sequence[Request], key: Key, *, done: Done | None = None, heard: Heard | None = None
     ) -> list[Generation]:
         limits = Limits(self.context, self.end_ids, self.memory_bytes, self.decode)
-        about = {"limits": limits, "version": self.version, "kept": self.kept}
-        made, prefilled = sampler.generate(sampler.Alone(self.network), requests, key, done=done, heard=heard, **about)
+        about = {"limits": limits, "version": self.version, "kept": self.kept, "shelf": self.shelf}
+        made, prefilled = sampler.generate(Alone(self.network), requests, key, done=done, heard=heard, **about)
         self.prefilled += prefilled
         return made
 

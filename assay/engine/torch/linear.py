@@ -12,6 +12,13 @@ from torch.nn import functional as F
 from assay.engine.torch.lowrank import LowRank, add_product, gradient_of
 
 
+def onto(before: Tensor | None, new: Tensor) -> Tensor:
+    """The values of `new` in the memory of `before`, if it has the shape."""
+    if before is None or before.shape != new.shape or before.dtype != new.dtype or before.data_ptr() == new.data_ptr():
+        return new
+    return before.copy_(new)
+
+
 @dataclass(eq=False)
 class Folded:
     """Linear layers that follow a norm, stacked to one matrix with the norm's weight folded in, and its gradient."""
@@ -31,6 +38,16 @@ class Folded:
         if fold:
             return cls(norm, parts, (torch.cat([part.weight for part in parts]) * norm.weight).to(dtype), bias)
         return cls(norm, parts, stacked(parts, dtype), bias, norm.weight.detach().to(dtype), LowRank.of(parts, dtype))
+
+    def settle(self, before: Folded) -> None:
+        """Move into the memory that these layers had before."""
+        self.weight = onto(before.weight, self.weight)
+        if self.bias is not None:
+            self.bias = onto(before.bias, self.bias)
+        if self.gain is not None:
+            self.gain = onto(before.gain, self.gain)
+        if self.low is not None:
+            self.low = self.low.onto(before.low)
 
     def product(self, h: Tensor) -> Tensor:
         """The output of the layers for h = x / rms."""
@@ -83,6 +100,14 @@ class Plain:
     def of(cls, part: Any, dtype: torch.dtype) -> Plain:
         bias = None if part.bias is None else part.bias.detach().to(dtype)
         return cls(part, part.weight.detach().to(dtype), bias, LowRank.of([part], dtype))
+
+    def settle(self, before: Plain) -> None:
+        """Move into the memory that this layer had before."""
+        self.weight = onto(before.weight, self.weight)
+        if self.bias is not None:
+            self.bias = onto(before.bias, self.bias)
+        if self.low is not None:
+            self.low = self.low.onto(before.low)
 
     def backward(self, grad: Tensor, x: Tensor) -> Tensor:
         """The gradient by x. The gradients of trained weights are gathered."""

@@ -7,7 +7,7 @@ y += s B (A x),   dB += s dy' (A x),   dA += s (dy B)' x,   dx += s (dy B) A
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -64,6 +64,13 @@ class LowRank:
         if not parts:
             return None
         return cls(torch.cat([part.module.lora_A.weight.detach() for part in parts]).to(dtype), tuple(parts))
+
+    def onto(self, before: LowRank | None) -> LowRank:
+        """These adapters, in the memory that they had before."""
+        if before is None or [part.up.shape for part in before.parts] != [part.up.shape for part in self.parts]:
+            return self
+        parts = [replace(new, up=old.up.copy_(new.up)) for new, old in zip(self.parts, before.parts)]
+        return LowRank(before.down.copy_(self.down), tuple(parts))
 
     def add(self, y: Tensor, x: Tensor) -> Tensor:
         """y + s B A x, in place."""

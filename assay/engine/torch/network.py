@@ -24,7 +24,7 @@ from torch.nn import functional as F
 
 from assay.engine.embedding import embedded
 from assay.engine.torch.attention import Attended, attend, attend_backward
-from assay.engine.torch.linear import Folded, Plain, accumulate, add_linear
+from assay.engine.torch.linear import Folded, Plain, accumulate, add_linear, onto
 from assay.engine.torch.lowrank import gradient_of
 from assay.engine.torch.packing import Packed
 from assay.engine.torch.varlen import Seen, fits
@@ -39,6 +39,19 @@ class Layer:
     out: Plain
     up: Folded
     down: Plain
+
+    def onto(self, before: Layer) -> Layer:
+        """This layer, in the memory that the layer had before."""
+        if self.qk_weight is not None:
+            self.qk_weight = onto(before.qk_weight, self.qk_weight)
+        for own, old in (
+            (self.qkv, before.qkv),
+            (self.out, before.out),
+            (self.up, before.up),
+            (self.down, before.down),
+        ):
+            own.settle(old)
+        return self
 
 
 @dataclass(eq=False)
@@ -104,6 +117,11 @@ class Network:
     Rows of the output layer from `vocab` on are no tokens and are left out.
     """
 
+    layers: list[Layer]
+    embedding: Tensor
+    final: Tensor
+    head: Tensor
+
     def __init__(self, model: Transformer, dtype: torch.dtype, *, vocab: int | None = None) -> None:
         self.model, self.config, self.dtype = model, model.config, dtype
         self.vocab = vocab or self.config.vocab
@@ -116,31 +134,36 @@ class Network:
 
     @torch.no_grad()
     def refresh(self) -> None:
-        """Pack the current parameters."""
-        c, decoder = self.config, self.model.model
-        fold = self.model.lora is None
-        self.layers: list[Layer] = []
-        for module in decoder.layers:
-            block: Any = module
-            attention, mlp = block.self_attn, block.mlp
-            qkv = [attention.q_proj, attention.k_proj, attention.v_proj]
-            weight = None
-            if c.qk_norm:
-                q, k = attention.q_norm.weight, attention.k_norm.weight
-                weight = torch.cat([q.expand(c.heads, -1), k.expand(c.kv_heads, -1)]).to(self.dtype)
-            self.layers.append(
-                Layer(
-                    block=block,
-                    qkv=Folded.of(block.input_layernorm, qkv, self.dtype, fold=fold),
-                    qk_weight=weight,
-                    out=Plain.of(attention.o_proj, self.dtype),
-                    up=Folded.of(block.post_attention_layernorm, [mlp.gate_proj, mlp.up_proj], self.dtype, fold=fold),
-                    down=Plain.of(mlp.down_proj, self.dtype),
-                )
-            )
-        self.embedding = decoder.embed_tokens.weight.detach().to(self.dtype)
-        self.final = decoder.norm.weight.detach().to(self.dtype)
-        self.head = self.model.lm_head.weight.detach()[: self.vocab].to(self.dtype)
+        """Pack the current parameters, in the memory of those that were packed before: recorded steps read it there."""
+        before, packed = getattr(self, "layers", None), list[Layer]()
+        for number, module in enumerate(self.model.model.layers):
+            layer = self._pack(module)
+            packed.append(layer if before is None else layer.onto(before[number]))
+        self.layers = packed
+        decoder = self.model.model
+        for name, weight in (
+            ("embedding", decoder.embed_tokens.weight),
+            ("final", decoder.norm.weight),
+            ("head", self.model.lm_head.weight[: self.vocab]),
+        ):
+            setattr(self, name, onto(getattr(self, name, None), weight.detach().to(self.dtype)))
+
+    def _pack(self, block: Any) -> Layer:
+        c, fold = self.config, self.model.lora is None
+        attention, mlp = block.self_attn, block.mlp
+        qkv = [attention.q_proj, attention.k_proj, attention.v_proj]
+        weight = None
+        if c.qk_norm:
+            q, k = attention.q_norm.weight, attention.k_norm.weight
+            weight = torch.cat([q.expand(c.heads, -1), k.expand(c.kv_heads, -1)]).to(self.dtype)
+        return Layer(
+            block=block,
+            qkv=Folded.of(block.input_layernorm, qkv, self.dtype, fold=fold),
+            qk_weight=weight,
+            out=Plain.of(attention.o_proj, self.dtype),
+            up=Folded.of(block.post_attention_layernorm, [mlp.gate_proj, mlp.up_proj], self.dtype, fold=fold),
+            down=Plain.of(mlp.down_proj, self.dtype),
+        )
 
     def tables(self, count: int) -> tuple[Tensor, Tensor]:
         """Cosines and sines of at least `count` positions, kept from call to call."""

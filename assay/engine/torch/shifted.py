@@ -15,10 +15,10 @@ from assay.engine.local import Answered
 from assay.engine.prefix_cache import PrefixCache
 from assay.engine.sampling_call import Limits
 from assay.engine.torch import sampler
+from assay.engine.torch.deck import Shelf
 from assay.engine.torch.engine import TorchEngine
-from assay.engine.torch.graphs import DecodeStep
 from assay.engine.torch.packing import Onward
-from assay.engine.torch.sampler import Alone, Caches, Slots
+from assay.engine.torch.voices import Alone, Caches, Slots
 from assay.rng import Key
 from assay.types import Request, Stats
 
@@ -44,6 +44,9 @@ class _Together:
     def move(self, source: np.ndarray, target: np.ndarray, tokens: int) -> None:
         for part in self.parts:
             part.move(source, target, tokens)
+
+    def step(self, ids: Tensor, positions: Tensor, longest: int, *, level: bool = False) -> Tensor:
+        return torch.cat([part.step(ids, positions, longest, level=level) for part in self.parts], -1)
 
     def held(self, slot: int, low: int, high: int) -> Tensor:
         raise NotImplementedError("networks of different shapes keep no common prefixes")
@@ -78,13 +81,8 @@ class Shifted:
         """As many as of the large network alone, so that its products have the same shapes and the same bits."""
         return self.large.slots(length, count, memory_bytes)
 
-    def decoding(self, slots: int, length: int) -> tuple[_Together, DecodeStep]:
-        pairs = [voice.decoding(slots, length) for voice in self.voices]
-
-        def step(ids: Tensor, positions: Tensor, longest: int, level: bool) -> Tensor:
-            return torch.cat([one(ids, positions, longest, level) for _, one in pairs], -1)
-
-        return _Together([one for one, _ in pairs], [voice.network.config.layers for voice in self.voices]), step
+    def decoding(self, slots: int, length: int) -> _Together:
+        return _Together([voice.decoding(slots, length) for voice in self.voices], [*map(_layers, self.voices)])
 
     def prefill(self, onward: Onward, known: Caches) -> tuple[Tensor, Caches]:
         assert not known, "no prefixes are kept"
@@ -96,6 +94,10 @@ class Shifted:
         pieces = hidden.split([voice.network.config.hidden for voice in self.voices], -1)
         said = [voice.logits(piece).to(wide) for voice, piece in zip(self.voices, pieces, strict=True)]
         return shift(*said, times=self.times)
+
+
+def _layers(voice: Alone) -> int:
+    return voice.network.config.layers
 
 
 class ShiftedSampler:
@@ -117,6 +119,7 @@ class ShiftedSampler:
     def generate(self, requests: Sequence[Request], key: Key, *, done: Done | None = None) -> list[Generation]:
         limits = Limits(self.context, self.end_ids, self.large.memory_bytes, self.large.decode)
         about = {"limits": limits, "version": self.large.version, "kept": PrefixCache[Tensor](0), "done": done}
+        about["shelf"] = Shelf(stays=False)
         made, prefilled = sampler.generate(self.voice, requests, key, **about)
         self.prefilled += prefilled
         return made
