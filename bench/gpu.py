@@ -110,12 +110,11 @@ def run(bench: Bench, stages: Sequence[str], *, began: float, minutes: float) ->
             continue
         bench.record.mark(name, state="running")
         try:
+            empty(bench.device)
             state: dict[str, Any] = {"state": "done", "note": work(bench, until)}
         except Exception as error:
             traceback.print_exc()
             state, fine = {"state": "failed", "note": f"{type(error).__name__}: {error}"[:500]}, False
-        finally:
-            empty(bench.device)
         bench.record.mark(name, **state, seconds=time.monotonic() - start)
         print(f"{name}: {state['state']}, {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
     return fine

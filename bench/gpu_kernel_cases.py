@@ -6,6 +6,7 @@ with a cache in which every row has a copy of its prompt. Bytes are those of inp
 
 from __future__ import annotations
 
+import importlib
 import math
 from typing import Any, NamedTuple
 
@@ -14,7 +15,7 @@ from torch import Tensor
 
 from assay.engine import filtering, head
 from assay.engine.head import Coefficients
-from bench.gpu_kernels import Case, Shape, kernel
+from bench.gpu_kernels import KERNELS, Case, Shape, kernel
 
 EPS = 1e-6
 
@@ -139,16 +140,18 @@ def _in_flight(s: Shape, device: str) -> tuple[Any, ...]:
         copied = prompts[-1].view(s.prompts, s.prompt, s.kv_heads, s.head_dim).transpose(1, 2)
         copied = copied.repeat_interleave(s.samples, 0).reshape(rows * s.kv_heads, s.prompt, s.head_dim)
         whole.append(torch.cat([copied, own[-1]], 1))
-    order, tiles = kernel("tiles", "tiles_of")(
-        [row // s.samples for row in range(rows)],
-        [prompt * s.prompt for prompt in range(s.prompts)],
-        [s.prompt] * s.prompts,
-        per_tile=kernel("tiles", "rows_of_tile")(s.heads, s.kv_heads),
-    )
-    laid = [torch.from_numpy(array).to(device) for array in (order, tiles)]
+    laid = [torch.arange(rows, device=device), torch.tensor(_tiles(s), device=device)]
     q = _random((rows, s.heads, s.head_dim), device)
     positions, lengths = (torch.full((rows,), count, device=device) for count in (s.columns - 1, s.prompt))
     return InFlight(q, positions, lengths, *laid, *own, *prompts, *whole)
+
+
+def _tiles(s: Shape) -> list[tuple[int, int, int, int]]:
+    """(first row, rows, where their prompt begins, its length), with as many rows as a program has queries for."""
+    queries = importlib.import_module(f"{KERNELS}.decoding").TILE_QUERIES
+    most = max(1, queries // (s.heads // s.kv_heads))
+    cuts = [(prompt, at) for prompt in range(s.prompts) for at in range(0, s.samples, most)]
+    return [(p * s.samples + at, min(most, s.samples - at), p * s.prompt, s.prompt) for p, at in cuts]
 
 
 def _rows_ours(*inputs: Tensor) -> Tensor:

@@ -107,8 +107,10 @@ def main() -> None:
     ids = torch.randint(1, vocab - 2, (job["groups"], job["prompt"]), generator=generator).tolist()
     clock = Clock(job)
     with tempfile.TemporaryDirectory() as folder:
+        with torch.device(job["device"]):  # a processor would draw these weights for a quarter of a minute
+            model = AutoModelForCausalLM.from_config(AutoConfig.for_model(**job["config"]), dtype=torch.float32)
         trainer = GRPOTrainer(
-            model=AutoModelForCausalLM.from_config(AutoConfig.for_model(**job["config"]), dtype=torch.float32),
+            model=model,
             processing_class=words_of(vocab),
             args=configuration(job, folder),
             reward_funcs=clock.reward,

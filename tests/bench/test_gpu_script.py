@@ -20,7 +20,7 @@ from small_runs import ROOT, program
 from assay.host.space import Room
 from assay.known import RECIPES
 from assay.run.external_needs import judged_by
-from bench import gpu, gpu_checks, gpu_device, gpu_models, gpu_recipes
+from bench import gpu, gpu_beside_trl, gpu_checks, gpu_device, gpu_models, gpu_recipes
 from bench.gpu_record import Record
 
 Stages = dict[str, tuple[Callable[[gpu.Bench, float], str], float]]
@@ -179,6 +179,19 @@ def test_a_run_that_hangs_is_ended_and_says_in_which_stage(tmp_path: Path) -> No
     gpu.cut_short(record, left.append)
     assert left == [1]
     assert "| models | failed |  | it was still running" in (tmp_path / "a.md").read_text()
+
+
+def test_trl_alone_is_measured_beside_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each configuration once, and our own step once, since stage `models` was left out."""
+
+    def beside(model: str, shape: Any, configuration: Any, *rest: Any, **limits: Any) -> gpu_beside_trl.TrlRow:
+        return gpu_beside_trl.TrlRow(model, configuration, step_s=3.0, steps=2, tokens=6.0)
+
+    monkeypatch.setattr(gpu_beside_trl, "beside", beside)
+    code, data = staged(monkeypatch, tmp_path / "a", {"trl": gpu.STAGES["trl"]})
+    assert code == 0 and [row["configuration"] for row in data["trl"]] == ["generate", "paged"]
+    (ours,) = data["rows"]
+    assert f"| toy | paged | 3 | {ours['step_s']:,.3g} | {3 / ours['step_s']:,.3g} |" in (tmp_path / "a.md").read_text()
 
 
 # Models
