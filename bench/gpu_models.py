@@ -25,6 +25,7 @@ class Row:
     planned_gib: float | None = None
     sample_share: float | None = None  # of the tokens a second that reading weights, keys and values would allow
     learn_share: float | None = None  # of the products a second that this device reaches, at 6N a token
+    place: str = ""  # the device and the code that computed on it
     skipped: str = ""
 
     @property
@@ -74,7 +75,7 @@ def measured(name: str, numbers: Sequence[int], device: str, sizes: Sizes, until
         return Row(name, parameters(shape), skipped="the time was up")
     empty(device)
     try:
-        tokens, seconds, learnt, most = _rounds(shape, device, sizes)
+        tokens, seconds, learnt, most, place = _rounds(shape, device, sizes)
     finally:
         empty(device)
     of_sampling, of_learning = shares(shape, sizes, planned.rows, ceiling, (tokens / seconds, learnt), work.compute)
@@ -88,11 +89,12 @@ def measured(name: str, numbers: Sequence[int], device: str, sizes: Sizes, until
         planned_gib=need / 2**30,
         sample_share=of_sampling,
         learn_share=of_learning,
+        place=place,
     )
 
 
-def _rounds(shape: Any, device: str, sizes: Sizes) -> tuple[int, float, float, int]:
-    """Tokens sampled in a round, median seconds of sampling and of an update, and the peak of memory."""
+def _rounds(shape: Any, device: str, sizes: Sizes) -> tuple[int, float, float, int, str]:
+    """Tokens sampled in a round, median seconds of sampling and of an update, the peak of memory, and what computed."""
     workload = Workload(shape, device, sizes)
     times: list[tuple[float, float]] = []
     tokens = 0
@@ -103,7 +105,7 @@ def _rounds(shape: Any, device: str, sizes: Sizes) -> tuple[int, float, float, i
         tokens = workload.learn(made)
         times.append((sampled - began, now(device) - sampled))
     middle = [sorted(column)[ROUNDS // 2] for column in zip(*times[WARM_UP:])]
-    return tokens, middle[0], middle[1], peak(device)
+    return tokens, middle[0], middle[1], peak(device), workload.engine.place
 
 
 class Workload:

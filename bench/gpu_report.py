@@ -51,8 +51,8 @@ COLUMNS = ("tokens_per_s", "step_s", "sample_s", "learn_s", "sample_share", "lea
 def _models(data: dict[str, Any]) -> list[str]:
     lines = [
         "| model | sampled tokens/s | s a step | sampling | learning | of its floor: sampling | learning "
-        "| peak GiB | planned | peak / planned |",
-        "|" + "-|" * 10,
+        "| peak GiB | planned | peak / planned | computed by |",
+        "|" + "-|" * 11,
     ]
     lines += [model_line(row) for row in data["rows"]]
     return [
@@ -67,9 +67,9 @@ def model_line(row: dict[str, Any]) -> str:
     """A row of the table of models, or why there are no numbers."""
     head = f"| {row['model']} ({row['parameters'] / 1e6:,.0f}M) | "
     if row["skipped"]:
-        return head + " | ".join([cell(row["skipped"]), *[""] * 8]) + " |"
+        return head + " | ".join([cell(row["skipped"]), *[""] * 9]) + " |"
     cells = [f"{row[name]:.2f}" if name.endswith("share") else f"{row[name]:,.4g}" for name in COLUMNS]
-    return head + " | ".join([*cells, f"{row['peak_gib'] / row['planned_gib']:.3f}"]) + " |"
+    return head + " | ".join([*cells, f"{row['peak_gib'] / row['planned_gib']:.3f}", cell(row["place"])]) + " |"
 
 
 def _trl(data: dict[str, Any]) -> list[str]:

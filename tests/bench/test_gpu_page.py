@@ -22,7 +22,7 @@ def data(**parts: Any) -> dict[str, Any]:
 
 
 def model(name: str, **numbers: float) -> dict[str, Any]:
-    row = Row(name, 494_032_768, 1e5, 1.0, 1.0, 8.0, 8.0, 0.5, 0.3)
+    row = Row(name, 494_032_768, 1e5, 1.0, 1.0, 8.0, 8.0, 0.5, 0.3, "cuda torch triton")
     return vars(row) | {"step_s": row.step_s} | numbers
 
 
@@ -128,7 +128,7 @@ def test_every_row_has_as_many_cells_as_its_table() -> None:
 
 def test_a_row_of_a_model_says_how_far_the_peak_is_from_the_plan() -> None:
     line = model_line(model("0.5B", peak_gib=8.4))
-    assert line == "| 0.5B (494M) | 1e+05 | 2 | 1 | 1 | 0.50 | 0.30 | 8.4 | 8 | 1.050 |"
+    assert line == "| 0.5B (494M) | 1e+05 | 2 | 1 | 1 | 0.50 | 0.30 | 8.4 | 8 | 1.050 | cuda torch triton |"
 
 
 def test_make_knows_the_word() -> None:
