@@ -2,12 +2,15 @@
 
 usage: python -m bench.gpu_trl JOB.json        started by `python -m bench.gpu` where TRL is installed
 
-Random weights, bf16 autocast on a GPU, transformers' generate, answers of full length, no reference model, no saving.
+Random weights, bf16 autocast on a GPU, no reference model, no saving. Answers are written by transformers' `generate`
+at full length, or `paged`, by its continuous batching: there an answer may end where its end is drawn, once in as many
+tokens as there are words, and TRL casts the trained weights to bf16. What was measured is written after each step.
 """
 # pyright: reportMissingImports=false
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import sys
 import tempfile
@@ -41,7 +44,7 @@ def configuration(job: dict[str, Any], folder: str) -> GRPOConfig:
         gradient_accumulation_steps=job["parts"],
         num_generations=job["samples"],
         max_completion_length=job["answer"],
-        generation_kwargs={"min_new_tokens": job["answer"]},
+        **generation(job),
         max_steps=job["steps"],
         num_iterations=1,
         beta=0.0,
@@ -55,27 +58,46 @@ def configuration(job: dict[str, Any], folder: str) -> GRPOConfig:
     )
 
 
-def reward(completion_ids: list[list[int]], **_: Any) -> list[float]:
-    """The share of even ids: no group is uniform."""
-    return [sum(i % 2 == 0 for i in ids) / max(1, len(ids)) for ids in completion_ids]
+def generation(job: dict[str, Any]) -> dict[str, Any]:
+    """The settings of a way to generate. TRL before 1.4 knows continuous batching by another name."""
+    if job["generation"] == "generate":
+        return {"generation_kwargs": {"min_new_tokens": job["answer"]}}
+    names = {field.name for field in dataclasses.fields(GRPOConfig)}
+    batching = ("use_transformers_continuous_batching", "use_transformers_paged")
+    if not (switch := next((name for name in batching if name in names), None)):
+        raise SystemExit("this TRL has no continuous batching")
+    return {switch: True}
 
 
 class Clock(TrainerCallback):
-    """Seconds of each step."""
+    """Seconds of each step, the lengths of answers, and the peak of memory; the end, once there is enough."""
 
-    def __init__(self, device: str) -> None:
-        self.device, self.seconds = device, []
+    def __init__(self, job: dict[str, Any]) -> None:
+        self.job, self.seconds, self.lengths = job, [], []
+        self.started = time.perf_counter()
 
     def now(self) -> float:
-        if self.device != "cpu":
+        if self.job["device"] != "cpu":
             torch.cuda.synchronize()
         return time.perf_counter()
+
+    def reward(self, completion_ids: list[list[int]], **_: Any) -> list[float]:
+        """The share of even ids: no group is uniform."""
+        self.lengths += [len(ids) for ids in completion_ids]
+        return [sum(i % 2 == 0 for i in ids) / max(1, len(ids)) for ids in completion_ids]
 
     def on_step_begin(self, *args: Any, **kwargs: Any) -> None:
         self.began = self.now()
 
-    def on_step_end(self, *args: Any, **kwargs: Any) -> None:
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         self.seconds.append(self.now() - self.began)
+        peak = 0 if self.job["device"] == "cpu" else torch.cuda.max_memory_allocated()
+        tokens = sum(self.lengths) / max(1, len(self.lengths))
+        new = Path(self.job["out"] + ".new")
+        new.write_text(json.dumps({"seconds": self.seconds, "peak": peak, "tokens": tokens}))
+        new.replace(self.job["out"])
+        if len(self.seconds) > 1 and time.perf_counter() - self.started > self.job["enough"]:
+            control.should_training_stop = True
 
 
 def main() -> None:
@@ -83,19 +105,19 @@ def main() -> None:
     generator = torch.Generator().manual_seed(0)
     vocab = job["config"]["vocab_size"]
     ids = torch.randint(1, vocab - 2, (job["groups"], job["prompt"]), generator=generator).tolist()
-    clock = Clock(job["device"])
+    clock = Clock(job)
     with tempfile.TemporaryDirectory() as folder:
+        with torch.device(job["device"]):  # a processor would draw these weights for a quarter of a minute
+            model = AutoModelForCausalLM.from_config(AutoConfig.for_model(**job["config"]), dtype=torch.float32)
         trainer = GRPOTrainer(
-            model=AutoModelForCausalLM.from_config(AutoConfig.for_model(**job["config"]), dtype=torch.float32),
+            model=model,
             processing_class=words_of(vocab),
             args=configuration(job, folder),
-            reward_funcs=reward,
+            reward_funcs=clock.reward,
             train_dataset=Dataset.from_dict({"prompt": [" ".join(f"w{i}" for i in row) for row in ids]}),
             callbacks=[clock],
         )
         trainer.train()
-    peak = 0 if job["device"] == "cpu" else torch.cuda.max_memory_allocated()
-    Path(job["out"]).write_text(json.dumps({"seconds": clock.seconds, "peak": peak}))
 
 
 if __name__ == "__main__":
