@@ -35,6 +35,7 @@ CORE_LIMIT = 300_000_000  # `auto` takes the core up to so many parameters; beyo
 CODED_BLOCK = 256  # moments in eight bits that share a scale
 KEPT_SHARE = 4  # the prefix cache may take a quarter of the memory that rows in flight may take
 LANES = 16  # tokens of a block of keys in the core
+STRIDE = 8  # steps after which the host looks at what a GPU has drawn
 LEAST_STEM = 20  # tokens that prompts share as a stem: fewer save little, and small tasks' prompts do so by chance
 PANEL = 48  # columns of a matrix that the core keeps side by side, at most
 STACKS = (("q_proj", "k_proj", "v_proj"), ("o_proj",), ("gate_proj", "up_proj"), ("down_proj",))  # with one input each
@@ -85,6 +86,7 @@ class Item:
     phase: Phase
     name: str
     bytes: int
+    stays: bool = False  # whether the sampler can keep it from call to call, where there is room for it beside learning
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,12 @@ class Budget:
     @property
     def peak(self) -> int:
         return max(self.phases.values())
+
+    @property
+    def together(self) -> int:
+        """The peak if the sampler keeps what can stay while others compute."""
+        kept = sum(item.bytes for item in self.items if item.stays)
+        return max(need + (0 if name == "sampling" else kept) for name, need in self.phases.items())
 
 
 # Shapes
@@ -346,10 +354,14 @@ def _sampling(c: PolicyConfig, w: Work) -> tuple[list[Item], int]:
     prefill = tokens * b * (c.layers * (2 * q + 3 * k) + 3 * c.hidden + 4 * c.ffn + 3 * q)
     words = rows * c.vocab * (20 + (b if b < WIDE else 0))  # logits, log-probs, probabilities; their sums in fp64
     return [
-        Item("sampling", f"keys and values of {rows} rows", rows * row_bytes(c, w.length, b)),
+        Item("sampling", f"keys and values of {rows} rows", rows * row_bytes(c, w.length, b), stays=w.cuda),
+        Item(
+            "sampling", "what rows draw from and write", rows * (8 * w.max_new + 6 * 8 * STRIDE) if w.cuda else 0, True
+        ),
         Item("sampling", "prompts", prefill),
-        Item("sampling", "next tokens", words),
-        Item("sampling", "recorded steps", _recorded(c, rows, w.length, b) if w.cuda else 0),
+        # the recorded steps have a pool of memory of their own, in which next tokens are drawn too
+        Item("sampling", "next tokens", words, stays=w.cuda),
+        Item("sampling", "recorded steps", _recorded(c, rows, w.length, b) if w.cuda else 0, stays=True),
     ], rows
 
 

@@ -59,6 +59,8 @@ class LocalEngine(ABC):
     `vocab` is the number of tokens that the tokenizer knows. Many models have more rows than that in their output
     layer. Those rows are no tokens, and no engine computes their logits: the sampler never draws them, so scoring and
     learning must leave them out of the softmax too.
+
+    With `caches_stay`, the sampler's caches and recorded steps stay on a GPU while the learner computes.
     """
 
     name: str
@@ -82,6 +84,7 @@ class LocalEngine(ABC):
         optimiser: AdamW | None = AdamW(),
         memory_bytes: int = 2 << 30,
         checkpointing: Checkpointing = "auto",
+        caches_stay: bool = False,
     ) -> None:
         self.device = torch.device(device)
         self.compute, self.precision_reason = choose(precision, self.device)
@@ -91,6 +94,7 @@ class LocalEngine(ABC):
         self.decode = decode
         self.memory_bytes = memory_bytes
         self.checkpointing: Checkpointing = checkpointing
+        self.caches_stay = caches_stay
         self.context = model.config.context
         self.vocab = min(model.config.vocab, vocab or model.config.vocab)
         self.version = 0

@@ -240,6 +240,16 @@ def _settings(experiment: Experiment, policy: Policy) -> dict[str, Any]:
     }
 
 
+def _caches_stay(experiment: Experiment, policy: Policy, device: str) -> bool:
+    """Whether the one sampler of this run may keep its caches on the GPU from call to call."""
+    from assay.run.memory_plan import memory_of
+
+    if not device.startswith("cuda") or len(set(experiment.recipe.roles.values())) > 1:
+        return False
+    plan = memory_of(experiment, policy.network.config)
+    return plan is not None and plan.stays
+
+
 def _here(experiment: Experiment, policy: Policy) -> dict[str, LocalEngine]:
     """Engines in this process."""
     from assay.engine.choose import critic_of, engine_of
@@ -252,6 +262,7 @@ def _here(experiment: Experiment, policy: Policy) -> dict[str, LocalEngine]:
         say(f"this run computes with torch{slower}: {choice.reason}")
     settings, optimiser, valued = _settings(experiment, policy), _optimiser(experiment), _valued(experiment)
     wanted = _wanted(experiment, policy)
+    settings["caches_stay"] = _caches_stay(experiment, policy, device)
     *others, last = wanted  # the last set takes the loaded network itself; all others take copies of it
     networks = {name: twin(policy.network) for name in others} | {last: policy.network}
     return {

@@ -169,6 +169,11 @@ class Plan:
     def fits(self) -> bool:
         return self.budget.peak <= self.room.bytes
 
+    @property
+    def stays(self) -> bool:
+        """Whether the sampler's caches and recorded steps stay on the GPU while the learner computes."""
+        return self.work.cuda and self.budget.together <= self.room.bytes
+
     def lines(self) -> list[str]:
         """The plan as lines to print: the peak, the answers generated at once, and each phase, largest item first."""
         needed, phases = self.budget, {}
@@ -180,6 +185,7 @@ class Plan:
             *([] if self.fits else [f"! this run would be refused here. {advice(self)}"]),
             f"{gib(needed.peak)} at the peak, while {worst}, of {gib(self.room.bytes)} free {self.room.where}",
             f"answers generated at once: {needed.rows}, each of up to {self.work.length} tokens{limited}",
+            *([f"caches stay between steps: {gib(needed.together)} at the peak with them"] if self.stays else []),
             *(f"{phase}: {', '.join(items)}" for phase, items in phases.items()),
         ]
 

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rounding import units
 from torch.utils._python_dispatch import TorchDispatchMode
-from typed import as_torch
+from typed import as_torch, present
 
 from assay.engine.interface import Generation
 from assay.engine.local import LocalEngine
@@ -165,8 +165,9 @@ def test_a_deck_that_stays_replays_with_the_weights_of_the_next_step(monkeypatch
     recorder, made = Recorder(), list[Deck]()
     monkeypatch.setattr(deck, "recorded", by_tapes(recorder, set()))
     for kind in ("qwen3", "adapted"):
-        engine = adapted() if kind == "adapted" else engine_of(kind, precision="fp64")
-        other = adapted() if kind == "adapted" else engine_of(kind, precision="fp64")
+        engine, other = (
+            adapted() if kind == "adapted" else as_torch(engine_of(kind, precision="fp64")) for _ in range(2)
+        )
         engine.shelf = Shelf(stays=True)
         for number in range(3):
             requests = requests_of(3, 4, max_new=12 - number, **([{}, DRAWS["barred"], {"barred": (5,)}][number]))
@@ -175,7 +176,7 @@ def test_a_deck_that_stays_replays_with_the_weights_of_the_next_step(monkeypatch
                 want = other.generate(requests, KEY)
             for _ in range(2):
                 require_same(want, engine.generate(requests, KEY))
-            made.append(engine.shelf._deck)
+            made.append(present(engine.shelf._deck))
             for one in (engine, other):
                 state = one.state()
                 shifted = {k: v + 0.01 if k.startswith("parameter/") else v for k, v in state.items()}

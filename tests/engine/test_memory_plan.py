@@ -6,6 +6,7 @@ import dataclasses
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -25,7 +26,7 @@ from assay.errors import ConfigError
 from assay.host.space import Room, room_of
 from assay.known import RECIPES
 from assay.policy.config import PolicyConfig, parameters
-from assay.run import session
+from assay.run import loading, memory_plan, session
 from assay.run.memory_plan import (
     Plan,
     advice,
@@ -418,6 +419,37 @@ def test_replies_lengthen_answers_and_worlds_apart_have_processes(monkeypatch: p
 
 def test_where_nothing_helps_the_advice_says_so() -> None:
     assert "take a smaller model or a larger machine" in advice(of(1))
+
+
+def test_caches_stay_where_there_is_room_for_them_beside_the_learner() -> None:
+    """Keys and values of 512 rows of 512 tokens, 12,288 bytes each, are 3 GiB, which learning does not need."""
+    work = dataclasses.replace(WORK, answers=512, prompt=128, max_new=384, cuda=True, compute=2, cache_bytes=8 << 30)
+    made = budget(HALF_BILLION, work)
+    kept = {item.name: item.bytes for item in made.items if item.stays}
+    assert kept["keys and values of 512 rows"] == 512 * 512 * 12_288
+    assert made.together == max(made.phases["sampling"], made.phases["learning"] + sum(kept.values())) > made.peak
+    for room, stays in ((made.together, True), (made.together - 1, False)):
+        plan = Plan(HALF_BILLION, work, made, Room(room, "on this GPU"))
+        assert plan.fits and plan.stays == stays
+        assert any("caches stay between steps" in line for line in plan.lines()) == stays
+    plain = dataclasses.replace(work, cuda=False)
+    assert not Plan(HALF_BILLION, plain, budget(HALF_BILLION, plain), Room(1 << 50, "in this machine")).stays
+
+
+@pytest.mark.parametrize(
+    ("device", "room", "stays"), [("cuda", 1 << 50, True), ("cuda", 0, False), ("cpu", 1 << 50, False)]
+)
+def test_one_sampler_keeps_its_caches_if_the_plan_says_so(
+    device: str, room: int, stays: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = dataclasses.replace(WORK, cuda=True, compute=2)
+    plan = Plan(HALF_BILLION, work, budget(HALF_BILLION, work), Room(room, "on this GPU"))
+    monkeypatch.setattr(memory_plan, "memory_of", lambda *_: plan)
+    policy: Any = SimpleNamespace(network=SimpleNamespace(config=HALF_BILLION))
+    several = next(name for name, recipe in RECIPES.items() if len(set(recipe.roles.values())) > 1)
+    for name, expected in (("grpo", stays), (several, False)):
+        experiment, _ = session.plan(RECIPES[name], model="x/y", pool=POOL, profile="one-gpu")
+        assert loading._caches_stay(experiment, policy, device) == expected
 
 
 def test_a_cache_that_limits_the_rows_is_named() -> None:

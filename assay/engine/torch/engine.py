@@ -58,7 +58,7 @@ class TorchEngine(NetworkEngine):
     def _prepare(self) -> None:
         super()._prepare()
         self.network = Network(self.model, self.compute, vocab=self.vocab)
-        self.shelf = Shelf(stays=False)
+        self.shelf = Shelf(stays=self.caches_stay)
 
     def _refresh(self) -> None:
         self.network.refresh()

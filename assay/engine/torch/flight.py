@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from assay.engine.filtering import Filters, draw
+from assay.engine.footprint import STRIDE
 from assay.engine.sampling_call import Asked, SamplingArrays, Written
 from assay.engine.torch.upload import uploaded
 
@@ -33,7 +34,7 @@ class Pace:
     @classmethod
     def of(cls, device: torch.device) -> Pace:
         """A processor computes each step at once, so nothing is gained by looking late."""
-        return cls(8, 1) if device.type == "cuda" else cls(1, 0)
+        return cls(STRIDE, 1) if device.type == "cuda" else cls(1, 0)
 
 
 class Needs(NamedTuple):
@@ -134,8 +135,10 @@ class Board:
         if needs.barred:
             sets = self.barred[cut]
             barred = self.flags[sets.clamp(min=0)] & (sets >= 0)[:, None]
-        some = [self.filtered[cut], self.top_k[cut], self.top_p[cut], self.min_p[cut]] if needs.filtered else [None] * 4
-        return Filters(self.tau[cut] if needs.tau else None, self.greedy[cut] if needs.greedy else None, *some, barred)
+        tau, greedy = self.tau[cut] if needs.tau else None, self.greedy[cut] if needs.greedy else None
+        if not needs.filtered:
+            return Filters(tau, greedy, barred=barred)
+        return Filters(tau, greedy, self.filtered[cut], self.top_k[cut], self.top_p[cut], self.min_p[cut], barred)
 
     def move(self, source: np.ndarray, target: np.ndarray) -> None:
         """Copy the state of the slots `source` onto the slots `target`."""

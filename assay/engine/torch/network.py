@@ -44,13 +44,10 @@ class Layer:
         """This layer, in the memory that the layer had before."""
         if self.qk_weight is not None:
             self.qk_weight = onto(before.qk_weight, self.qk_weight)
-        for own, old in (
-            (self.qkv, before.qkv),
-            (self.out, before.out),
-            (self.up, before.up),
-            (self.down, before.down),
-        ):
-            own.settle(old)
+        self.qkv.settle(before.qkv)
+        self.out.settle(before.out)
+        self.up.settle(before.up)
+        self.down.settle(before.down)
         return self
 
 
