@@ -10,7 +10,7 @@ import dataclasses
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from assay.engine.footprint import CORE_LIMIT, Budget, Work, budget, gib
 from assay.errors import ConfigError
@@ -234,22 +234,41 @@ def _halves(value: int, least: int) -> list[int]:
     return halves
 
 
-def advice(plan: Plan) -> str:
-    """A sentence on which settings to change, one or two together, so that the run fits: the smallest such change."""
-    work, room = plan.work, plan.room.bytes
-    steps: list[tuple[str, dict[str, int]]] = []
+Change = tuple[str, dict[str, Any]]
+"""Settings as a user writes them, and the fields of `Work` that they change."""
+
+
+def _of_machine(work: Work) -> list[Change]:
+    """Changes that alter nothing that is learnt, so that a run can go on with them."""
+    steps: list[Change] = []
     for name, field, least, unit in (
         ("machine.micro_tokens", "micro_tokens", 256, 0),
         ("machine.cache_mb", "cache_bytes", 32 << 20, 20),
     ):
         steps += [(f"{name} {value >> unit}", {field: value}) for value in _halves(getattr(work, field), least)]
+    return steps if work.again else [*steps, ("machine.checkpointing on", {"again": True})]
+
+
+def _of_learning(work: Work) -> list[Change]:
+    """Changes after which something else is learnt, or in another number format."""
     own, replies = work.max_new - work.replies, work.replies
-    steps += [(f"scale.max_new {value}", {"max_new": value + replies}) for value in _halves(own, 64)]
+    steps: list[Change] = [(f"scale.max_new {value}", {"max_new": value + replies}) for value in _halves(own, 64)]
     steps += [
         (f"scale.max_replies {value}", {"max_new": own + value, "replies": value}) for value in _halves(replies, 64)
     ]
+    if work.optimiser_bits == 32 and not work.lora:
+        steps.append(("machine.optimiser_bits 8", {"optimiser_bits": 8}))
     if not work.lora:
         steps.append(("LoRA of rank 16 (--lora 16)", {"lora": 16, "native": False}))
+    return steps
+
+
+def advice(plan: Plan, *, goes_on: bool = False) -> str:
+    """A sentence on which settings to change, one or two together, so that the run fits: the smallest such change. A
+    run that `goes_on` can change its machine alone.
+    """
+    work, room = plan.work, plan.room.bytes
+    steps = _of_machine(work) + ([] if goes_on else _of_learning(work))
     steps += [(f"{a} and {b}", x | y) for a, x in steps for b, y in steps if x.keys().isdisjoint(y)]
     needs = [(text, budget(plan.shape, dataclasses.replace(work, **change)).peak) for text, change in steps]
     fitting = [(text, need) for text, need in needs if need <= room]

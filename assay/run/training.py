@@ -29,6 +29,7 @@ from assay.run.experiment import Experiment
 from assay.run.grader import Functions, Grader, sources
 from assay.run.loading import load_model, open_models, policy_files, set_threads, with_adapter
 from assay.run.memory_plan import require_memory
+from assay.run.out_of_memory import exhausted, ran_out
 from assay.run.setup import Setup
 from assay.run.trust import code_of, remember
 from assay.run.worked_examples import Worked, worked
@@ -169,6 +170,10 @@ def carry_on(
                 memory = back_to(folder, experiment, checkpoint)
                 policy = with_adapter(experiment, load_model(experiment))  # engines have trained the one that they took
                 say(f"warning: {str(error).rstrip('.')}. All processes are started again from step {memory.step}.")
+            except (RuntimeError, MemoryError) as error:
+                if not ran_out(error):
+                    raise
+                raise Stopped(exhausted(experiment, policy, folder)) from error
             except EndpointError as error:
                 goes_on = "continues from the last checkpoint" if folder.store.steps() else "begins the run again"
                 how = f"`assay resume {folder.path}` {goes_on}."
