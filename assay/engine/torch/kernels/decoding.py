@@ -12,6 +12,9 @@ The number of parts depends on the number of rows, of kv heads and of columns al
 and equal calls give equal bits. Nothing here waits for the device.
 """
 
+# Triton types what a kernel sees, not what a launch takes.
+# pyright: reportCallIssue=false, reportArgumentType=false
+
 from __future__ import annotations
 
 import math
@@ -27,8 +30,9 @@ PROGRAMS = 512  # so many programs at once keep a large GPU busy
 MOST_PARTS = 64
 LEAST_COLUMNS = 128  # of a part
 DOT_ROWS = 16  # the fewest rows that a matrix product of Triton takes
-STAGES = 2  # blocks of keys and values that are on their way at once
-FEW = 2  # heads of a kv head for which products and sums do not pay as matrix products
+FEW = 2  # heads of a kv head for which a matrix product, padded to `DOT_ROWS`, does not pay
+SUM_BLOCK = 32  # the columns that a program of so few heads reads at once
+FUSED = True  # products and sums are fused, whichever way a version of Triton has as its own
 
 Cut = tuple[int, int]
 """(parts, columns of a part)."""
@@ -37,6 +41,11 @@ Cut = tuple[int, int]
 def block_columns(dtype: torch.dtype) -> int:
     """The columns that a program reads at once."""
     return 32 if dtype == torch.float32 else 64
+
+
+def stages(dtype: torch.dtype) -> int:
+    """How many blocks of keys and values are on their way at once: what fits the shared memory of any GPU."""
+    return 2 if dtype == torch.float32 else 3
 
 
 def cut_of(columns: int, programs: int, block: int) -> Cut:
@@ -79,9 +88,10 @@ class Parts:
             self.kv_heads,
             **self.sizes,
             M=triton.next_power_of_2(members),
-            BLOCK=block_columns(self.q.dtype),
+            BLOCK=block_columns(self.q.dtype) if by_dot else SUM_BLOCK,
             BY_DOT=by_dot,
-            num_stages=STAGES,
+            num_stages=stages(self.q.dtype),
+            enable_fp_fusion=FUSED,
         )
 
     def prompts(self, keys: Tensor, values: Tensor, order: Tensor, tiles: Tensor, own: int, cut: Cut) -> None:
@@ -104,7 +114,8 @@ class Parts:
             **self.sizes,
             M=triton.next_power_of_2(max(TILE_QUERIES, self.group)),
             BLOCK=block_columns(self.q.dtype),
-            num_stages=STAGES,
+            num_stages=stages(self.q.dtype),
+            enable_fp_fusion=FUSED,
         )
 
     def join(
@@ -126,6 +137,7 @@ class Parts:
             prompt[1],
             **self.sizes,
             MOST=triton.next_power_of_2(parts),
+            enable_fp_fusion=FUSED,
         )
         return out
 

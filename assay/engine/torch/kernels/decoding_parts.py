@@ -4,6 +4,9 @@ A part of a query is what it sees in one run of columns: the largest score (in p
 2^(score - largest), and the values mixed by these weights, all in fp32. They are launched by `decoding`.
 """
 
+# Triton's types of constants and quotients are not those that the kernels see.
+# pyright: reportArgumentType=false, reportOperatorIssue=false
+
 from __future__ import annotations
 
 import triton
