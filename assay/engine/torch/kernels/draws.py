@@ -19,7 +19,7 @@ itself: fp32 log-probabilities can be equal where z is not.
 
 # Triton's types are neither those that the kernels see nor those that a launch takes.
 # pyright: reportCallIssue=false, reportArgumentType=false, reportOperatorIssue=false
-# pyright: reportAttributeAccessIssue=false, reportPossiblyUnbound=false
+# pyright: reportAttributeAccessIssue=false, reportPossiblyUnboundVariable=false
 
 from __future__ import annotations
 
