@@ -128,10 +128,10 @@ def test_a_row_does_not_depend_on_the_rows_beside_it() -> None:
     q = numbers(0, 4, 6, 32, kind=torch.bfloat16)
     keys, values = (cache_of(i, written, 0, 200, 2, 32, torch.bfloat16) for i in (10, 20))
     order = torch.tensor([2, 0, 3, 1])
-    moved = [cache.view(4, -1)[order].view(cache.shape) for cache in (keys, values)]
+    a, b = (cache.view(4, -1)[order].view(cache.shape) for cache in (keys, values))
     positions = torch.tensor(written) - 1
     one = attend_rows(q, keys, values, positions, 200, kv_heads=2)
-    two = attend_rows(q[order], *moved, positions[order], 200, kv_heads=2)
+    two = attend_rows(q[order], a, b, positions[order], 200, kv_heads=2)
     assert torch.equal(one[order], two)
 
 
@@ -173,14 +173,14 @@ def test_a_prompt_in_a_store_is_as_good_as_a_copy(
     for own, both in zip((keys, values), store):
         parts = [both[start[i] : start[i] + size] for i, size in zip(prompt_of, sizes)]
         seen.append([torch.cat(pair) for pair in zip(parts, written_of(own, written, kv))])
-    close(got, q, *seen)
+    close(got, q, seen[0], seen[1])
     whole = [len(row) for row in seen[0]]
     copies = [torch.full((n, kv, max(whole), d), NAN, dtype=kind) for _ in seen]
     for copy, rows in zip(copies, seen):
         for i, row in enumerate(rows):
             copy[i, :, : len(row)] = row.transpose(0, 1)
-    copied = [copy.view(n * kv, max(whole), d) for copy in copies]
-    close(attend_rows(q, *copied, torch.tensor(whole) - 1, max(whole), kv_heads=kv), q, *seen)
+    a, b = (copy.view(n * kv, max(whole), d) for copy in copies)
+    close(attend_rows(q, a, b, torch.tensor(whole) - 1, max(whole), kv_heads=kv), q, seen[0], seen[1])
 
 
 @given(st.integers(0, 200_000), st.integers(1, 5000), st.sampled_from([16, 32, 64]))

@@ -66,7 +66,7 @@ class Parts:
         mixed = torch.empty(rows * heads * parts * head_dim, dtype=torch.float32, device=q.device)
         self.room = (stats[0], stats[1], mixed)
         padded = max(DOT_ROWS, triton.next_power_of_2(head_dim))
-        self.sizes = {"HEADS": heads, "PARTS": parts, "HEAD_DIM": head_dim, "D": padded}
+        self.parts, self.sizes = parts, {"HEADS": heads, "HEAD_DIM": head_dim, "D": padded}
         self.kv_heads, self.scale = kv_heads, head_dim**-0.5 * math.log2(math.e)
 
     def own(self, keys: Tensor, values: Tensor, positions: Tensor, columns: int, cut: Cut) -> None:
@@ -85,6 +85,7 @@ class Parts:
             *keys.stride()[:2],
             *self.q.stride()[:2],
             self.scale,
+            self.parts,
             self.kv_heads,
             **self.sizes,
             M=triton.next_power_of_2(members),
@@ -110,6 +111,7 @@ class Parts:
             keys.stride(0),
             *self.q.stride()[:2],
             self.scale,
+            self.parts,
             self.kv_heads,
             **self.sizes,
             M=triton.next_power_of_2(max(TILE_QUERIES, self.group)),
@@ -122,7 +124,7 @@ class Parts:
         self, out: Tensor | None, positions: Tensor, columns: int, own: Cut, lengths: Tensor | None, prompt: Cut
     ) -> Tensor:
         """The output of each row, from the parts that were written for it."""
-        heads, parts = self.sizes["HEADS"], self.sizes["PARTS"]
+        heads = self.sizes["HEADS"]
         if out is None:
             out = self.q.new_empty(self.rows, heads * self.sizes["HEAD_DIM"])
         assert out.is_contiguous()
@@ -135,8 +137,9 @@ class Parts:
             own[1],
             own[0],
             prompt[1],
+            self.parts,
             **self.sizes,
-            MOST=triton.next_power_of_2(parts),
+            MOST=triton.next_power_of_2(self.parts),
             enable_fp_fusion=FUSED,
         )
         return out

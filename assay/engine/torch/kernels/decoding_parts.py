@@ -12,6 +12,8 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+VARYING = ("columns", "own", "parts")  # each bucket of rows and columns has its own: no reason to compile again
+
 
 @triton.jit
 def fold_block(q, key, value, seen, peak, total, mixed, scale, BY_DOT: tl.constexpr):
@@ -51,7 +53,7 @@ def write_part(
     q_row,
     q_head,
     scale,
-    PARTS: tl.constexpr,
+    parts,
     HEADS: tl.constexpr,
     HEAD_DIM: tl.constexpr,
     D: tl.constexpr,
@@ -78,13 +80,13 @@ def write_part(
         key = tl.load(keys + where, mask=read, other=0.0)
         value = tl.load(values + where, mask=read, other=0.0)
         peak, total, mix = fold_block(query, key, value, seen, peak, total, mix, scale, BY_DOT)
-    part = (row * HEADS + head) * PARTS + place
+    part = (row * HEADS + head) * parts + place
     tl.store(peaks + part, peak, mask=live)
     tl.store(totals + part, total, mask=live)
     tl.store(mixed + part[:, None] * HEAD_DIM + dims[None, :], mix, mask=taken)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=VARYING)
 def own_parts(
     q,
     keys,
@@ -100,8 +102,8 @@ def own_parts(
     q_row,
     q_head,
     scale,
+    parts,
     KV: tl.constexpr,
-    PARTS: tl.constexpr,
     HEADS: tl.constexpr,
     HEAD_DIM: tl.constexpr,
     D: tl.constexpr,
@@ -136,7 +138,7 @@ def own_parts(
         q_row,
         q_head,
         scale,
-        PARTS,
+        parts,
         HEADS,
         HEAD_DIM,
         D,
@@ -146,7 +148,7 @@ def own_parts(
     )
 
 
-@triton.jit
+@triton.jit(do_not_specialize=VARYING)
 def prompt_parts(
     q,
     keys,
@@ -163,8 +165,8 @@ def prompt_parts(
     q_row,
     q_head,
     scale,
+    parts,
     KV: tl.constexpr,
-    PARTS: tl.constexpr,
     HEADS: tl.constexpr,
     HEAD_DIM: tl.constexpr,
     D: tl.constexpr,
@@ -204,7 +206,7 @@ def prompt_parts(
         q_row,
         q_head,
         scale,
-        PARTS,
+        parts,
         HEADS,
         HEAD_DIM,
         D,
@@ -214,7 +216,7 @@ def prompt_parts(
     )
 
 
-@triton.jit
+@triton.jit(do_not_specialize=VARYING)
 def join_parts(
     out,
     positions,
@@ -226,7 +228,7 @@ def join_parts(
     size,
     own,
     prompt_size,
-    PARTS: tl.constexpr,
+    parts,
     MOST: tl.constexpr,
     HEADS: tl.constexpr,
     HEAD_DIM: tl.constexpr,
@@ -240,8 +242,8 @@ def join_parts(
     written = (place < own) & (place * size < end)
     if lengths is not None:
         behind = place - own
-        written = written | ((behind >= 0) & (place < PARTS) & (behind * prompt_size < tl.load(lengths + row)))
-    part = query * PARTS + place
+        written = written | ((behind >= 0) & (place < parts) & (behind * prompt_size < tl.load(lengths + row)))
+    part = query * parts + place
     peak = tl.load(peaks + part, mask=written, other=float("-inf"))
     weight = tl.exp2(peak - tl.max(peak, 0))
     total = tl.sum(weight * tl.load(totals + part, mask=written, other=0.0), 0)

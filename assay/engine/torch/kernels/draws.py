@@ -81,7 +81,7 @@ def sum_blocks(logits, tau, peaks, totals, moments, row_step, vocab, blocks, BLO
     tl.store(moments + place, tl.sum(weight * tl.maximum(gap, LEAST), 0))
 
 
-@triton.jit
+@triton.jit(do_not_specialize=("rows",))
 def draw_words(
     logits,
     tau,
