@@ -18,7 +18,7 @@ from triton.runtime import interpreter
 
 from assay.engine.torch.kernels import decoding
 from assay.engine.torch.kernels.decoding import attend_rows, attend_shared, cut_of
-from assay.engine.torch.kernels.tiles import most_tiles, rows_of_tile, tiles_of
+from assay.engine.torch.kernels.prompt_tiles import most_tiles, rows_of_tile, tiles_of
 
 Draw = st.DrawFn
 KINDS = (torch.float32, torch.bfloat16, torch.float16)
@@ -121,6 +121,23 @@ def test_columns_bound_what_is_read() -> None:
     keys, values = (cache_of(i, [70], 0, 90, 2, 16, torch.float32) for i in (1, 2))
     got = attend_rows(q, keys, values, torch.tensor([85]), 70, kv_heads=2)
     close(got, q, written_of(keys, [70], 2), written_of(values, [70], 2))
+
+
+def test_parts_that_begin_at_the_end_of_a_row_are_not_joined(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows and prompts that end where a part ends: the next part was not written."""
+    monkeypatch.setattr(decoding, "LEAST_COLUMNS", 64)
+    written, kind = [64, 128, 192, 193], torch.bfloat16
+    assert cut_of(256, 4, 64) == (4, 64)
+    q = numbers(0, 4, 4, 16, kind=kind)
+    keys, values = (cache_of(i, written, 0, 256, 1, 16, kind) for i in (10, 20))
+    positions, rows = torch.tensor(written) - 1, [written_of(cache, written, 1) for cache in (keys, values)]
+    close(attend_rows(q, keys, values, positions, 256, kv_heads=1), q, *rows)
+    store = [torch.cat([row[: min(len(row), 192)] for row in seen]) for seen in rows]
+    length = torch.tensor([64, 128, 192, 192])
+    order, tiles = tiles_of(range(4), length.cumsum(0) - length, length, per_tile=1)
+    prompts = ((store[0], store[1]), length, torch.from_numpy(order), torch.from_numpy(tiles), 256)
+    got = attend_shared(q, *prompts, keys, values, positions, 256, kv_heads=1)
+    close(got, q, *([torch.cat([row[:192], row]) for row in seen] for seen in rows))
 
 
 def test_a_row_does_not_depend_on_the_rows_beside_it() -> None:

@@ -101,7 +101,7 @@ def expect(drawn: Drawn, z: Tensor, u: Tensor, greedy: Tensor) -> None:
     st.booleans(),
     st.integers(0, 9999),
 )
-@settings(max_examples=40)
+@settings(max_examples=25)
 def test_draws_are_those_of_the_formulas(
     kind: str, vocab: int, dtype: torch.dtype, cooled: bool, mixed: bool, seed: int
 ) -> None:

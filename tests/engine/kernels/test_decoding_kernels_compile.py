@@ -11,8 +11,11 @@ from typing import Any
 
 import pytest
 import torch
-import triton
 from torch import Tensor
+
+pytest.importorskip("triton")
+
+import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.engine.torch.kernels.tiles import most_tiles, rows_of_tile, tiles_of
+from assay.engine.torch.kernels.prompt_tiles import most_tiles, rows_of_tile, tiles_of
 
 
 @given(st.lists(st.integers(-1, 6), max_size=40), st.integers(1, 9), st.integers(0, 5))

@@ -24,7 +24,7 @@ import triton
 from torch import Tensor
 
 from assay.engine.torch.kernels.decoding_parts import join_parts, own_parts, prompt_parts
-from assay.engine.torch.kernels.tiles import TILE_QUERIES
+from assay.engine.torch.kernels.prompt_tiles import TILE_QUERIES
 
 PROGRAMS = 512  # so many programs at once keep a large GPU busy
 MOST_PARTS = 64
@@ -185,10 +185,10 @@ def attend_shared(
 ) -> Tensor:
     """As `attend_rows` for rows that continue prompts: each also sees all of its prompt, which lies once in a store.
 
-    `store` has the keys and values [tokens, kv_heads, d] of all prompts, one after another. `order` and `tiles` come
-    from `tiles_of`, and `prompt_length` int64[n] is the length of each row's prompt, 0 for a row without one. No prompt
-    is longer than `prompt_columns`. `keys`, `values`, `positions` and `columns` are those of what the rows wrote behind
-    their prompts: the token behind the prompt has position 0.
+    `store` has the keys and values [tokens, kv_heads, d] of all prompts, one after another. `order` and `tiles` are
+    what `tiles_of` makes for at most `rows_of_tile` rows a tile. `prompt_length` int64[n] is the length of each row's
+    prompt, 0 for a row that stands in no tile. No prompt is longer than `prompt_columns`. `keys`, `values`, `positions`
+    and `columns` are those of what the rows wrote behind their prompts: the token behind the prompt has position 0.
     """
     block = block_columns(q.dtype)
     cut = cut_of(columns, len(q) * kv_heads, block)

@@ -26,7 +26,8 @@ def tiles_of(
     `prompt_of` int64[n] is the prompt of each row, or -1 for a row without one. `start` and `length` int64[prompts] say
     where each prompt lies in the store and how many tokens it has. A tile is (first, count, start, length): its rows
     are order[first : first + count], and its prompt has the `length` tokens from `start` on. With `tiles`, empty tiles
-    are added up to that number, so that a CUDA graph's grid need not change when rows do.
+    are added up to that number, so that a CUDA graph's grid need not change when rows do. Kernels of a model take
+    tiles of `rows_of_tile` rows at most: they have no queries for more.
 
     Example:
         order, tiles = tiles_of([0, 1, 0], [0, 9], [9, 5], per_tile=8)  # [0, 2, 1], [[0, 2, 0, 9], [2, 1, 9, 5]]
