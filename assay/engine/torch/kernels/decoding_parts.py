@@ -48,7 +48,7 @@ def write_part(
     live,
     low,
     high,
-    place,
+    number,
     column_step,
     q_row,
     q_head,
@@ -61,7 +61,7 @@ def write_part(
     BLOCK: tl.constexpr,
     BY_DOT: tl.constexpr,
 ):
-    """Write part number `place` of the queries (row [M], head [M]) where `live`: columns `low` to `high` - 1.
+    """Write part `number` of the queries (row [M], head [M]) where `live`: columns `low` to `high` - 1.
 
     `keys` and `values` point to column 0 of the kv head, and `column_step` leads to the next column.
     """
@@ -80,7 +80,7 @@ def write_part(
         key = tl.load(keys + where, mask=read, other=0.0)
         value = tl.load(values + where, mask=read, other=0.0)
         peak, total, mix = fold_block(query, key, value, seen, peak, total, mix, scale, BY_DOT)
-    part = (row * HEADS + head) * parts + place
+    part = (row * HEADS + head) * parts + number
     tl.store(peaks + part, peak, mask=live)
     tl.store(totals + part, total, mask=live)
     tl.store(mixed + part[:, None] * HEAD_DIM + dims[None, :], mix, mask=taken)
@@ -113,9 +113,9 @@ def own_parts(
 ):
     """Program (row * KV + kv head, part): `size` columns of one row's own cache, for the heads of one kv head."""
     pair = tl.program_id(0).to(tl.int64)
-    place = tl.program_id(1)
+    number = tl.program_id(1)
     row = pair // KV
-    low = place * size
+    low = number * size
     end = tl.minimum(tl.load(positions + row) + 1, columns).to(tl.int32)
     if low >= end:
         return
@@ -133,7 +133,7 @@ def own_parts(
         member < HEADS // KV,
         low,
         tl.minimum(low + size, end),
-        place,
+        number,
         column_step,
         q_row,
         q_head,
@@ -179,10 +179,10 @@ def prompt_parts(
     """
     tile = tiles + tl.program_id(0).to(tl.int64) * 4
     kv = tl.program_id(1).to(tl.int64)
-    place = tl.program_id(2)
+    number = tl.program_id(2)
     count = tl.load(tile + 1)
     length = tl.load(tile + 3).to(tl.int32)
-    low = place * size
+    low = number * size
     if (count == 0) | (low >= length):
         return
     member = tl.arange(0, M)
@@ -201,7 +201,7 @@ def prompt_parts(
         live,
         low,
         tl.minimum(low + size, length),
-        own + place,
+        own + number,
         column_step,
         q_row,
         q_head,
@@ -237,13 +237,13 @@ def join_parts(
     """Program row * HEADS + head: the output of a head, from the parts that were written for it."""
     query = tl.program_id(0).to(tl.int64)
     row = query // HEADS
-    place = tl.arange(0, MOST)
+    number = tl.arange(0, MOST)
     end = tl.minimum(tl.load(positions + row) + 1, columns)
-    written = (place < own) & (place * size < end)
+    written = (number < own) & (number * size < end)
     if lengths is not None:
-        behind = place - own
-        written = written | ((behind >= 0) & (place < parts) & (behind * prompt_size < tl.load(lengths + row)))
-    part = query * parts + place
+        behind = number - own
+        written = written | ((behind >= 0) & (number < parts) & (behind * prompt_size < tl.load(lengths + row)))
+    part = query * parts + number
     peak = tl.load(peaks + part, mask=written, other=float("-inf"))
     weight = tl.exp2(peak - tl.max(peak, 0))
     total = tl.sum(weight * tl.load(totals + part, mask=written, other=0.0), 0)
