@@ -96,7 +96,7 @@ def written_of(cache: Tensor, written: list[int], kv: int) -> list[Tensor]:
 
 
 @given(shapes(), st.integers(1, 260), st.data())
-@settings(max_examples=16)
+@settings(max_examples=14)
 def test_rows_of_any_length(shape: tuple[int, int, int, torch.dtype], columns: int, data: st.DataObject) -> None:
     heads, kv, d, kind = shape
     written = data.draw(st.lists(st.integers(1, columns), min_size=1, max_size=3), "written")
@@ -164,7 +164,7 @@ def test_large_scores_do_not_overflow() -> None:
 
 
 @given(shapes(), st.lists(st.integers(0, 150), min_size=1, max_size=3), st.data())
-@settings(max_examples=12)
+@settings(max_examples=10)
 def test_a_prompt_in_a_store_is_as_good_as_a_copy(
     shape: tuple[int, int, int, torch.dtype], length: list[int], data: st.DataObject
 ) -> None:

@@ -123,8 +123,11 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.mark.deep
 @pytest.mark.parametrize("capability", [80, 90, 100])
-@pytest.mark.parametrize("kind", [torch.bfloat16, torch.float32], ids=str)
-@pytest.mark.parametrize("d", [64, 80, 128])
+@pytest.mark.parametrize(
+    ("d", "kind"),
+    [(64, torch.bfloat16), (80, torch.bfloat16), (128, torch.bfloat16), (64, torch.float32), (128, torch.float32)],
+    ids=str,
+)
 def test_attention_compiles(d: int, kind: torch.dtype, capability: int) -> None:
     for heads, kv in HEADS:
         launches = attention(heads, kv, d, kind)

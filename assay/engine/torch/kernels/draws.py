@@ -56,7 +56,8 @@ def weights_of(gap):
 def first_above(weight, target, SIZE: tl.constexpr):
     """(index, weight before it): where the cumulative weight first exceeds the target, at a weight that is not zero.
 
-    If rounding leaves no such index, it is the last one whose weight is not zero.
+    If rounding leaves no such index, it is the last one whose weight is not zero. The sums of a parallel scan round
+    each in its own way, and can rise where nothing is added.
     """
     index = tl.arange(0, SIZE)
     exceeds = (tl.cumsum(weight, 0) > target) & (weight > 0)
