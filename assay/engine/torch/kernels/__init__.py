@@ -1,0 +1,1 @@
+"""Kernels of the torch engine in Triton, for GPUs."""
