@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from assay.errors import ConfigError
-from assay.host.reach import reaching
 from assay.record.folder import RunFolder
 from assay.run import file_trust, session, setup_file
 from assay.run.configure import from_data, to_data
 from assay.run.experiment import Experiment
+from assay.run.settings import MEANS, reaching_paths
 from assay.run.setup import DECIDES, FIELDS, STEPS, Given, composed, full_or_same
 from assay.run.trust import Trust
 
@@ -63,7 +63,7 @@ def changes(run: Path, files: Sequence[Path], trust: Trust) -> dict[str, Any]:
     pool = None if setup.task or setup.data else begun.pool
     now, _ = session.planned(setup, method, pool)
     file_trust.require(sources, {}, now, trust)
-    free = {STEPS, LEARNERS, TIMEOUT, *(setting.field for setting in reaching(now))} - {"rewards", "model"}
+    free = {STEPS, LEARNERS, TIMEOUT} | reaching_paths(now) | MEANS
     values: dict[str, Any] = {}
     for file, source in sources.items():
         for name, path in _named(source):

@@ -186,14 +186,15 @@ def resume(
 
     resume("runs/first", steps=400)
 
-    With another number of `learners` the run goes on from the same weights, but not with the same bits. From now on one
+    With another number of `learners`, or with another use of memory (`settings.MEANS`), the run goes on from the same
+    weights, but not with the same bits. From now on one
     call of a reward function may take `reward_timeout` seconds. Code, programs and addresses that the run folder names
     and this user did not allow it before are used only with `trust_code` or `trust_addresses`, if `overrides` give the
     setting, or if a person at the terminal agrees (`assay.run.trust`).
     """
     with RunFolder.open(path) as folder:
         begun = from_data(Experiment, folder.experiment)
-        given = settings.reaching(begun, overrides or {})
+        given = settings.of_resume(begun, overrides or {})
         numbers = {"recipe.scale.num_steps": steps, "machine.learners": learners, "reward_timeout": reward_timeout}
         changed = {setting: value for setting, value in numbers.items() if value is not None} | given
         experiment = reduce(lambda made, item: override(made, *item), changed.items(), begun)

@@ -10,10 +10,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from assay.errors import UsageError, unknown
-from assay.host.reach import reaching as reaching_out
+from assay.host.reach import reaching
 from assay.recipe import Recipe
 from assay.run.experiment import Experiment
 from assay.run.foreign import typed
+
+MEANS = frozenset({"machine.cache_mb", "machine.checkpointing", "machine.micro_tokens"})
+"""Settings of how much memory a step takes: with others a run goes on, and differs in its last bits at most."""
 
 SHORT = ("scale", "mechanism", "models", "roles", "stages")  # paths that begin so are written without `recipe.`
 
@@ -35,19 +38,25 @@ def asked(recipe: Recipe, overrides: Mapping[str, Any], *, steps: int | None, sy
     return values
 
 
-def reaching(experiment: Experiment, overrides: Mapping[str, Any]) -> dict[str, Any]:
+def of_resume(experiment: Experiment, overrides: Mapping[str, Any]) -> dict[str, Any]:
     """{path in the experiment: value} of the settings that a resume is given: only those that reach out of the run, to
-    a program or an address, because another machine may have others.
+    a program or an address, because another machine may have others, and those of its memory.
     """
-    fields = (setting.field for setting in reaching_out(experiment))
-    known = {path for path in fields if path.partition(".")[0] not in ("rewards", "model", "pool")}
+    known = reaching_paths(experiment)
     given = {full(path): value for path, value in overrides.items()}
-    if strange := [path for path in given if path not in known]:
+    if strange := [path for path in given if path not in known | MEANS]:
         raise UsageError(
             f"a resume cannot change {strange[0].removeprefix('recipe.')}: a run goes on with the settings that it "
-            f"began with. It takes {', '.join(sorted(known))}, which reach out of the run."
+            f"began with. It takes {', '.join(sorted(known))}, which reach out of the run, and "
+            f"{', '.join(sorted(MEANS))}, which say how much memory it takes."
         )
     return given
+
+
+def reaching_paths(experiment: Experiment) -> set[str]:
+    """The settings that reach out of the run, but for those of which the run consists."""
+    fields = (setting.field for setting in reaching(experiment))
+    return {path for path in fields if path.partition(".")[0] not in ("rewards", "model", "pool")}
 
 
 def full(path: str) -> str:
