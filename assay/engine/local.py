@@ -21,6 +21,7 @@ from assay.engine.precision import Precision, choose, name_of
 from assay.engine.prefix_cache import PrefixCache
 from assay.engine.sampling_call import Decode
 from assay.engine.state import FileState, below, disturb, read_all
+from assay.engine.torch.kernels.interface import KernelWish
 from assay.errors import ConfigError, DataError, StorageError, UsageError
 from assay.policy.adapted import mergeable, own, stored, twin
 from assay.policy.lora import WEIGHTS
@@ -82,6 +83,7 @@ class LocalEngine(ABC):
         optimiser: AdamW | None = AdamW(),
         memory_bytes: int = 2 << 30,
         checkpointing: Checkpointing = "auto",
+        kernels: KernelWish = "auto",
     ) -> None:
         self.device = torch.device(device)
         self.compute, self.precision_reason = choose(precision, self.device)
@@ -91,6 +93,7 @@ class LocalEngine(ABC):
         self.decode = decode
         self.memory_bytes = memory_bytes
         self.checkpointing: Checkpointing = checkpointing
+        self.kernel_wish: KernelWish = kernels
         self.context = model.config.context
         self.vocab = min(model.config.vocab, vocab or model.config.vocab)
         self.version = 0
@@ -231,6 +234,11 @@ class LocalEngine(ABC):
     @property
     def place(self) -> str:
         return f"{self.device} {self.name}"
+
+    @property
+    def kernels(self) -> str:
+        """Whose kernels compute between the network's products, and why; "" for code that has no choice of them."""
+        return ""
 
     @property
     def weights_file(self) -> str:
@@ -384,6 +392,7 @@ class LocalEngine(ABC):
             optimiser=None,
             memory_bytes=self.memory_bytes,
             checkpointing=self.checkpointing,
+            kernels=self.kernel_wish,
         )
         copied.version = self.version
         return copied
