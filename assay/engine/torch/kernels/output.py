@@ -66,9 +66,9 @@ def read(
     if top_ids is not None:
         top, further, top_ids = tau.new_full(top_ids.shape, torch.nan), top_ids.shape[-1], top_ids.contiguous()
     constants, how = tiles(hidden)
-    told = {"ENTROPY": entropy, "TOP": bool(further), "SPAN": SPAN}
+    told = {"ENTROPY": entropy, "FURTHER": further, "SPAN": SPAN}
     arguments = [hidden, weight, ids, tau, ids if top_ids is None else top_ids, largest, total, moment, logit]
-    arguments += [logit if top is None else top, count, vocab, hidden.stride(0), weight.stride(0), further]
+    arguments += [logit if top is None else top, count, vocab, hidden.stride(0), weight.stride(0)]
     launch(read_kernel, (cdiv(count, constants["BM"]), splits), *arguments, **constants, **told, **how)
     lse, logp, spread = (torch.empty_like(tau) for _ in range(3))
     joined = {"SPLITS": power_of_two(splits), "ROWS": JOINED, "ENTROPY": entropy}
@@ -145,10 +145,10 @@ def _logit_grad(
         by_top, other = c.top_logp.index_select(0, part).to(heat.dtype), top_ids.index_select(0, part)
         total, further = first + by_top.sum(-1), by_top.shape[-1]
     constants, how = tiles(h)
-    told = {"ENTROPY": c.entropy is not None, "TOP": bool(further)}
+    told = {"ENTROPY": c.entropy is not None, "FURTHER": further}
     grid = (cdiv(len(h), constants["BM"]), cdiv(len(weight), constants["BV"]))
     arguments = [h, weight, token, heat, lse, spread, first, by_entropy, total, other, by_top, out, len(h), len(weight)]
-    arguments += [h.stride(0), weight.stride(0), out.stride(0), further]
+    arguments += [h.stride(0), weight.stride(0), out.stride(0)]
     launch(grad_kernel, grid, *arguments, **constants, **told, **how)
 
 

@@ -60,7 +60,6 @@ def read_kernel(
     vocab,
     hidden_row,
     weight_row,
-    further,
     D: tl.constexpr,
     SPAN: tl.constexpr,
     BM: tl.constexpr,
@@ -68,7 +67,7 @@ def read_kernel(
     BK: tl.constexpr,
     EVEN: tl.constexpr,
     ENTROPY: tl.constexpr,
-    TOP: tl.constexpr,
+    FURTHER: tl.constexpr,
     EXACT: tl.constexpr,
 ):
     """One span of the vocabulary for BM rows: m, S and T of the span, and the logits of the tokens that lie in it."""
@@ -84,31 +83,33 @@ def read_kernel(
     m = tl.full((BM,), -1e30, dtype=tl.float32)
     s = tl.zeros((BM,), dtype=tl.float32)
     t = tl.zeros((BM,), dtype=tl.float32)
-    for begin in range(split * SPAN, tl.minimum(split * SPAN + SPAN, vocab), BV):
-        column = begin + tl.arange(0, BV)
-        near = tl.minimum(tl.arange(0, BV), vocab - 1 - begin)
-        z = logits(hidden, weight, local, near, hidden_row, weight_row, D, BK, EVEN, EXACT) / heat[:, None]
+    for tile in range(0, SPAN // BV):
+        begin = split * SPAN + tile * BV
+        if begin < vocab:  # the last span may end within it
+            column = begin + tl.arange(0, BV)
+            near = tl.minimum(tl.arange(0, BV), vocab - 1 - begin)
+            z = logits(hidden, weight, local, near, hidden_row, weight_row, D, BK, EVEN, EXACT) / heat[:, None]
+            z = tl.where((column < vocab)[None, :], z, -1e30)
+            highest = tl.maximum(m, tl.max(z, 1))
+            lower = z - highest[:, None]
+            share = tl.exp(lower)
+            fade = tl.exp(m - highest)
+            if ENTROPY:
+                t = fade * (t + (m - highest) * s) + tl.sum(share * lower, 1)
+            s = fade * s + tl.sum(share, 1)
+            m = highest
+            inside = (token >= begin) & (token < begin + BV) & (token < vocab)
+            if tl.max(inside.to(tl.int32), 0) > 0:
+                picked = tl.sum(tl.where(token[:, None] == column[None, :], z, 0.0), 1)
+                tl.store(logit + row, picked, mask=inside)
+            if FURTHER > 0:
+                for k in range(0, FURTHER):
+                    other = tl.load(top_ids + row.to(tl.int64) * FURTHER + k, mask=live, other=-1)
+                    within = (other >= begin) & (other < begin + BV) & (other < vocab)
+                    if tl.max(within.to(tl.int32), 0) > 0:
+                        picked = tl.sum(tl.where(other[:, None] == column[None, :], z, 0.0), 1)
+                        tl.store(top_logit + row.to(tl.int64) * FURTHER + k, picked, mask=within)
         weight += BV * weight_row
-        z = tl.where((column < vocab)[None, :], z, -1e30)
-        highest = tl.maximum(m, tl.max(z, 1))
-        lower = z - highest[:, None]
-        share = tl.exp(lower)
-        fade = tl.exp(m - highest)
-        if ENTROPY:
-            t = fade * (t + (m - highest) * s) + tl.sum(share * lower, 1)
-        s = fade * s + tl.sum(share, 1)
-        m = highest
-        inside = (token >= begin) & (token < begin + BV) & (token < vocab)
-        if tl.max(inside.to(tl.int32), 0) > 0:
-            picked = tl.sum(tl.where(token[:, None] == column[None, :], z, 0.0), 1)
-            tl.store(logit + row, picked, mask=inside)
-        if TOP:
-            for k in range(further):
-                other = tl.load(top_ids + row.to(tl.int64) * further + k, mask=live, other=-1)
-                within = (other >= begin) & (other < begin + BV) & (other < vocab)
-                if tl.max(within.to(tl.int32), 0) > 0:
-                    picked = tl.sum(tl.where(other[:, None] == column[None, :], z, 0.0), 1)
-                    tl.store(top_logit + row.to(tl.int64) * further + k, picked, mask=within)
     place = split.to(tl.int64) * count + row
     tl.store(largest + place, m, mask=live)
     tl.store(total + place, s, mask=live)
@@ -168,14 +169,13 @@ def grad_kernel(
     hidden_row,
     weight_row,
     out_row,
-    further,
     D: tl.constexpr,
     BM: tl.constexpr,
     BV: tl.constexpr,
     BK: tl.constexpr,
     EVEN: tl.constexpr,
     ENTROPY: tl.constexpr,
-    TOP: tl.constexpr,
+    FURTHER: tl.constexpr,
     EXACT: tl.constexpr,
 ):
     """The gradient by one tile of the logits, which are computed again."""
@@ -199,9 +199,9 @@ def grad_kernel(
     token = tl.load(ids + row, mask=live, other=-1)
     c = tl.load(by_logp + row, mask=live, other=0.0)
     dz += tl.where(token[:, None] == column[None, :], c[:, None], 0.0)
-    if TOP:
-        for k in range(further):
-            at_k = row.to(tl.int64) * further + k
+    if FURTHER > 0:
+        for k in range(0, FURTHER):
+            at_k = row.to(tl.int64) * FURTHER + k
             other = tl.load(top_ids + at_k, mask=live, other=-1)
             within = (other >= begin) & (other < begin + BV)
             if tl.max(within.to(tl.int32), 0) > 0:
