@@ -52,19 +52,19 @@ class TurnNormed(Protocol):
         ...
 
 
-class Gate(Protocol):
+class Gating(Protocol):
     def __call__(self, both: Tensor) -> tuple[Tensor, Gated]:
         """(silu(gate) * up, what is kept of it) for `both` [N, 2 F]: gates in the first half, up in the second."""
         ...
 
 
-class GateAgain(Protocol):
+class GatingAgain(Protocol):
     def __call__(self, both: Tensor, gated: Gated) -> Tensor:
         """silu(gate) * up for the backward pass: what was kept, or computed again."""
         ...
 
 
-class GateBackward(Protocol):
+class GatingBackward(Protocol):
     def __call__(self, grad: Tensor, both: Tensor, gated: Gated) -> Tensor:
         """The gradient by `both`, given that by silu(gate) * up, whose memory may be overwritten."""
         ...
@@ -118,9 +118,9 @@ class Kernels:
     turn: Turn
     turn_backward: Turn  # the gradient by x, given that by what was turned
     turn_normed: TurnNormed
-    gate: Gate
-    gate_again: GateAgain
-    gate_backward: GateBackward
+    gate: Gating
+    gate_again: GatingAgain
+    gate_backward: GatingBackward
     read: Read
     pull: Pull
 

@@ -83,7 +83,7 @@ def read_kernel(
     m = tl.full((BM,), -1e30, dtype=tl.float32)
     s = tl.zeros((BM,), dtype=tl.float32)
     t = tl.zeros((BM,), dtype=tl.float32)
-    for tile in range(0, SPAN // BV):
+    for tile in range(SPAN // BV):
         begin = split * SPAN + tile * BV
         if begin < vocab:  # the last span may end within it
             column = begin + tl.arange(0, BV)
@@ -103,18 +103,18 @@ def read_kernel(
                 picked = tl.sum(tl.where(token[:, None] == column[None, :], z, 0.0), 1)
                 tl.store(logit + row, picked, mask=inside)
             if FURTHER > 0:
-                for k in range(0, FURTHER):
+                for k in range(FURTHER):
                     other = tl.load(top_ids + row.to(tl.int64) * FURTHER + k, mask=live, other=-1)
                     within = (other >= begin) & (other < begin + BV) & (other < vocab)
                     if tl.max(within.to(tl.int32), 0) > 0:
                         picked = tl.sum(tl.where(other[:, None] == column[None, :], z, 0.0), 1)
                         tl.store(top_logit + row.to(tl.int64) * FURTHER + k, picked, mask=within)
         weight += BV * weight_row
-    place = split.to(tl.int64) * count + row
-    tl.store(largest + place, m, mask=live)
-    tl.store(total + place, s, mask=live)
+    spot = split.to(tl.int64) * count + row
+    tl.store(largest + spot, m, mask=live)
+    tl.store(total + spot, s, mask=live)
     if ENTROPY:
-        tl.store(moment + place, t, mask=live)
+        tl.store(moment + spot, t, mask=live)
 
 
 @triton.jit
@@ -200,12 +200,12 @@ def grad_kernel(
     c = tl.load(by_logp + row, mask=live, other=0.0)
     dz += tl.where(token[:, None] == column[None, :], c[:, None], 0.0)
     if FURTHER > 0:
-        for k in range(0, FURTHER):
+        for k in range(FURTHER):
             at_k = row.to(tl.int64) * FURTHER + k
             other = tl.load(top_ids + at_k, mask=live, other=-1)
             within = (other >= begin) & (other < begin + BV)
             if tl.max(within.to(tl.int32), 0) > 0:
                 c = tl.load(by_top + at_k, mask=live, other=0.0)
                 dz += tl.where(other[:, None] == column[None, :], c[:, None], 0.0)
-    place = out + row.to(tl.int64)[:, None] * out_row + column[None, :]
-    tl.store(place, (dz / heat[:, None]).to(out.dtype.element_ty), mask=live[:, None] & (column < vocab)[None, :])
+    spot = out + row.to(tl.int64)[:, None] * out_row + column[None, :]
+    tl.store(spot, (dz / heat[:, None]).to(out.dtype.element_ty), mask=live[:, None] & (column < vocab)[None, :])
