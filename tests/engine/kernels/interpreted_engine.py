@@ -15,9 +15,11 @@ from assay.engine.interface import Want
 from assay.engine.optimiser import AdamW
 from assay.engine.torch.engine import TorchEngine
 from assay.engine.torch.kernels import checks, choose
+from assay.engine.torch.kernels.checks import Sizes
 from assay.engine.torch.kernels.choose import HERE, Surroundings, load, sizes_of
 from assay.engine.torch.kernels.fused import FUSED
 from assay.engine.torch.kernels.interface import FAMILIES as KERNELS
+from assay.engine.torch.kernels.interface import Kernels
 from assay.policy.adapted import attach
 from assay.policy.lora import Lora
 from assay.rng import Key
@@ -30,6 +32,10 @@ def fused(engine: Any) -> TorchEngine:
     assert isinstance(engine, TorchEngine)
     engine.network.kernels = FUSED
     return engine
+
+
+def on_processor(family: str, kernels: Kernels, sizes: Sizes, device: torch.device, dtype: torch.dtype) -> str:
+    return checks.fault(family, kernels, sizes, CPU, dtype)
 
 
 def batch(lengths: list[int], **changes: Any) -> Batch:
@@ -103,7 +109,7 @@ def test_every_output_of_a_pass() -> None:
 
 def test_the_checks_at_the_start_pass() -> None:
     """The kernels as a GPU is given them are tried on a small case, here in the interpreter."""
-    about = Surroundings(load, lambda device: (9, 0), lambda *what: checks.fault(*what[:3], CPU, what[4]))
+    about = Surroundings(load, lambda device: (9, 0), on_processor)
     for dtype in (torch.float32, torch.bfloat16):
         chosen = choose.choose("auto", torch.device("cuda"), dtype, sizes_of(model_of("qwen3").config), about)
         assert chosen.kernels == FUSED and chosen.fused
