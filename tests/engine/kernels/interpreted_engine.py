@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from engine_cases import FAMILIES, assert_same, batch_of, engine_of, learn, model_of, naive, rows_of
+from nearness import near
 from torch import Tensor
 
 from assay.engine.interface import Want
 from assay.engine.optimiser import AdamW
+from assay.engine.sharded.network import Ask, Read
 from assay.engine.torch.engine import TorchEngine
 from assay.engine.torch.kernels import checks, choose
 from assay.engine.torch.kernels.checks import Sizes
@@ -20,6 +23,7 @@ from assay.engine.torch.kernels.choose import HERE, Surroundings, load, sizes_of
 from assay.engine.torch.kernels.fused import FUSED
 from assay.engine.torch.kernels.interface import FAMILIES as KERNELS
 from assay.engine.torch.kernels.interface import Kernels
+from assay.engine.torch.kernels.plain import PLAIN
 from assay.policy.adapted import attach
 from assay.policy.lora import Lora
 from assay.rng import Key
@@ -105,6 +109,22 @@ def test_every_output_of_a_pass() -> None:
             torch.testing.assert_close(other, one, atol=1e-5, rtol=0)
         for name, value in grads[0].items():
             torch.testing.assert_close(grads[1][name], value, atol=1e-5 * max(1.0, float(value.abs().max())), rtol=0)
+
+
+def test_ranks_read_by_them_under_autograd() -> None:
+    """The output layer of a rank, whose gradients autograd asks for; only entropy and further tokens have gradients."""
+    generator = torch.Generator().manual_seed(0)
+    ids, top = torch.randint(13, (6,), generator=generator), torch.randint(13, (6, 2), generator=generator)
+    ask = Ask(ids, torch.full((6,), 0.7), Want(entropy=True, top_ids=True), top)
+    values = [torch.randn(*shape, generator=generator) for shape in ((6, 16), (13, 16))]
+    grads: list[tuple[Tensor, ...]] = []
+    for kernels, dtype in ((FUSED, torch.float32), (PLAIN, torch.float64)):
+        hidden, weight = (value.to(dtype).requires_grad_(True) for value in values)
+        told = replace(ask, tau=ask.tau.to(dtype))
+        _, entropy, top_logp, *_ = Read.apply(hidden, weight, told, kernels)  # type: ignore[misc]
+        grads.append(torch.autograd.grad((entropy * ids).sum() + (top_logp * top).sum(), (hidden, weight)))
+    for got, exact in zip(*grads):
+        near(got, exact, sums=64)
 
 
 def test_the_checks_at_the_start_pass() -> None:
