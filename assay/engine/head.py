@@ -32,6 +32,7 @@ class Readout:
     likeliest: Tensor | None  # int64[M, count]
     likeliest_logp: Tensor | None
     all_logp: Tensor | None  # [M, V]
+    lse: Tensor | None = None  # [M] log-sum-exp of the logits over tau, where kernels compute the logits again
 
 
 def _log_probs(hidden: Tensor, weight: Tensor | None, tau: Tensor) -> Tensor:
@@ -172,11 +173,16 @@ def pull(
         else:
             result.index_copy_(0, part, dz if weight is None else dz @ weight)
         if weight_grad is not None:
-            if weight_grad.dtype == dz.dtype:
-                weight_grad.addmm_(dz.t(), h)
-            else:
-                weight_grad.add_(dz.t() @ h)
+            add_product(weight_grad, dz, h)
     return result
+
+
+def add_product(total: Tensor, a: Tensor, b: Tensor) -> None:
+    """total += a' b, accumulated in the number format of `total`."""
+    if total.dtype == a.dtype:
+        total.addmm_(a.t(), b)
+    else:
+        total.add_(a.t() @ b)
 
 
 def _logit_grad(lp: Tensor, ids: Tensor, c: Coefficients, pick, top_ids: Tensor | None) -> Tensor:

@@ -21,6 +21,7 @@ from assay.engine.precision import Precision, choose, name_of
 from assay.engine.prefix_cache import PrefixCache
 from assay.engine.sampling_call import Decode
 from assay.engine.state import FileState, below, disturb, read_all
+from assay.engine.torch.kernels.interface import KernelWish
 from assay.errors import ConfigError, DataError, StorageError, UsageError
 from assay.policy.adapted import mergeable, own, stored, twin
 from assay.policy.lora import WEIGHTS
@@ -85,6 +86,7 @@ class LocalEngine(ABC):
         memory_bytes: int = 2 << 30,
         checkpointing: Checkpointing = "auto",
         caches_stay: bool = False,
+        kernels: KernelWish = "auto",
     ) -> None:
         self.device = torch.device(device)
         self.compute, self.precision_reason = choose(precision, self.device)
@@ -95,6 +97,7 @@ class LocalEngine(ABC):
         self.memory_bytes = memory_bytes
         self.checkpointing: Checkpointing = checkpointing
         self.caches_stay = caches_stay
+        self.kernel_wish: KernelWish = kernels
         self.context = model.config.context
         self.vocab = min(model.config.vocab, vocab or model.config.vocab)
         self.version = 0
@@ -235,6 +238,11 @@ class LocalEngine(ABC):
     @property
     def place(self) -> str:
         return f"{self.device} {self.name}"
+
+    @property
+    def kernels(self) -> str:
+        """Whose kernels compute between the network's products, and why; "" for code that has no choice of them."""
+        return ""
 
     @property
     def weights_file(self) -> str:
@@ -388,6 +396,7 @@ class LocalEngine(ABC):
             optimiser=None,
             memory_bytes=self.memory_bytes,
             checkpointing=self.checkpointing,
+            kernels=self.kernel_wish,
         )
         copied.version = self.version
         return copied

@@ -229,6 +229,6 @@ def _machine(experiment: Experiment) -> str:
     except ImportError:
         device = machine.device
     return (
-        f"{device}, engine {machine.engine}, precision {machine.precision}, threads {machine.threads or 'all'}; "
-        f"micro_tokens {machine.micro_tokens}, cache_mb {machine.cache_mb}"
+        f"{device}, engine {machine.engine}, precision {machine.precision}, kernels {machine.kernels}, "
+        f"threads {machine.threads or 'all'}; micro_tokens {machine.micro_tokens}, cache_mb {machine.cache_mb}"
     )

@@ -75,6 +75,7 @@ class Machine:
     checkpointing: Literal["auto", "on", "off"] = (
         "auto"  # recompute activations instead of storing them; not with transformers
     )
+    kernels: Literal["auto", "torch"] = "auto"  # of the torch engine; auto: Triton's on a GPU that they are for
     optimiser_bits: Literal[32, 8] = 32  # bits of each moment of a weight; 8 needs the extra low-bit
     learners: int = 1  # processes that share the training of each parameter set, by FSDP2
     replicate: int = 1  # copies of the weights among the learners; each copy is spread over learners / replicate

@@ -237,6 +237,7 @@ def _settings(experiment: Experiment, policy: Policy) -> dict[str, Any]:
         "precision": machine.precision,
         "memory_bytes": machine.cache_mb << 20,
         "checkpointing": machine.checkpointing,
+        "kernels": machine.kernels,
     }
 
 
@@ -303,6 +304,7 @@ def _over(ranks: Ranks, experiment: Experiment, policy: Policy) -> dict[str, Pai
             precision=machine.precision,
             optimiser=optimiser if trained else None,
             checkpointing=machine.checkpointing,
+            kernels=machine.kernels,
             speaks=_speaks(experiment, name),
         )
         about = {"context": learner.context, "vocab": learner.vocab, "end_ids": policy.end_ids}

@@ -202,6 +202,7 @@ class _Fleet:
             "precision": machine.precision,
             "device": device_of(machine.device),
             "engine": machine.engine,
+            "kernels": machine.kernels,
             "cache-mb": machine.cache_mb,
             "threads": self._threads,
             "end-ids": ",".join(map(str, sorted(self.policy.end_ids))),

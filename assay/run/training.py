@@ -31,6 +31,7 @@ from assay.run.loading import load_model, open_models, policy_files, set_threads
 from assay.run.memory_plan import require_memory
 from assay.run.out_of_memory import exhausted, ran_out
 from assay.run.setup import Setup
+from assay.run.told_kernels import tell_kernels
 from assay.run.trust import code_of, remember
 from assay.run.worked_examples import Worked, worked
 from assay.source import Pool
@@ -155,6 +156,7 @@ def carry_on(
             rest |= {"watch": watch}
             try:
                 with open_models(experiment, policy, folder.path) as models, processor_of(models["policy"]):
+                    tell_kernels(folder, models)
                     _train(folder, experiment, policy, models, memory, **rest)
                 break
             except ProcessLost as error:

@@ -104,7 +104,8 @@ def test_gradients_scores_and_steps_are_those_of_one_process(
     monkeypatch.setattr(Default, "kind", kind)
     cut_alike(ranks, monkeypatch)
     engine = engine_of(family, precision="fp64")
-    learner = ShardedLearner(ranks, f"{family} {kind}", engine.model, precision="fp64")
+    learner = ShardedLearner(ranks, f"{family} {kind}", engine.model, precision="fp64", kernels="torch")
+    assert learner.kernels == ("torch: it was asked for" if kind == "torch" else "")
     given, single = (batch_of(*rows_of(lengths), temperature=0.7) for lengths in (LENGTHS, LENGTHS[:1]))
     for batch, tokens in ((given, 10_000), (given, 20), (single, 20)):  # of a single row ranks have nothing
         for one in (learner, engine):

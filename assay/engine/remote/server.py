@@ -71,6 +71,7 @@ def main(arguments: list[str] | None = None) -> None:
         wish=options.engine,
         device=options.device,
         precision=options.precision,
+        kernels=options.kernels,
         end_ids=ends,
         memory_bytes=options.cache_mb << 20,
     )
@@ -92,6 +93,7 @@ def _options() -> argparse.ArgumentParser:
     parser.add_argument("--port", type=int, default=0, help="0: any free one")
     parser.add_argument("--engine", default="auto", choices=("auto", "native", "torch"))
     parser.add_argument("--precision", default="auto", help="as `--machine.precision`")
+    parser.add_argument("--kernels", default="auto", choices=("auto", "torch"))
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--threads", type=int, default=0, help="0: as many as torch takes")
     parser.add_argument("--cache-mb", type=int, default=2048, help="for the keys and values of rows in flight")

@@ -28,6 +28,7 @@ from assay.engine.precision import Precision, choose, name_of
 from assay.engine.sharded.ranks import Ranks
 from assay.engine.sharded.shard import FILLER, LEAVES, Piece, Spec, buckets
 from assay.engine.state import index_of, shards_of
+from assay.engine.torch.kernels.interface import KernelWish
 from assay.engine.transformers.padded import cut_rectangles
 from assay.errors import ConfigError, DataError, UsageError
 from assay.policy.foreign import Foreign
@@ -64,6 +65,7 @@ class ShardedLearner:
         precision: Precision = "auto",
         optimiser: AdamW | None = AdamW(),
         checkpointing: str = "auto",
+        kernels: KernelWish = "auto",
         speaks: bool = False,
     ) -> None:
         """`speaks` says whether a network with a value head is also asked for tokens."""
@@ -82,7 +84,7 @@ class ShardedLearner:
         self._numbers = itertools.count()
         self._held: weakref.WeakKeyDictionary[Outputs, int] = weakref.WeakKeyDictionary()
         self._started = False
-        spec = Spec(skeleton_of(model), self.vocab, self.compute, optimiser, checkpointing)
+        spec = Spec(skeleton_of(model), self.vocab, self.compute, optimiser, checkpointing, kernels)
         ranks.call("build", name, spec)
         for path, tensor in model.named_parameters():
             self._do("fill", path, tensor.detach().to(self.wide).cpu())
@@ -93,6 +95,11 @@ class ShardedLearner:
     @property
     def place(self) -> str:
         return f"{self.ranks.group.device} fsdp, {self.ranks.place}"
+
+    @property
+    def kernels(self) -> str:
+        """Whose kernels compute the output layer on the ranks, and why, each sentence once."""
+        return "; ".join(dict.fromkeys(filter(None, self._do("kernels"))))
 
     @property
     def precision(self) -> Precision:

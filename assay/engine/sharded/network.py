@@ -21,10 +21,12 @@ from torch.utils.checkpoint import checkpoint
 
 from assay.engine.embedding import embedded
 from assay.engine.footprint import TAPE_BYTES, tape_bytes
-from assay.engine.head import Coefficients, pull, read
+from assay.engine.head import Coefficients, Readout
 from assay.engine.interface import Want
 from assay.engine.layout import Layout
 from assay.engine.torch.attention import Attended, attend, attend_backward
+from assay.engine.torch.kernels.interface import Kernels
+from assay.engine.torch.kernels.plain import PLAIN
 from assay.engine.torch.packing import pack
 from assay.engine.torch.value_engine import HEAD
 from assay.engine.torch.varlen import Seen, fits
@@ -48,15 +50,17 @@ class Ask:
 
 
 class Read(torch.autograd.Function):
-    """The output layer of `assay.engine.head` as a function that autograd differentiates.
+    """The output layer of a set of kernels as a function that autograd differentiates.
 
     `weight` is that of the output layer; without one, `hidden` are the logits.
     """
 
     @staticmethod
-    def forward(ctx: Any, hidden: Tensor, weight: Tensor | None, ask: Ask) -> tuple[Tensor | None, ...]:
+    def forward(
+        ctx: Any, hidden: Tensor, weight: Tensor | None, ask: Ask, kernels: Kernels
+    ) -> tuple[Tensor | None, ...]:
         want = ask.want
-        out = read(
+        out = kernels.read(
             hidden,
             weight,
             ask.ids,
@@ -68,19 +72,20 @@ class Read(torch.autograd.Function):
             keep=any(ctx.needs_input_grad) and weight is not None,
         )
         ctx.set_materialize_grads(False)
-        ctx.save_for_backward(hidden, weight, out.all_logp)
-        ctx.ask = ask
+        ctx.save_for_backward(hidden, weight, out.logp, out.entropy, out.all_logp, out.lse)
+        ctx.ask, ctx.kernels = ask, kernels
         numbers = [x for x in (out.mean_logp, out.likeliest, out.likeliest_logp) if x is not None]
         ctx.mark_non_differentiable(*numbers)
         return out.logp, out.entropy, out.top_logp, out.mean_logp, out.likeliest, out.likeliest_logp
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
-        hidden, weight, all_logp = ctx.saved_tensors
+        hidden, weight, logp, entropy, all_logp, lse = ctx.saved_tensors
         by_weight = torch.zeros_like(weight) if ctx.needs_input_grad[1] else None
-        about = {"top_ids": ctx.ask.top_ids, "all_logp": all_logp}
-        by_hidden = pull(hidden, weight, ctx.ask.ids, ctx.ask.tau, Coefficients(*grads[:3]), by_weight, **about)
-        return by_hidden, by_weight, None
+        about = {"top_ids": ctx.ask.top_ids, "readout": Readout(logp, entropy, None, None, None, None, all_logp, lse)}
+        given = Coefficients(*grads[:3])
+        by_hidden = ctx.kernels.pull(hidden, weight, ctx.ask.ids, ctx.ask.tau, given, by_weight, **about)
+        return by_hidden, by_weight, None, None
 
 
 FIELDS = ("logp", "entropy", "top_logp", "mean_logp", "likeliest", "likeliest_logp")
@@ -111,9 +116,12 @@ class Attend(torch.autograd.Function):
 class PackedNetwork(nn.Module):
     """Our own transformer over packed rows; with a value head, it gives values in place of log-probs."""
 
-    def __init__(self, net: Transformer, *, vocab: int, compute: torch.dtype, checkpointing: str) -> None:
+    def __init__(
+        self, net: Transformer, *, vocab: int, compute: torch.dtype, checkpointing: str, kernels: Kernels = PLAIN
+    ) -> None:
         super().__init__()
         self.net, self.vocab, self.compute, self.checkpointing = net, vocab, compute, checkpointing
+        self.kernels = kernels
         net.fit(net.config.context)
 
     @property
@@ -139,7 +147,7 @@ class PackedNetwork(nn.Module):
             head = net.get_submodule(HEAD)
             return {"value": head(states.to(ask.tau.dtype)).squeeze(-1)}
         weight = net.lm_head.weight[: self.vocab]
-        return _named(Read.apply(states, weight, ask))
+        return _named(Read.apply(states, weight, ask, self.kernels))
 
     def _again(self, tokens: int, itemsize: int) -> bool:
         """Whether a layer's activations are computed again in the backward pass, as `TorchEngine` decides it."""
@@ -178,7 +186,7 @@ class PaddedNetwork(nn.Module):
             ids = None
         given = {name: value for name, value in more.items() if name in self.takes}
         logits = self.net.inner(input_ids=ids, **given).logits[..., : self.vocab]
-        return _named(Read.apply(logits.flatten(0, 1).index_select(0, padded.predict), None, ask))
+        return _named(Read.apply(logits.flatten(0, 1).index_select(0, padded.predict), None, ask, PLAIN))
 
 
 def _named(found: Any) -> Numbers:

@@ -24,6 +24,8 @@ from assay.engine.sharded.kept import Kept, Written
 from assay.engine.sharded.network import Ask, PackedNetwork, PaddedNetwork, shard
 from assay.engine.sharded.optimiser import ShardedAdamW, local
 from assay.engine.state import disturb
+from assay.engine.torch.kernels.choose import choose, sizes_of
+from assay.engine.torch.kernels.interface import KernelWish
 from assay.errors import StorageError
 from assay.host import tensors
 from assay.host.space import holds_twice
@@ -63,6 +65,7 @@ class Spec:
     compute: torch.dtype
     optimiser: AdamW | None
     checkpointing: str = "auto"
+    kernels: KernelWish = "auto"
 
 
 class Shard:
@@ -81,11 +84,14 @@ class Shard:
         model = self.model = spec.skeleton
         for name, parameter in model.named_parameters():
             parameter.requires_grad_(spec.optimiser is not None and name not in model.base_names)
-        about = {"vocab": spec.vocab, "compute": spec.compute}
+        about: dict[str, Any] = {"vocab": spec.vocab, "compute": spec.compute}
+        self.told_kernels = ""
         if isinstance(model, Foreign):
             root: Any = PaddedNetwork(model, **about)
         else:
-            root = PackedNetwork(model, **about, checkpointing=spec.checkpointing)
+            chosen = choose(spec.kernels, device, spec.compute, sizes_of(model.config))
+            about |= {"checkpointing": spec.checkpointing, "kernels": chosen.kernels}
+            root, self.told_kernels = PackedNetwork(model, **about), chosen.reason
         self.network = shard(root, mesh, device, wide=self.wide)
         group = mesh["shard"].get_group()
         self.optimiser = None if spec.optimiser is None else ShardedAdamW(own(model), spec.optimiser, group)
@@ -145,6 +151,10 @@ class Shard:
         assert self.optimiser is not None
         self.drop(list(self.held))
         return self.optimiser.step(lr=lr, clip=clip, moments=moments)
+
+    def kernels(self) -> str:
+        """Whose kernels compute the output layer, and why; "" for a network that gives logits."""
+        return self.told_kernels
 
     def held_numbers(self) -> dict[str, int]:
         """How many numbers this rank holds of the parameters, of their gradients and of their moments."""

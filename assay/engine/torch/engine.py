@@ -11,13 +11,14 @@ import torch
 from torch import Tensor
 
 from assay.engine.footprint import TAPE_BYTES, tape_bytes
-from assay.engine.head import Readout, coefficients_of, outputs_of, pull, read
+from assay.engine.head import Readout, coefficients_of, outputs_of
 from assay.engine.interface import Chunk, Done, Generation, Heard, Outputs, Want
 from assay.engine.layout import Layout
 from assay.engine.local import LaidChunk
 from assay.engine.sampling_call import Limits
 from assay.engine.torch import sampler
 from assay.engine.torch.deck import Shelf
+from assay.engine.torch.kernels.choose import choose, sizes_of
 from assay.engine.torch.lowrank import gradient_of
 from assay.engine.torch.network import Activations, Network
 from assay.engine.torch.network_engine import NetworkEngine
@@ -57,8 +58,17 @@ class TorchEngine(NetworkEngine):
 
     def _prepare(self) -> None:
         super()._prepare()
-        self.network = Network(self.model, self.compute, vocab=self.vocab)
+        self._chosen = choose(self.kernel_wish, self.device, self.compute, sizes_of(self.model.config))
+        self.network = Network(self.model, self.compute, vocab=self.vocab, kernels=self._chosen.kernels)
         self.shelf = Shelf(stays=self.caches_stay)
+
+    @property
+    def kernels(self) -> str:
+        return self._chosen.reason
+
+    @property
+    def place(self) -> str:
+        return f"{super().place} triton" if self._chosen.fused else super().place
 
     def _refresh(self) -> None:
         self.network.refresh()
@@ -85,7 +95,7 @@ class TorchEngine(NetworkEngine):
 
     def _score(self, layout: Layout, ids: np.ndarray, tau: Tensor, entropy: bool) -> tuple[Tensor, Tensor | None]:
         hidden, head = self.predicting(layout)
-        out = read(hidden, head, torch.from_numpy(ids).to(self.device), tau, entropy=entropy)
+        out = self.network.kernels.read(hidden, head, torch.from_numpy(ids).to(self.device), tau, entropy=entropy)
         return out.logp, out.entropy
 
     def predicting(self, layout: Layout) -> tuple[Tensor, Tensor | None]:
@@ -98,7 +108,7 @@ class TorchEngine(NetworkEngine):
         self._refuse_unknown(chunk, want)
         learns = torch.is_grad_enabled() and self.optimiser is not None
         predicting, kept = self.states(chunk, keep=learns)
-        readout = read(
+        readout = self.network.kernels.read(
             predicting,
             self.network.head,
             chunk.streams["ids"],
@@ -123,7 +133,7 @@ class TorchEngine(NetworkEngine):
         if coefficients is None:
             return
         head = self.model.lm_head.weight
-        by_hidden = pull(
+        by_hidden = self.network.kernels.pull(
             held.predicting,
             self.network.head,
             chunk.streams["ids"],
@@ -131,7 +141,7 @@ class TorchEngine(NetworkEngine):
             coefficients,
             gradient_of(head)[: self.vocab] if head.requires_grad else None,
             top_ids=chunk.streams.get("top_ids"),
-            all_logp=held.readout.all_logp,
+            readout=held.readout,
         )
         self.pull_states(chunk, held.kept, by_hidden)
 

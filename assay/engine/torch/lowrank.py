@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from assay.engine.head import add_product
 from assay.policy.adapted import Adapted
 
 
@@ -21,14 +22,6 @@ def gradient_of(parameter: Tensor) -> Tensor:
     if parameter.grad is None:
         parameter.grad = torch.zeros_like(parameter)
     return parameter.grad
-
-
-def add_product(total: Tensor, a: Tensor, b: Tensor) -> None:
-    """total += a' b, accumulated in the number format of `total`."""
-    if total.dtype == a.dtype:
-        total.addmm_(a.t(), b)
-    else:
-        total.add_(a.t() @ b)
 
 
 @dataclass(frozen=True, eq=False)

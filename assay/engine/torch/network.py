@@ -6,6 +6,7 @@ It computes the same function as `Transformer.forward`, by fewer and larger prod
   only divided. Gradients are gathered for W * w, and once a step they are turned into those of W and of w.
 - Query, key and value are one product, gate and up another. The products themselves add the residuals.
 - The products accumulate the gradients of weights over all chunks of a step.
+- What lies between products is done by a set of kernels (`kernels.interface`): torch's operations, or fused ones.
 
 Under an adapter the base never changes, so no norm is folded in: the layers' weights are views of the stacked weights.
 """
@@ -24,6 +25,10 @@ from torch.nn import functional as F
 
 from assay.engine.embedding import embedded
 from assay.engine.torch.attention import Attended, attend, attend_backward
+from assay.engine.torch.kernels.interface import Gated, Kernels
+from assay.engine.torch.kernels.plain import PLAIN
+from assay.engine.torch.kernels.plain import inverse_rms as inverse_rms
+from assay.engine.torch.kernels.plain import scale_rows as scale_rows
 from assay.engine.torch.linear import Folded, Plain, accumulate, add_linear, onto
 from assay.engine.torch.lowrank import gradient_of
 from assay.engine.torch.packing import Packed
@@ -63,8 +68,7 @@ class _Tape:
     h2: Tensor  # x / rms before the gated unit
     r2: Tensor  # 1 / rms
     both: Tensor  # gate and up
-    gated: Tensor  # silu(gate)
-    act: Tensor  # silu(gate) * up
+    gated: Gated  # silu(gate) and silu(gate) * up, or None: they are computed again
 
 
 @dataclass(eq=False)
@@ -89,26 +93,6 @@ def rotations(model: Transformer, count: int, dtype: torch.dtype, device: torch.
     return torch.cat([cos, cos], -1), torch.cat([-sin, sin], -1)
 
 
-def turn(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """x * cos + swap(x) * sin, where swap exchanges the halves of the last dimension and sin has the signs."""
-    half = x.shape[-1] // 2
-    result = x * cos
-    result[..., :half].addcmul_(x[..., half:], sin[..., :half])
-    result[..., half:].addcmul_(x[..., :half], sin[..., half:])
-    return result
-
-
-def inverse_rms(x: Tensor, eps: float) -> Tensor:
-    """1 / sqrt(mean(x^2) + eps) over the last dimension, which stays with size 1."""
-    wide = torch.promote_types(x.dtype, torch.float32)
-    norm = torch.linalg.vector_norm(x, dim=-1, keepdim=True, dtype=wide)
-    return norm.square_().div_(x.shape[-1]).add_(eps).rsqrt_()
-
-
-def scale_rows(x: Tensor, r: Tensor) -> Tensor:
-    return x * r.to(x.dtype)
-
-
 class Network:
     """One version of the weights in the compute format, with the forward and the backward pass over packed tokens.
     Rows of the output layer from `vocab` on are no tokens and are left out.
@@ -119,8 +103,10 @@ class Network:
     final: Tensor
     head: Tensor
 
-    def __init__(self, model: Transformer, dtype: torch.dtype, *, vocab: int | None = None) -> None:
-        self.model, self.config, self.dtype = model, model.config, dtype
+    def __init__(
+        self, model: Transformer, dtype: torch.dtype, *, vocab: int | None = None, kernels: Kernels = PLAIN
+    ) -> None:
+        self.model, self.config, self.dtype, self.kernels = model, model.config, dtype, kernels
         self.vocab = vocab or self.config.vocab
         self.device = model.model.embed_tokens.weight.device
         self.flash = fits(self.device, dtype, self.config.head_dim)
@@ -192,9 +178,8 @@ class Network:
             x, tape = self._layer(layer, x, cos, sin, packed, keep and not again, cache, held)
             if keep:
                 tapes.append(before if tape is None else tape)
-        r = inverse_rms(x, self.model.model.norm.eps)
-        x = scale_rows(x, r)
-        return x * self.final, Activations(packed, cos, sin, tapes, x, r) if keep else None
+        h, r, x = self.kernels.norm(x, self.model.model.norm.eps, self.final)
+        return x, Activations(packed, cos, sin, tapes, h, r) if keep else None
 
     def project(
         self, layer: Layer, x: Tensor, cos: Tensor, sin: Tensor
@@ -203,16 +188,14 @@ class Network:
         queries and keys with their 1 / rms or None).
         """
         c = self.config
-        r = inverse_rms(x, layer.qkv.norm.eps)
-        h = scale_rows(x, r)
+        h, r, _ = self.kernels.norm(x, layer.qkv.norm.eps)
         heads = layer.qkv.product(h).view(len(x), -1, c.head_dim)
-        qk, normed = heads[:, : c.heads + c.kv_heads], None
-        if layer.qk_weight is not None:
-            rr = inverse_rms(qk, layer.block.self_attn.q_norm.eps)
-            qk = scale_rows(qk, rr)
-            normed = (qk, rr)
-            qk = qk * layer.qk_weight
-        return h, r, heads, turn(qk, cos, sin), normed
+        qk = heads[:, : c.heads + c.kv_heads]
+        if layer.qk_weight is None:
+            return h, r, heads, self.kernels.turn(qk, cos, sin), None
+        eps = layer.block.self_attn.q_norm.eps
+        turned, *normed = self.kernels.turn_normed(qk, eps, layer.qk_weight, cos, sin)
+        return h, r, heads, turned, (normed[0], normed[1])
 
     def _layer(
         self,
@@ -231,13 +214,11 @@ class Network:
             cache.append((qk[:, c.heads :], heads[:, c.heads + c.kv_heads :]))
         o, attended = attend(qk, heads, packed.plan, keep=keep, known=known)
         x = add_linear(x, o, layer.out)
-        r2 = inverse_rms(x, layer.up.norm.eps)
-        h2 = scale_rows(x, r2)
+        h2, r2, _ = self.kernels.norm(x, layer.up.norm.eps)
         both = layer.up.product(h2)
-        gated = F.silu(both[:, : c.ffn])
-        act = gated * both[:, c.ffn :]
+        act, gated = self.kernels.gate(both)
         x = add_linear(x, act, layer.down)
-        return x, _Tape(h, r, normed, attended, o, h2, r2, both, gated, act) if keep else None
+        return x, _Tape(h, r, normed, attended, o, h2, r2, both, gated) if keep else None
 
     @torch.no_grad()
     def backward(self, kept: Activations, grad: Tensor) -> None:
@@ -245,7 +226,7 @@ class Network:
         norm = self.model.model.norm
         if norm.weight.requires_grad:
             accumulate(norm.weight, (grad * kept.x).sum(0))
-        dx = _through_norm(None, grad * self.final, kept.x, kept.r)
+        dx = self.kernels.norm_backward(None, grad, kept.x, kept.r, self.final)
         for layer in reversed(self.layers):
             tape = kept.layers.pop()
             if isinstance(tape, Tensor):
@@ -257,20 +238,17 @@ class Network:
             gradient_of(embedding).index_add_(0, kept.packed.ids, dx.to(embedding.dtype))
 
     def _layer_backward(self, layer: Layer, tape: _Tape, dx: Tensor, kept: Activations) -> Tensor:
-        c = self.config
-        gate, up = tape.both[:, : c.ffn], tape.both[:, c.ffn :]
-        dact = layer.down.backward(dx, tape.act)
-        dboth = torch.empty_like(tape.both)
-        torch.mul(dact, tape.gated, out=dboth[:, c.ffn :])
-        dboth[:, : c.ffn] = torch.ops.aten.silu_backward(dact.mul_(up), gate)
-        dx = _through_norm(dx, layer.up.backward(dboth, tape.h2), tape.h2, tape.r2)
+        kernels = self.kernels
+        dact = layer.down.backward(dx, kernels.gate_again(tape.both, tape.gated))
+        dboth = kernels.gate_backward(dact, tape.both, tape.gated)
+        dx = kernels.norm_backward(dx, layer.up.backward(dboth, tape.h2), tape.h2, tape.r2)
         assert tape.attended is not None
         dqk, dv = attend_backward(layer.out.backward(dx, tape.o), tape.attended, kept.packed.plan)
-        dqk = turn(dqk, kept.cos, -kept.sin)
+        dqk = kernels.turn_backward(dqk, kept.cos, kept.sin)
         if layer.qk_weight is not None and tape.qk is not None:
             dqk = self._qk_norm_backward(layer, dqk, *tape.qk)
         dheads = torch.cat([dqk, dv], 1).view(len(dx), -1)
-        return _through_norm(dx, layer.qkv.backward(dheads, tape.h), tape.h, tape.r)
+        return kernels.norm_backward(dx, layer.qkv.backward(dheads, tape.h), tape.h, tape.r)
 
     def _qk_norm_backward(self, layer: Layer, grad: Tensor, x: Tensor, r: Tensor) -> Tensor:
         assert layer.qk_weight is not None
@@ -279,7 +257,7 @@ class Network:
             by_weight, heads = (grad * x).sum(0), self.config.heads
             accumulate(attention.q_norm.weight, by_weight[:heads].sum(0))
             accumulate(attention.k_norm.weight, by_weight[heads:].sum(0))
-        return _through_norm(None, grad * layer.qk_weight, x, r)
+        return self.kernels.norm_backward(None, grad, x, r, layer.qk_weight)
 
     @torch.no_grad()
     def hand_out(self) -> None:
@@ -287,12 +265,3 @@ class Network:
         for layer in self.layers:
             layer.qkv.hand_out()
             layer.up.hand_out()
-
-
-def _through_norm(residual: Tensor | None, grad: Tensor, h: Tensor, r: Tensor) -> Tensor:
-    """residual + r (grad - h mean(grad h)), for h = r x. The memory of `grad` and of `residual` is overwritten."""
-    mean = torch.linalg.vecdot(grad, h).div_(h.shape[-1]).neg_().unsqueeze(-1)
-    grad.addcmul_(h, mean)
-    if residual is None:
-        return grad.mul_(r)
-    return residual.addcmul_(grad, r.to(grad.dtype))

@@ -1,1 +1,1 @@
-"""Kernels of the torch engine in Triton, for GPUs."""
+"""The passes over memory between the products of a network, each as one function: in torch, and fused in Triton."""
