@@ -18,6 +18,7 @@ from assay.engine.torch.kernels import gates, norms, output, rotations
 MODELS = {  # (hidden, heads, kv heads, size of a head, feed-forward, vocabulary)
     "half a billion": (896, 14, 2, 64, 4864, 151936),
     "one and a half": (1536, 12, 2, 128, 8960, 151936),
+    "multiples of no block": (99, 3, 1, 22, 301, 1003),
 }
 TOKENS = 16384
 pytestmark = pytest.mark.deep
