@@ -8,6 +8,7 @@ token: its `old` is the log-probability at temperature 1, and its `mu` is 0, bec
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -38,6 +39,10 @@ class Drawn:
     finite: Tensor  # bool[n]: all logits of the row are finite
 
 
+Draw = Callable[[Tensor, Tensor, Filters], Drawn]
+"""(logits [n, V], u float64[n], filters) -> tokens: `draw`, or a kernel that does the same."""
+
+
 def kept(p: Tensor, top_k: Tensor, top_p: Tensor, min_p: Tensor) -> Tensor:
     """bool[n, V]: the tokens that the filters keep. The most probable token is always kept."""
     ordered, order = torch.sort(p, dim=-1, descending=True, stable=True)
@@ -66,7 +71,8 @@ def best_of(logp: Tensor, barred: Tensor | None) -> Tensor:
 
 
 def draw(logits: Tensor, u: Tensor, filters: Filters) -> Drawn:
-    """Draw one token for each row by its uniform random number `u`, float64[n] in [0, 1)."""
+    """Draw one token for each row by its uniform random number `u`, float64[n] in [0, 1), in fp32 or wider."""
+    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
     finite = torch.isfinite(logits.sum(-1))
     z = logits if filters.tau is None else logits / filters.tau[:, None]
     logp = torch.log_softmax(z, -1)

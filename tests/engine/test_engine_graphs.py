@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import weakref
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,10 +22,11 @@ from assay.engine.interface import Generation
 from assay.engine.local import LocalEngine
 from assay.engine.torch import deck, graphs, voices
 from assay.engine.torch.deck import Deck, Shelf, Stepping
-from assay.engine.torch.decode import Decoder
+from assay.engine.torch.decode import Decoder, Need
 from assay.engine.torch.engine import TorchEngine
 from assay.engine.torch.flight import Board, Needs, Pace
 from assay.engine.torch.graphs import Bucketed
+from assay.engine.torch.kernels.plain import PLAIN, attend_shared
 from assay.engine.torch.network import Network
 from assay.policy.adapted import attach
 from assay.policy.lora import Lora
@@ -106,15 +108,15 @@ def adapted() -> TorchEngine:
     return TorchEngine(model, end_ids=frozenset({0}), precision="fp64")
 
 
-def by_tapes(recorder: Recorder, seen: set[tuple[int, int]]) -> Callable[..., Bucketed]:
+def by_tapes(recorder: Recorder, seen: set[tuple[int, int, int]]) -> Callable[..., Bucketed]:
     """In the place of `deck.recorded`: a deck's steps on tapes."""
 
-    def recorded(stepping: Stepping, *, slots: int, length: int) -> Bucketed:
+    def recorded(stepping: Stepping, slots: int) -> Bucketed:
         def take(rows: int, columns: int, needs: Needs) -> None:
-            seen.add((rows, columns))
+            seen.add((rows, columns, stepping.cache.variant))
             stepping.take(rows, columns, needs)
 
-        return Bucketed(take, recorder, slots=slots, length=length)
+        return Bucketed(take, recorder, slots=slots, room=stepping.cache.room)
 
     return recorded
 
@@ -128,6 +130,7 @@ def require_same(want: Sequence[Generation], got: Sequence[Generation]) -> None:
             np.testing.assert_allclose(a, b, atol=units(1, b))  # computed in fp64, stored in fp32
 
 
+SHARED = replace(PLAIN, attend_shared=attend_shared)
 DRAWS: dict[str, dict[str, Any]] = {
     "plain": {},
     "warm": {"temperature": 0.7},
@@ -143,19 +146,23 @@ DRAWS: dict[str, dict[str, Any]] = {
     [*((kind, "plain") for kind in [*FAMILIES, "adapted"] if kind != "qwen2"), *(("qwen2", name) for name in DRAWS)],
 )
 @pytest.mark.parametrize("pace", [Pace(1, 0), Pace(8, 1)], ids=["at once", "late"])
+@pytest.mark.parametrize("shared", [False, True], ids=["copied", "shared"])
 def test_replayed_steps_write_what_plain_steps_write(
-    kind: str, draws: str, pace: Pace, monkeypatch: pytest.MonkeyPatch
+    kind: str, draws: str, pace: Pace, shared: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """With a copy of its prompt in each row's cache, and with prompts that lie once in a store."""
     engine = adapted() if kind == "adapted" else engine_of(kind, precision="fp64")
     requests = requests_of(5, 4, max_new=30, **DRAWS[draws])
     engine.memory_bytes = 7 * voices.row_bytes(as_torch(engine).network, 36)  # rows leave, others take their slots
     plain = engine.generate(requests, KEY)
-    recorder, seen = Recorder(), set[tuple[int, int]]()
+    if shared:
+        as_torch(engine).network.kernels = SHARED
+    recorder, seen = Recorder(), set[tuple[int, int, int]]()
     monkeypatch.setattr(graphs, "LEAST_COLUMNS", 4)
     monkeypatch.setattr(deck, "recorded", by_tapes(recorder, seen))
     monkeypatch.setattr(Pace, "of", lambda device: pace)
     require_same(plain, engine.generate(requests, KEY))
-    assert 7 in {rows for rows, _ in seen} and len({columns for _, columns in seen}) > 2
+    assert 7 in {rows for rows, *_ in seen} and len({columns for _, columns, _ in seen}) > 2
     assert recorder.recorded <= len(seen) and recorder.replayed > recorder.recorded
 
 
@@ -164,11 +171,11 @@ def test_a_deck_that_stays_replays_with_the_weights_of_the_next_step(monkeypatch
     """Recorded steps read the weights where they lie, so new ones must lie there too; and no call leaves a row."""
     recorder, made = Recorder(), list[Deck]()
     monkeypatch.setattr(deck, "recorded", by_tapes(recorder, set()))
-    for kind in ("qwen3", "adapted"):
+    for kind, kernels in (("qwen3", PLAIN), ("adapted", PLAIN), ("qwen3", SHARED)):
         engine, other = (
             adapted() if kind == "adapted" else as_torch(engine_of(kind, precision="fp64")) for _ in range(2)
         )
-        engine.shelf = Shelf(stays=True)
+        engine.shelf, engine.network.kernels = Shelf(stays=True), kernels
         for number in range(3):
             requests = requests_of(3, 4, max_new=12 - number, **([{}, DRAWS["barred"], {"barred": (5,)}][number]))
             with monkeypatch.context() as plainly:
@@ -210,14 +217,14 @@ def bucketed(slots: int, length: int) -> tuple[Bucketed, Stepping, Recorder]:
     about: dict[str, Any] = {"device": torch.device("cpu"), "wide": torch.float32}
     voice = voices.Alone(Network(model_of(), torch.float32))
     board = Board(slots=slots, width=length, stride=100, vocab=voice.vocab, **about)
-    stepping, recorder = Stepping(voice, voice.decoding(slots, length), board), Recorder()
-    return Bucketed(stepping.take, recorder, slots=slots, length=length), stepping, recorder
+    stepping, recorder = Stepping(voice, voice.decoding(Need(slots, length, length, 1, 1)), board), Recorder()
+    return Bucketed(stepping.take, recorder, slots=slots, room=length), stepping, recorder
 
 
 @pytest.mark.slow
 @given(slots=st.integers(1, 40), length=st.integers(1, 3000), data=st.data())
 def test_a_bucket_holds_what_is_asked_and_little_more(slots: int, length: int, data: st.DataObject) -> None:
-    made = Bucketed(lambda *_: None, Recorder(), slots=slots, length=length)
+    made = Bucketed(lambda *_: None, Recorder(), slots=slots, room=length)
     rows, longest = data.draw(st.integers(1, slots)), data.draw(st.integers(1, length))
     wide, columns = made.bucket(rows, longest)
     assert rows <= wide <= slots and wide < 2 * rows
@@ -260,10 +267,10 @@ def test_nothing_of_the_cache_outlives_the_sampling(recorded: bool, monkeypatch:
     def at_once(step: Callable[[], None]) -> Callable[[], None]:
         return step
 
-    def by_buckets(stepping: Stepping, *, slots: int, length: int) -> Bucketed | None:
+    def by_buckets(stepping: Stepping, slots: int) -> Bucketed | None:
         assert isinstance(stepping.cache, Decoder)
         left.extend(map(weakref.ref, (stepping.cache.keys, stepping.cache.values, stepping.cache, stepping.board.u)))
-        return Bucketed(stepping.take, at_once, slots=slots, length=length) if recorded else None
+        return Bucketed(stepping.take, at_once, slots=slots, room=stepping.cache.room) if recorded else None
 
     monkeypatch.setattr(deck, "recorded", by_buckets)
     gc.collect()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,17 +14,21 @@ from hypothesis import strategies as st
 from rounding import units
 from typed import as_torch, present
 
+from assay.engine.filtering import Draw, draw
 from assay.engine.interface import Generation
 from assay.engine.sampling_call import Limits
 from assay.engine.torch import voices
 from assay.engine.torch.engine import TorchEngine
 from assay.engine.torch.flight import Board, Flight, Needs, Pace
+from assay.engine.torch.kernels.interface import Kernels
+from assay.engine.torch.kernels.plain import PLAIN, attend_shared
 from assay.engine.torch.network import Network
 from assay.errors import AssayError
 from assay.rng import Key
 from assay.types import Ids, Request
 
 KEY = Key(11)
+KERNELS = st.sampled_from([PLAIN, replace(PLAIN, attend_shared=attend_shared)])
 PACES = st.builds(Pace, stride=st.integers(1, 9), behind=st.integers(0, 3))
 
 
@@ -67,11 +72,13 @@ def asked(draw: st.DrawFn) -> list[Request]:
 
 @pytest.mark.slow
 @settings(max_examples=15)
-@given(requests=asked(), pace=PACES, rows=st.integers(1, 6), stays=st.booleans(), most=st.integers(1, 40))
-def test_answers_do_not_depend_on_when_the_host_looks(
-    requests: list[Request], pace: Pace, rows: int, stays: bool, most: int
+@given(
+    requests=asked(), pace=PACES, rows=st.integers(1, 6), stays=st.booleans(), most=st.integers(1, 40), kernels=KERNELS
+)
+def test_answers_do_not_depend_on_when_the_host_looks_and_where_prompts_lie(
+    requests: list[Request], pace: Pace, rows: int, stays: bool, most: int, kernels: Kernels
 ) -> None:
-    """With a hearer that ends some answers, prefixes that are kept, and decks that stay."""
+    """With a hearer that ends some answers, prefixes that are kept, decks that stay, and prompts in a store."""
 
     def hearer(heard: dict[int, list[list[int]]]) -> Callable[[int, Ids], bool]:
         def hear(place: int, ids: Ids) -> bool:
@@ -81,18 +88,21 @@ def test_answers_do_not_depend_on_when_the_host_looks(
         return hear
 
     results = []
-    for looks in (Pace(1, 0), pace):
+    for looks, own in ((Pace(1, 0), PLAIN), (pace, kernels)):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(Pace, "of", lambda device, looks=looks: looks)
             one, heard, told = engine(rows), dict[int, list[list[int]]](), dict[int, Generation]()
-            one.shelf.stays = stays
+            one.shelf.stays, one.network.kernels = stays, own
             with one.keeping():
                 made = one.generate(
                     requests, KEY, heard=hearer(heard), done=lambda i, g, told=told: told.update({i: g})
                 )
                 further = [
-                    Request(r.problem, np.concatenate([r.context, g.segment.ids]), "g", 9, sample=r.sample)
+                    Request(
+                        r.problem, np.concatenate([r.context, g.segment.ids[:cut]]), "g", 9, sample=r.sample, draw=cut
+                    )
                     for r, g in zip(requests, made)
+                    for cut in sorted({0, 1, len(g.segment)})
                 ]
                 again = one.generate(further, Key(5))
             assert [told[i] for i in range(len(requests))] == made
@@ -110,9 +120,9 @@ def test_no_step_is_handed_out_that_no_row_can_use(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(Pace, "of", lambda device: Pace(8, 1))
     settles, real = list[int](), Board.settle
 
-    def counted(board: Board, low: int, logits: torch.Tensor, needs: Needs) -> None:
+    def counted(board: Board, low: int, logits: torch.Tensor, needs: Needs, how: Draw) -> None:
         settles.append(len(logits))
-        real(board, low, logits, needs)
+        real(board, low, logits, needs, how)
 
     monkeypatch.setattr(Board, "settle", counted)
     one = as_torch(engine_of("qwen2", precision="fp64", end=None))
@@ -148,7 +158,7 @@ def test_the_device_ends_rows_and_the_host_reads_what_was_written_then() -> None
     one.aboard(board, 4)
     one.begin(0, np.arange(3), np.full(3, 5))
     for tokens in ([1, 2, 3], [0, 3, 2], [1, 1, 1]):
-        board.settle(0, 99.0 * torch.nn.functional.one_hot(torch.tensor(tokens), 4).double(), one.needs)
+        board.settle(0, 99.0 * torch.nn.functional.one_hot(torch.tensor(tokens), 4).double(), one.needs, draw)
         one.ticks += 1
     assert one.wants(3) and one.positions(3).tolist() == [4 + 3, 4 + 2, 4 + 3]
     assert board.live.tolist() == [False, False, True, False] and board.positions(4).tolist() == [6, 6, 7, 0]

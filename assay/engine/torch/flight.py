@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from assay.engine.filtering import Filters, draw
+from assay.engine.filtering import Draw, Filters
 from assay.engine.footprint import STRIDE
 from assay.engine.sampling_call import Asked, SamplingArrays, Written
 from assay.engine.torch.upload import uploaded
@@ -116,7 +116,7 @@ class Board:
             for name in ("top_k", "top_p", "min_p"):
                 getattr(self, name)[cut] = uploaded(getattr(sampling, name)[rows], self.device)
 
-    def settle(self, low: int, logits: Tensor, needs: Needs) -> None:
+    def settle(self, low: int, logits: Tensor, needs: Needs, draw: Draw) -> None:
         """Draw a token for each slot from `low` on, record it, and end rows. A CUDA graph can record this method."""
         cut = slice(low, low + len(logits))
         live, done = self.live[cut], self.done[cut]
@@ -193,7 +193,7 @@ class Flight(Asked):
     Example:
         flight.aboard(board, slots)
         flight.begin(0, np.arange(n), prompt_lengths)  # requests 0 .. n - 1 enter slots 0 .. n - 1
-        board.settle(0, logits, flight.needs)  # on the device; again and again while `flight.wants(n)`
+        board.settle(0, logits, flight.needs, draw)  # on the device; again and again while `flight.wants(n)`
         flight.ticks += 1
         freed = flight.look(behind=0)  # the slots whose rows are over
     """

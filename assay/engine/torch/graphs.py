@@ -41,19 +41,20 @@ class CudaGraphs:
 class Bucketed:
     """Steps by bucket. A bucket's first step runs plainly, to load its kernels; the second is recorded."""
 
-    def __init__(self, step: Step, record: Record, *, slots: int, length: int) -> None:
-        self.step, self.record, self.slots, self.length = step, record, slots, length
-        self.recorded: dict[tuple[int, int, Needs], Callable[[], None] | None] = {}
+    def __init__(self, step: Step, record: Record, *, slots: int, room: int) -> None:
+        self.step, self.record, self.slots, self.room = step, record, slots, room
+        self.recorded: dict[tuple[int, int, Needs, int], Callable[[], None] | None] = {}
 
     def bucket(self, rows: int, longest: int) -> tuple[int, int]:
         """The rows and columns of the smallest bucket that holds so many."""
-        stride = max(LEAST_COLUMNS, -(-self.length // PARTS))
-        columns = min(self.length, -(-longest // stride) * stride)
+        stride = max(LEAST_COLUMNS, -(-self.room // PARTS))
+        columns = min(self.room, -(-longest // stride) * stride)
         return min(self.slots, 1 << (rows - 1).bit_length()), columns
 
-    def __call__(self, rows: int, longest: int, needs: Needs) -> None:
-        bucket = (*self.bucket(rows, longest), needs)
-        taken = partial(self.step, *bucket)
+    def __call__(self, rows: int, longest: int, needs: Needs, variant: int = 0) -> None:
+        """Takes a step, or replays it; one of another variant is another step."""
+        wide, columns = self.bucket(rows, longest)
+        bucket, taken = (wide, columns, needs, variant), partial(self.step, wide, columns, needs)
         if bucket not in self.recorded:
             self.recorded[bucket] = None
             taken()

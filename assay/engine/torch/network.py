@@ -27,8 +27,6 @@ from assay.engine.embedding import embedded
 from assay.engine.torch.attention import Attended, attend, attend_backward
 from assay.engine.torch.kernels.interface import Gated, Kernels
 from assay.engine.torch.kernels.plain import PLAIN
-from assay.engine.torch.kernels.plain import inverse_rms as inverse_rms
-from assay.engine.torch.kernels.plain import scale_rows as scale_rows
 from assay.engine.torch.linear import Folded, Plain, accumulate, add_linear, onto
 from assay.engine.torch.lowrank import gradient_of
 from assay.engine.torch.packing import Packed

@@ -16,9 +16,10 @@ from torch import Tensor
 from assay.engine.footprint import PREFILL_TOKENS
 from assay.engine.layout import hosted, offsets, stems
 from assay.engine.prefix_cache import PrefixCache
+from assay.engine.torch.decode import Begun, Caches
 from assay.engine.torch.packing import Onward
 from assay.engine.torch.upload import uploaded
-from assay.engine.torch.voices import Caches, Voice
+from assay.engine.torch.voices import Voice
 from assay.types import Ids
 
 
@@ -51,18 +52,18 @@ class Prefilled:
             torch.cat([self.hidden, more.hidden]),
         )
 
-    def beginnings(self, prompts: Sequence[int], size: np.ndarray) -> tuple[np.ndarray, Tensor, Tensor]:
-        """Of rows that continue the first `size` tokens of these prompts: which tokens of `cache` these are,
-        [rows, most]; the hidden states behind them, each once; and which of those is whose.
+    def begun(self, prompts: np.ndarray, size: np.ndarray) -> tuple[Begun, Tensor, Tensor]:
+        """Rows that continue the first `size` tokens of these prompts; the hidden states behind these beginnings, each
+        once; and which of those is whose.
         """
         position = {prompt: j for j, prompt in enumerate(self.prompts)}
-        local = [position[prompt] for prompt in prompts]
+        local = [position[int(prompt)] for prompt in prompts]
         index = np.zeros((len(local), int(size.max())), np.int64)
         for i, j in enumerate(local):
             index[i, : size[i]] = self.where[j][: size[i]]
         ends, own = np.unique([self.ends[j][int(n)] for j, n in zip(local, size)], return_inverse=True)
         device = self.hidden.device
-        return index, self.hidden[uploaded(ends, device)], uploaded(own, device)
+        return Begun(index, size, prompts), self.hidden[uploaded(ends, device)], uploaded(own, device)
 
 
 class Prompts:
@@ -87,6 +88,11 @@ class Prompts:
         for text in self.texts:
             kept.known(text)  # marks the prompt's runs as used, so that `make_room` drops others first
         kept.make_room(sum(map(len, self.texts)) + answers)
+
+    @property
+    def beginnings(self) -> int:
+        """How many different beginnings the rows have."""
+        return sum(map(len, self.begins))
 
     def next(self, queue: Iterable[int]) -> tuple[int, Prefilled]:
         """How many requests of the queue can begin with as many new prompts as one prefill takes, and their prompts."""

@@ -17,6 +17,7 @@ from assay.engine.interface import Done, Generation, Heard
 from assay.engine.prefix_cache import PrefixCache
 from assay.engine.sampling_call import Limits, check, prompt_of
 from assay.engine.torch.deck import Shelf
+from assay.engine.torch.decode import Need
 from assay.engine.torch.flight import Flight
 from assay.engine.torch.prompts import Prompts
 from assay.engine.torch.voices import Voice, wide_of
@@ -73,7 +74,8 @@ class _Run:
         self.queue = self.prompts.queue
         length, width = int((self.prompts.size + flight.limit).max()), int(flight.limit.max())
         self.slots = self.voice.slots(length, len(contexts), flight.limits.memory_bytes)
-        self.deck = self.shelf.take(self.voice, slots=self.slots, length=length, width=width)
+        need = Need(self.slots, length, width, self.prompts.beginnings, int(self.prompts.size.max()))
+        self.deck = self.shelf.take(self.voice, need)
         self.deck.open(flight, self.slots)
 
     def all(self) -> list[Generation]:
@@ -95,20 +97,19 @@ class _Run:
         rows, low = queue[:taken], self.active
         self.next += taken
         size = self.prompts.size[rows]
-        index, hidden, own = ready.beginnings([int(i) for i in self.prompts.which[rows]], size)
-        self.deck.cache.admit(low, index, ready.cache)
+        begun, hidden, own = ready.begun(self.prompts.which[rows], size)
+        self.deck.cache.admit(low, begun, ready.cache)
         self.flight.begin(low, rows, size)
         self.active = low + taken
-        logits = self.voice.logits(hidden).to(self.flight.wide)
-        self.deck.board.settle(low, logits[own], self.flight.needs)
+        self.deck.settle(low, self.voice.logits(hidden)[own], self.flight.needs)
         self.prompts.keep_last(ready, self.queue[self.next :])
         self._went()
 
     def _step(self) -> None:
         """Feed one token to every row in flight, and draw its next token."""
-        positions = self.flight.positions(self.active)
-        longest = int(positions.max()) + 1
-        level = not self.flight.ahead and int(positions.min()) + 1 == longest
+        columns = self.deck.cache.columns(self.flight.positions(self.active))
+        longest = int(columns.max()) + 1
+        level = not self.flight.ahead and int(columns.min()) + 1 == longest
         self.deck.step(self.active, longest, self.flight.needs, level=level)
         self._went()
 
@@ -142,8 +143,9 @@ class _Run:
         source = np.flatnonzero(~gone[left:]) + left
         target = np.flatnonzero(gone[:left])
         if len(source):
-            columns = int(self.flight.positions(self.active)[source].max())
-            self.deck.cache.move(source, target, columns)
+            columns = self.deck.cache.columns(self.flight.positions(self.active))
+            self.deck.cache.move(source, target, int(columns[source].max()))
             self.flight.move(source, target)
+        self.deck.cache.leave(left)
         self.deck.board.clear(left, self.active)
         self.active = left

@@ -10,15 +10,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from assay.engine.filtering import Drawn, Filters, draw
 from assay.engine.interface import Done, Generation
 from assay.engine.local import Answered
 from assay.engine.prefix_cache import PrefixCache
 from assay.engine.sampling_call import Limits
 from assay.engine.torch import sampler
 from assay.engine.torch.deck import Shelf
+from assay.engine.torch.decode import Begun, Caches, Need
 from assay.engine.torch.engine import TorchEngine
 from assay.engine.torch.packing import Onward
-from assay.engine.torch.voices import Alone, Caches, Slots
+from assay.engine.torch.voices import Alone, Slots
 from assay.rng import Key
 from assay.types import Request, Stats
 
@@ -35,15 +37,30 @@ class _Together:
     parts: Sequence[Slots]
     layers: Sequence[int]
 
-    def admit(self, slot: int, index: np.ndarray, prefilled: Caches) -> None:
+    @property
+    def room(self) -> int:
+        return self.parts[0].room
+
+    @property
+    def variant(self) -> int:
+        return hash(tuple(part.variant for part in self.parts))
+
+    def admit(self, slot: int, begun: Begun, prefilled: Caches) -> None:
         begin = 0
         for part, count in zip(self.parts, self.layers, strict=True):
-            part.admit(slot, index, prefilled[begin : begin + count])
+            part.admit(slot, begun, prefilled[begin : begin + count])
             begin += count
 
-    def move(self, source: np.ndarray, target: np.ndarray, tokens: int) -> None:
+    def leave(self, left: int) -> None:
         for part in self.parts:
-            part.move(source, target, tokens)
+            part.leave(left)
+
+    def move(self, source: np.ndarray, target: np.ndarray, columns: int) -> None:
+        for part in self.parts:
+            part.move(source, target, columns)
+
+    def columns(self, positions: np.ndarray) -> np.ndarray:
+        return self.parts[0].columns(positions)
 
     def step(self, ids: Tensor, positions: Tensor, longest: int, *, level: bool = False) -> Tensor:
         return torch.cat([part.step(ids, positions, longest, level=level) for part in self.parts], -1)
@@ -81,8 +98,8 @@ class Shifted:
         """As many as of the large network alone, so that its products have the same shapes and the same bits."""
         return self.large.slots(length, count, memory_bytes)
 
-    def decoding(self, slots: int, length: int) -> _Together:
-        return _Together([voice.decoding(slots, length) for voice in self.voices], [*map(_layers, self.voices)])
+    def decoding(self, need: Need) -> _Together:
+        return _Together([voice.decoding(need) for voice in self.voices], [*map(_layers, self.voices)])
 
     def prefill(self, onward: Onward, known: Caches) -> tuple[Tensor, Caches]:
         assert not known, "no prefixes are kept"
@@ -94,6 +111,9 @@ class Shifted:
         pieces = hidden.split([voice.network.config.hidden for voice in self.voices], -1)
         said = [voice.logits(piece).to(wide) for voice, piece in zip(self.voices, pieces, strict=True)]
         return shift(*said, times=self.times)
+
+    def draw(self, logits: Tensor, u: Tensor, filters: Filters) -> Drawn:
+        return draw(logits, u, filters)
 
 
 def _layers(voice: Alone) -> int:

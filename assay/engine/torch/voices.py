@@ -10,12 +10,11 @@ import torch
 from torch import Tensor
 
 from assay.engine import footprint
-from assay.engine.torch.decode import Decoder
+from assay.engine.filtering import Drawn, Filters
+from assay.engine.torch.decode import Begun, Caches, Decoder, Need
 from assay.engine.torch.network import Network
 from assay.engine.torch.packing import Onward, pack_onward
-
-Caches = list[tuple[Tensor, Tensor]]
-"""Keys and values [N, kv_heads, d] of each layer."""
+from assay.engine.torch.shared_decode import SharedDecoder
 
 
 def row_bytes(network: Network, length: int) -> int:
@@ -31,12 +30,24 @@ def slots_for(network: Network, length: int, count: int, memory_bytes: int) -> i
 
 
 class Slots(Protocol):
-    """The key-value caches of the rows in flight, as `Decoder` has them, and the step that feeds them."""
+    """The key-value caches of the rows in flight, and the step that feeds them: see `Decoder`."""
 
-    def admit(self, slot: int, index: np.ndarray, prefilled: Caches) -> None: ...
-    def move(self, source: np.ndarray, target: np.ndarray, tokens: int) -> None: ...
+    @property
+    def room(self) -> int:
+        """The columns of a slot."""
+        ...
+
+    def admit(self, slot: int, begun: Begun, prefilled: Caches) -> None: ...
+    def leave(self, left: int) -> None: ...
+    def move(self, source: np.ndarray, target: np.ndarray, columns: int) -> None: ...
     def held(self, slot: int, low: int, high: int) -> Tensor: ...
+    def columns(self, positions: np.ndarray) -> np.ndarray: ...
     def step(self, ids: Tensor, positions: Tensor, longest: int, *, level: bool = False) -> Tensor: ...
+
+    @property
+    def variant(self) -> int:
+        """What a recorded step depends on beside its number of rows and columns."""
+        ...
 
 
 class Voice(Protocol):
@@ -53,9 +64,7 @@ class Voice(Protocol):
         """How many rows it has in flight."""
         ...
 
-    def decoding(self, slots: int, length: int) -> Slots:
-        """Caches for so many rows of so many tokens."""
-        ...
+    def decoding(self, need: Need) -> Slots: ...
 
     def prefill(self, onward: Onward, known: Caches) -> tuple[Tensor, Caches]:
         """The hidden states [N, D] of prompts, and their keys and values; `known` are those of cached prefixes."""
@@ -63,6 +72,10 @@ class Voice(Protocol):
 
     def logits(self, hidden: Tensor) -> Tensor:
         """[n, V] for these hidden states."""
+        ...
+
+    def draw(self, logits: Tensor, u: Tensor, filters: Filters) -> Drawn:
+        """A token for each row of such logits, as `filtering.draw`."""
         ...
 
 
@@ -92,8 +105,10 @@ class Alone:
     def slots(self, length: int, count: int, memory_bytes: int) -> int:
         return slots_for(self.network, length, count, memory_bytes)
 
-    def decoding(self, slots: int, length: int) -> Decoder:
-        return Decoder(self.network, slots=slots, length=length)
+    def decoding(self, need: Need) -> Slots:
+        if self.network.kernels.attend_shared is None:
+            return Decoder(self.network, slots=need.slots, length=need.length)
+        return SharedDecoder(self.network, self.network.kernels.attend_shared, need)
 
     def prefill(self, onward: Onward, known: Caches) -> tuple[Tensor, Caches]:
         c, cache = self.network.config, []
@@ -105,3 +120,6 @@ class Alone:
 
     def logits(self, hidden: Tensor) -> Tensor:
         return hidden @ self.network.head.t()
+
+    def draw(self, logits: Tensor, u: Tensor, filters: Filters) -> Drawn:
+        return self.network.kernels.draw(logits, u, filters)

@@ -9,13 +9,25 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from engine_cases import FAMILIES, assert_same, batch_of, engine_of, learn, model_of, naive, rows_of
+from engine_cases import (
+    FAMILIES,
+    assert_same,
+    batch_of,
+    contexts_of,
+    engine_of,
+    learn,
+    model_of,
+    naive,
+    problem_of,
+    rows_of,
+)
 from nearness import near
 from torch import Tensor
 
 from assay.engine.interface import Want
 from assay.engine.optimiser import AdamW
 from assay.engine.sharded.network import Ask, Read
+from assay.engine.torch import voices
 from assay.engine.torch.engine import TorchEngine
 from assay.engine.torch.kernels import checks, choose
 from assay.engine.torch.kernels.checks import Sizes
@@ -27,7 +39,7 @@ from assay.engine.torch.kernels.plain import PLAIN
 from assay.policy.adapted import attach
 from assay.policy.lora import Lora
 from assay.rng import Key
-from assay.types import Batch
+from assay.types import Batch, Request
 
 CPU = torch.device("cpu")
 
@@ -125,6 +137,22 @@ def test_ranks_read_by_them_under_autograd() -> None:
         grads.append(torch.autograd.grad((entropy * ids).sum() + (top_logp * top).sum(), (hidden, weight)))
     for got, exact in zip(*grads):
         near(got, exact, sums=64)
+
+
+@pytest.mark.parametrize("family", ["grouped", "qwen3"])
+def test_sampling_writes_what_torch_writes(family: str) -> None:
+    """Rows of groups that share prompts, at temperatures and greedy; rows leave and others take their slots."""
+    plain, engine = engine_of(family), fused(engine_of(family))
+    engine.memory_bytes = plain.memory_bytes = 5 * voices.row_bytes(engine.network, 20)
+    requests = [
+        Request(problem_of(i), context, "g", 6, sample=j, temperature=(1.0, 0.7, 0.0)[j])
+        for i, context in enumerate(contexts_of(4, high=12))
+        for j in range(3)
+    ]
+    for got, want in zip(engine.generate(requests, Key(3)), plain.generate(requests, Key(3)), strict=True):
+        np.testing.assert_array_equal(got.segment.ids, want.segment.ids)
+        for name in ("old", "mu", "entropy"):
+            np.testing.assert_allclose(getattr(got.segment, name), getattr(want.segment, name), atol=2e-6)
 
 
 def test_the_checks_at_the_start_pass() -> None:

@@ -11,16 +11,17 @@ import torch
 from engine_cases import engine_of, model_of
 from torch import Tensor
 
+from assay.engine.filtering import Drawn
 from assay.engine.torch.engine import TorchEngine
 from assay.engine.torch.kernels import checks
 from assay.engine.torch.kernels import choose as module
 from assay.engine.torch.kernels.checks import Sizes
 from assay.engine.torch.kernels.choose import KernelChoice, Surroundings, choose
 from assay.engine.torch.kernels.interface import FAMILIES, Kernels
-from assay.engine.torch.kernels.plain import PLAIN
+from assay.engine.torch.kernels.plain import PLAIN, attend_shared
 
 CPU, GPU = torch.device("cpu"), torch.device("cuda")
-SIZES = Sizes(hidden=24, heads=3, head_dim=8, ffn=20)
+SIZES = Sizes(hidden=24, heads=4, kv_heads=2, head_dim=8, ffn=20)
 
 
 def other(function: Any) -> Any:
@@ -28,7 +29,8 @@ def other(function: Any) -> Any:
     return lambda *arguments, **named: function(*arguments, **named)
 
 
-OTHERS = Kernels(**{field.name: other(getattr(PLAIN, field.name)) for field in dataclasses.fields(Kernels)})
+WHOLE = dataclasses.replace(PLAIN, attend_shared=attend_shared)
+OTHERS = Kernels(**{field.name: other(getattr(WHOLE, field.name)) for field in dataclasses.fields(Kernels)})
 
 
 def on_processor(family: str, kernels: Kernels, sizes: Sizes, device: torch.device, dtype: torch.dtype) -> str:
@@ -66,7 +68,7 @@ def chosen(
 def test_kernels_that_compute_the_right_numbers_are_taken(dtype: torch.dtype, capability: tuple[int, int]) -> None:
     choice = chosen(dtype=dtype, capability=capability)
     assert choice.kernels == OTHERS and choice.fused
-    assert choice.reason == "triton 3.6.0: norms, rotations, gates, output layer"
+    assert choice.reason == "triton 3.6.0: norms, rotations, gates, output layer, draws, decoding"
 
 
 @pytest.mark.parametrize(
@@ -102,6 +104,8 @@ def slightly(value: Any) -> Any:
         return value * 1.001 if value.is_floating_point() else value
     if isinstance(value, tuple):
         return tuple(map(slightly, value))
+    if isinstance(value, Drawn):
+        return dataclasses.replace(value, old=value.old * 1.001)
     return value if value is None else dataclasses.replace(value, logp=value.logp * 1.001)
 
 
@@ -111,7 +115,7 @@ def broken(function: Any) -> Any:
 
 @pytest.mark.parametrize(("family", "name"), [(family, name) for family, names in FAMILIES.items() for name in names])
 def test_a_kernel_whose_numbers_are_off_is_replaced_with_its_family_and_named(family: str, name: str) -> None:
-    choice = chosen(dataclasses.replace(OTHERS, **{name: broken(getattr(PLAIN, name))}))
+    choice = chosen(dataclasses.replace(OTHERS, **{name: broken(getattr(WHOLE, name))}))
     assert f"torch for {family}, because " in choice.reason and " is off by " in choice.reason
     for each, names in FAMILIES.items():
         for member in names:
@@ -135,11 +139,15 @@ def test_a_kernel_that_does_not_compile_is_replaced_and_named() -> None:
 
     choice = chosen(dataclasses.replace(OTHERS, norm=refuse, turn=silent))
     assert choice.reason == (
-        "triton 3.6.0: gates, output layer; torch for norms, because RuntimeError: out of resource: shared memory; "
-        "torch for rotations, because AssertionError"
+        "triton 3.6.0: gates, output layer, draws, decoding; torch for norms, because RuntimeError: out of resource: "
+        "shared memory; torch for rotations, because AssertionError"
     )
     assert choice.kernels.norm is PLAIN.norm and choice.kernels.turn is PLAIN.turn
-    nothing = chosen(dataclasses.replace(OTHERS, norm=refuse, turn=refuse, gate=refuse, read=refuse))
+    nothing = chosen(
+        dataclasses.replace(
+            OTHERS, norm=refuse, turn=refuse, gate=refuse, read=refuse, draw=refuse, attend_shared=refuse
+        )
+    )
     assert not nothing.fused and nothing.reason.startswith("torch for norms, because RuntimeError")
     assert nothing.reason.endswith("shared memory (triton 3.6.0)")
 

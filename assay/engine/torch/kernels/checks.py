@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from assay.engine.filtering import Filters
 from assay.engine.head import Coefficients
 from assay.engine.torch.kernels.interface import Kernels
-from assay.engine.torch.kernels.plain import PLAIN
+from assay.engine.torch.kernels.plain import PLAIN, attend_shared
+from assay.engine.torch.kernels.prompt_tiles import rows_of_tile, tiles_of
 
 TOKENS = 37  # rows of a case: a multiple of no block
 WORDS = 4103  # of its vocabulary: more than a program goes over at once
@@ -27,9 +30,15 @@ class Sizes:
     """The sizes of a network for which its kernels are compiled."""
 
     hidden: int
-    heads: int  # of queries and keys together
+    heads: int
+    kv_heads: int
     head_dim: int
     ffn: int
+
+    @property
+    def turned(self) -> int:
+        """Heads of queries and keys together."""
+        return self.heads + self.kv_heads
 
 
 Compared = Iterator[tuple[str, Tensor, Tensor]]
@@ -63,7 +72,7 @@ def fault(family: str, kernels: Kernels, sizes: Sizes, device: torch.device, dty
 
 def norms(kernels: Kernels, case: _Case) -> Compared:
     s = case.sizes
-    for shape, weights in (((TOKENS, s.hidden), (s.hidden,)), ((TOKENS, s.heads, s.head_dim), (s.heads, s.head_dim))):
+    for shape, weights in (((TOKENS, s.hidden), (s.hidden,)), ((TOKENS, s.turned, s.head_dim), (s.turned, s.head_dim))):
         x, gain, grad, residual = case.normal(*shape), case.normal(*weights), case.normal(*shape), case.normal(*shape)
         exact = PLAIN.norm(x.double(), EPS, gain.double())
         got = kernels.norm(x, EPS, gain)
@@ -78,8 +87,8 @@ def norms(kernels: Kernels, case: _Case) -> Compared:
 
 def rotations(kernels: Kernels, case: _Case) -> Compared:
     s = case.sizes
-    x = case.normal(TOKENS, s.heads + 1, s.head_dim)[:, : s.heads]  # a view, as the network gives it
-    weight, angle = case.normal(s.heads, s.head_dim), case.normal(TOKENS, 1, s.head_dim // 2, dtype=torch.float32)
+    x = case.normal(TOKENS, s.turned + 1, s.head_dim)[:, : s.turned]  # a view, as the network gives it
+    weight, angle = case.normal(s.turned, s.head_dim), case.normal(TOKENS, 1, s.head_dim // 2, dtype=torch.float32)
     cos = torch.cat([angle.cos(), angle.cos()], -1).to(case.dtype)
     sin = torch.cat([-angle.sin(), angle.sin()], -1).to(case.dtype)
     wide = x.double(), cos.double(), sin.double()
@@ -120,10 +129,41 @@ def output(kernels: Kernels, case: _Case) -> Compared:
     yield "the gradient by the output layer", grad, exact_grad
 
 
+def drawn(kernels: Kernels, case: _Case) -> Compared:
+    logits, u = case.normal(TOKENS, WORDS, scale=3.0), torch.linspace(0.01, 0.99, TOKENS, dtype=torch.float64)
+    tau = 1.0 + 0.1 * case.normal(TOKENS, dtype=torch.float32).tanh()
+    greedy, u = torch.arange(TOKENS, device=case.device) % 5 == 0, u.to(case.device)
+    got = kernels.draw(logits, u, Filters(torch.where(greedy, 1.0, tau), greedy))
+    exact = PLAIN.draw(logits.double(), u, Filters(torch.where(greedy, 1.0, tau).double(), greedy))
+    for name in ("token", "old", "mu", "entropy", "finite"):
+        yield f"{name} of a draw", getattr(got, name), getattr(exact, name).double()
+
+
+def decoding(kernels: Kernels, case: _Case) -> Compared:
+    """Five rows: three of one prompt, one of another, one without any."""
+    if kernels.attend_shared is None:
+        return
+    s, page, columns = case.sizes, 70, 40
+    which, lengths, own = np.array([0, 0, 1, -1, 0]), np.array([70, 3]), [0, 39, 7, 12, 1]
+    q, of_row = case.normal(len(own), s.heads, s.head_dim), np.where(which < 0, 0, lengths[which])
+    store_k, store_v = case.normal(2, 2 * page, s.kv_heads, s.head_dim)
+    keys, values = case.normal(2, len(own) * s.kv_heads, columns, s.head_dim)
+    order, tiles = tiles_of(which, [0, page], lengths, per_tile=rows_of_tile(s.heads, s.kv_heads))
+    size, order, tiles = (torch.from_numpy(array).to(case.device) for array in (of_row, order, tiles))
+    place = torch.tensor(own, device=case.device)
+    about = (size, order, tiles, page, keys, values, place, columns)
+    got = kernels.attend_shared(q, (store_k, store_v), *about, kv_heads=s.kv_heads)
+    wide_q, wide_k, wide_v, own_k, own_v = (tensor.double() for tensor in (q, store_k, store_v, keys, values))
+    about = (size, order, tiles, page, own_k, own_v, place, columns)
+    yield "attention while decoding", got, attend_shared(wide_q, (wide_k, wide_v), *about, kv_heads=s.kv_heads)
+
+
 CHECKS: dict[str, Callable[[Kernels, _Case], Compared]] = {
     "norms": norms,
     "rotations": rotations,
     "gates": gates,
     "output layer": output,
+    "draws": drawn,
+    "decoding": decoding,
 }
 """Family of kernels -> its check."""

@@ -54,7 +54,7 @@ HERE = Surroundings()
 
 
 def sizes_of(c: PolicyConfig) -> Sizes:
-    return Sizes(hidden=c.hidden, heads=c.heads + c.kv_heads, head_dim=c.head_dim, ffn=c.ffn)
+    return Sizes(hidden=c.hidden, heads=c.heads, kv_heads=c.kv_heads, head_dim=c.head_dim, ffn=c.ffn)
 
 
 @functools.cache

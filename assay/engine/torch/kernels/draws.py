@@ -28,7 +28,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from assay.engine.filtering import Drawn
+from assay.engine import filtering
+from assay.engine.filtering import Drawn, Filters
 
 BLOCK = 2048  # words of a block
 FUSED = True  # products and sums are fused, whichever way a version of Triton has as its own
@@ -163,3 +164,10 @@ def draw_rows(logits: Tensor, u: Tensor, tau: Tensor | None = None, greedy: Tens
         sizes = {"BLOCK": BLOCK, "MOST": triton.next_power_of_2(blocks)}
         draw_words[(n,)](*given, *outcome, n, step, vocab, blocks, **sizes, enable_fp_fusion=FUSED)
     return Drawn(token, *reals, finite)
+
+
+def draw(logits: Tensor, u: Tensor, filters: Filters) -> Drawn:
+    """As `filtering.draw`, which draws where some row has a filter or must not draw some token."""
+    if filters.filtered is not None or filters.barred is not None:
+        return filtering.draw(logits, u, filters)
+    return draw_rows(logits, u, filters.tau, filters.greedy)

@@ -9,6 +9,7 @@ from typing import Literal, Protocol
 
 from torch import Tensor
 
+from assay.engine.filtering import Draw
 from assay.engine.head import Coefficients, Readout
 
 KernelWish = Literal["auto", "torch"]
@@ -105,6 +106,28 @@ class Pull(Protocol):
         ...
 
 
+class AttendShared(Protocol):
+    def __call__(
+        self,
+        q: Tensor,
+        store: tuple[Tensor, Tensor],
+        prompt_length: Tensor,
+        order: Tensor,
+        tiles: Tensor,
+        prompt_columns: int,
+        keys: Tensor,
+        values: Tensor,
+        positions: Tensor,
+        columns: int,
+        *,
+        kv_heads: int,
+    ) -> Tensor:
+        """Attention [n, heads * d] of one query for each row, over its prompt in a store and what it wrote behind it:
+        see `decoding.attend_shared`.
+        """
+        ...
+
+
 @dataclass(frozen=True)
 class Kernels:
     """A set of kernels. Functions of one line belong together: one reads what another has kept.
@@ -123,6 +146,8 @@ class Kernels:
     gate_backward: GatingBackward
     read: Read
     pull: Pull
+    draw: Draw
+    attend_shared: AttendShared | None  # None: decoding takes torch's products, over a copy of the prompt for each row
 
 
 FAMILIES: dict[str, tuple[str, ...]] = {
@@ -130,5 +155,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "rotations": ("turn", "turn_backward", "turn_normed"),
     "gates": ("gate", "gate_again", "gate_backward"),
     "output layer": ("read", "pull"),
+    "draws": ("draw",),
+    "decoding": ("attend_shared",),
 }
 """The functions that are taken from a set together, or not at all."""

@@ -7,6 +7,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from assay.engine import head
+from assay.engine.filtering import draw
 from assay.engine.head import Coefficients, Readout
 from assay.engine.torch.kernels.interface import Gated, Kernels
 
@@ -91,6 +92,39 @@ def pull(
     return head.pull(hidden, weight, ids, tau, coefficients, weight_grad, **about)
 
 
+def attend_shared(
+    q: Tensor,
+    store: tuple[Tensor, Tensor],
+    prompt_length: Tensor,
+    order: Tensor,
+    tiles: Tensor,
+    prompt_columns: int,
+    keys: Tensor,
+    values: Tensor,
+    positions: Tensor,
+    columns: int,
+    *,
+    kv_heads: int,
+) -> Tensor:
+    """As `decoding.attend_shared`, by copies of each row's prompt: what a kernel is compared with. It is in no set, for
+    without a kernel it is faster to have the copies in the rows' own caches.
+    """
+    n, heads, d = q.shape
+    first, count, start, _ = tiles.unbind(1)
+    place = torch.arange(n, device=q.device)
+    inside = (place[:, None] >= first) & (place[:, None] < first + count)
+    rows = order[:n].clamp(max=n - 1)  # what stands in no tile is no row
+    begin = torch.zeros_like(place).index_add(0, rows, (inside * start).sum(1))
+    column = torch.arange(prompt_columns, device=q.device)
+    where = (begin[:, None] + column).clamp(max=len(store[0]) - 1)
+    seen = torch.cat([column < prompt_length[:, None], torch.arange(columns, device=q.device) <= positions[:, None]], 1)
+    own = (cache.view(-1, kv_heads, *cache.shape[1:])[:n, :, :columns] for cache in (keys, values))
+    k, v = (torch.cat([held[where].transpose(1, 2), behind], 2) for held, behind in zip(store, own))
+    scores = q.reshape(n, kv_heads, heads // kv_heads, d) @ k.transpose(2, 3) * d**-0.5
+    mixed = torch.softmax(scores.masked_fill(~seen[:, None, None], -torch.inf), -1) @ v
+    return mixed.reshape(n, heads * d)
+
+
 PLAIN = Kernels(
     norm=norm,
     norm_backward=norm_backward,
@@ -102,4 +136,6 @@ PLAIN = Kernels(
     gate_backward=gate_backward,
     read=head.read,
     pull=pull,
+    draw=draw,
+    attend_shared=None,
 )
