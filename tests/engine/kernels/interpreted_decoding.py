@@ -14,7 +14,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
-from triton.runtime import interpreter
 
 from assay.engine.torch.kernels import decoding
 from assay.engine.torch.kernels.decoding import attend_rows, attend_shared, cut_of
@@ -27,25 +26,11 @@ NAN = float("nan")
 
 @pytest.fixture(autouse=True, scope="module")
 def interpreted() -> Iterator[None]:
-    """Fresh buffers are NaN, and the interpreter multiplies bf16 matrices as numbers and not as their bits."""
-    plain = interpreter.InterpreterBuilder.create_dot
-
-    def widened(handle):
-        if handle.dtype.scalar != interpreter.tl.bfloat16:
-            return handle
-        wide = (handle.data.astype(np.uint32) << 16).view(np.float32)
-        return interpreter.TensorHandle(wide, interpreter.tl.float32)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            interpreter.InterpreterBuilder,
-            "create_dot",
-            lambda self, a, b, *rest: plain(self, widened(a), widened(b), *rest),
-        )
-        torch.use_deterministic_algorithms(True)
-        assert torch.empty(9).isnan().all()
-        yield
-        torch.use_deterministic_algorithms(False)
+    """Fresh buffers are NaN."""
+    torch.use_deterministic_algorithms(True)
+    assert torch.empty(9).isnan().all()
+    yield
+    torch.use_deterministic_algorithms(False)
 
 
 def numbers(seed: int, *shape: int, kind: torch.dtype) -> Tensor:

@@ -152,7 +152,7 @@ def test_sampling_writes_what_torch_writes(family: str) -> None:
     for got, want in zip(engine.generate(requests, Key(3)), plain.generate(requests, Key(3)), strict=True):
         np.testing.assert_array_equal(got.segment.ids, want.segment.ids)
         for name in ("old", "mu", "entropy"):
-            np.testing.assert_allclose(getattr(got.segment, name), getattr(want.segment, name), atol=2e-6)
+            np.testing.assert_allclose(getattr(got.segment, name), getattr(want.segment, name), atol=1e-5)
 
 
 def test_the_checks_at_the_start_pass() -> None:

@@ -29,16 +29,13 @@ JOINED = 16  # rows whose spans one program joins
 
 
 def tiles(hidden: Tensor) -> tuple[dict[str, Any], dict[str, int]]:
-    """(the constants of a tile, its warps and stages). Products of fp32 are not rounded, and take more registers.
-
-    Triton's interpreter, which alone runs on a processor, multiplies bf16 as whole numbers: there factors are widened.
-    """
+    """(the constants of a tile, its warps and stages). Products of fp32 are not rounded, and take more registers."""
     width = hidden.shape[-1]
     if hidden.dtype == torch.float32:
         shape, how = {"BM": 64, "BV": 64, "BK": 32}, {"warps": 4, "stages": 3}
     else:
         shape, how = {"BM": 128, "BV": 128, "BK": 64}, {"warps": 8, "stages": 3}
-    return {"D": width, **shape, "EVEN": width % shape["BK"] == 0, "EXACT": hidden.device.type == "cpu"}, how
+    return {"D": width, **shape, "EVEN": width % shape["BK"] == 0}, how
 
 
 @torch.no_grad()

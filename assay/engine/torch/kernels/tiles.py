@@ -20,7 +20,6 @@ def logits(
     D: tl.constexpr,
     BK: tl.constexpr,
     EVEN: tl.constexpr,
-    EXACT: tl.constexpr,
 ):
     """The logits of a tile, rounded to the format of the hidden states: `hidden` and `weight` point at its first row
     and column, and `local` and `columns` are the rows and columns from there.
@@ -36,8 +35,6 @@ def logits(
         else:
             a = tl.load(a_at, mask=(inner < D - k)[None, :], other=0.0)
             b = tl.load(b_at, mask=(inner < D - k)[:, None], other=0.0)
-        if EXACT:
-            a, b = a.to(tl.float32), b.to(tl.float32)
         z = tl.dot(a, b, z, input_precision="ieee")
         a_at += BK
         b_at += BK
@@ -68,7 +65,6 @@ def read_kernel(
     EVEN: tl.constexpr,
     ENTROPY: tl.constexpr,
     FURTHER: tl.constexpr,
-    EXACT: tl.constexpr,
 ):
     """One span of the vocabulary for BM rows: m, S and T of the span, and the logits of the tokens that lie in it."""
     first_row = tl.program_id(0) * BM
@@ -88,7 +84,7 @@ def read_kernel(
         if begin < vocab:  # the last span may end within it
             column = begin + tl.arange(0, BV)
             near = tl.minimum(tl.arange(0, BV), vocab - 1 - begin)
-            z = logits(hidden, weight, local, near, hidden_row, weight_row, D, BK, EVEN, EXACT) / heat[:, None]
+            z = logits(hidden, weight, local, near, hidden_row, weight_row, D, BK, EVEN) / heat[:, None]
             z = tl.where((column < vocab)[None, :], z, -1e30)
             highest = tl.maximum(m, tl.max(z, 1))
             lower = z - highest[:, None]
@@ -176,7 +172,6 @@ def grad_kernel(
     EVEN: tl.constexpr,
     ENTROPY: tl.constexpr,
     FURTHER: tl.constexpr,
-    EXACT: tl.constexpr,
 ):
     """The gradient by one tile of the logits, which are computed again."""
     first_row = tl.program_id(0) * BM
@@ -189,7 +184,7 @@ def grad_kernel(
     heat = tl.load(tau + row, mask=live, other=1.0)
     hidden += first_row.to(tl.int64) * hidden_row
     at = weight + begin.to(tl.int64) * weight_row
-    z = logits(hidden, at, local, near, hidden_row, weight_row, D, BK, EVEN, EXACT) / heat[:, None]
+    z = logits(hidden, at, local, near, hidden_row, weight_row, D, BK, EVEN) / heat[:, None]
     lp = z - tl.load(lse + row, mask=live, other=0.0)[:, None]
     by_p = tl.load(by_all + row, mask=live, other=0.0)[:, None]
     if ENTROPY:
