@@ -48,14 +48,10 @@ def shares(
     return [sampled / (rows * ceiling.memory / read), 6 * parameters(shape) * tokens / learnt / ceiling.products]
 
 
-def measured(name: str, numbers: Sequence[int], device: str, sizes: Sizes, until: float, ceiling: Ceiling) -> Row:
-    """Random weights: sampling and one update, the median of some rounds; skipped where it cannot fit or time is up."""
-    from assay.engine.footprint import Work, budget, gib
-    from assay.host.space import room_of
-    from assay.policy.config import parameters
-    from bench.gpu_checks import qwen
+def work_of(shape: Any, device: str, sizes: Sizes, room: int) -> Any:
+    """What a step needs of memory, as the plan of a run counts it where so many bytes are free."""
+    from assay.engine.footprint import Work, keeping
 
-    shape = qwen(*numbers)  # type: ignore[arg-type]
     cuda = device == "cuda"
     work = Work(
         answers=sizes.answers,
@@ -66,9 +62,23 @@ def measured(name: str, numbers: Sequence[int], device: str, sizes: Sizes, until
         cache_bytes=CACHE,
         cuda=cuda,
         compute=2 if cuda else 4,
+        fused=cuda,
     )
-    planned = budget(shape, work)
-    need, room = max(planned.phases["sampling"], planned.phases["learning"]), room_of(device).bytes
+    return keeping(shape, work, room)
+
+
+def measured(name: str, numbers: Sequence[int], device: str, sizes: Sizes, until: float, ceiling: Ceiling) -> Row:
+    """Random weights: sampling and one update, the median of some rounds; skipped where it cannot fit or time is up."""
+    from assay.engine.footprint import budget, gib
+    from assay.host.space import room_of
+    from assay.policy.config import parameters
+    from bench.gpu_checks import qwen
+
+    shape = qwen(*numbers)  # type: ignore[arg-type]
+    room = room_of(device).bytes
+    work = work_of(shape, device, sizes, room)
+    made = budget(shape, work)
+    need = max(made.phases["sampling"], made.phases["learning"])
     if need > room:
         return Row(name, parameters(shape), skipped=f"needs {gib(need)}, {gib(room)} are free")
     if time.monotonic() > until:
@@ -78,7 +88,8 @@ def measured(name: str, numbers: Sequence[int], device: str, sizes: Sizes, until
         tokens, seconds, learnt, most, place = _rounds(shape, device, sizes)
     finally:
         empty(device)
-    of_sampling, of_learning = shares(shape, sizes, planned.rows, ceiling, (tokens / seconds, learnt), work.compute)
+    need = made.together if made.together <= room and work.cuda else need
+    of_sampling, of_learning = shares(shape, sizes, made.rows, ceiling, (tokens / seconds, learnt), work.compute)
     return Row(
         name,
         parameters(shape),
@@ -119,8 +130,10 @@ class Workload:
     def __init__(self, shape: Any, device: str, sizes: Sizes) -> None:
         import torch
 
+        from assay.engine.footprint import budget
         from assay.engine.optimiser import AdamW
         from assay.engine.torch.engine import TorchEngine
+        from assay.host.space import room_of
         from assay.objective import Clip, Objective
         from assay.policy.transformer import Transformer
         from assay.scale import Scale
@@ -128,7 +141,11 @@ class Workload:
 
         with torch.device(device):
             model = Transformer(shape).initialise(torch.Generator(device).manual_seed(0))
+        room = room_of(device).bytes
+        work = work_of(shape, device, sizes, room)
         settings = {"end_ids": frozenset(), "device": device, "memory_bytes": CACHE, "optimiser": AdamW()}
+        settings |= {"caches_stay": work.cuda and budget(shape, work).together <= room}
+        settings |= {"checkpointing": "off" if work.again is False else "auto"}
         self.engine = TorchEngine(model, precision="bf16" if device == "cuda" else "fp32", **settings)
         del model
         empty(device)

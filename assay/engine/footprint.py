@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from assay.policy.config import PolicyConfig, matrices, parameters
@@ -35,6 +35,7 @@ CORE_LIMIT = 300_000_000  # `auto` takes the core up to so many parameters; beyo
 CODED_BLOCK = 256  # moments in eight bits that share a scale
 KEPT_SHARE = 4  # the prefix cache may take a quarter of the memory that rows in flight may take
 LANES = 16  # tokens of a block of keys in the core
+PROGRAMS = 512  # programs of a kernel that keep a large GPU busy
 STRIDE = 8  # steps after which the host looks at what a GPU has drawn
 LEAST_STEM = 20  # tokens that prompts share as a stem: fewer save little, and small tasks' prompts do so by chance
 PANEL = 48  # columns of a matrix that the core keeps side by side, at most
@@ -73,6 +74,8 @@ class Work:
     common: int = 0  # tokens that all prompts begin with
     replies: int = 0  # tokens of `max_new` that a world may reply, which have a limit of their own
     hosts: int = 0  # processes in which plays of worlds run apart
+    fused: bool = False  # whether torch computes with fused kernels
+    filtered: bool = False  # whether tokens are drawn with top-k, top-p or min-p
 
     @property
     def length(self) -> int:
@@ -192,6 +195,14 @@ def kept_tokens(c: PolicyConfig, *, memory_bytes: int, itemsize: int) -> int:
 # The budget
 
 
+def keeping(c: PolicyConfig, work: Work, room: int) -> Work:
+    """The work with activations kept where there is room for all of them: computing them again takes a third more time.
+    A processor's caches are the reason for which it computes large ones again, and more memory is none.
+    """
+    kept = replace(work, again=False)
+    return kept if work.again is None and work.cuda and budget(c, kept).peak <= room else work
+
+
 def budget(c: PolicyConfig, work: Work) -> Budget:
     """All allocations of a run that does this work on a model of this shape."""
     items = [*_always(c, work), *_learning(c, work), *_keeping(c, work)]
@@ -274,10 +285,17 @@ class _Chunk:
         return int(heads * (self.rows * own + self.contexts * self.prompt * (self.prompt + 64) / 2))
 
 
-def tape_bytes(c: PolicyConfig, tokens: int, itemsize: int) -> int:
+def gated(c: PolicyConfig, *, fused: bool) -> int:
+    """Numbers of a token's gated unit that a layer keeps: gate and up, and without fused kernels silu(gate) and the
+    product, which these compute again.
+    """
+    return (2 if fused else 4) * c.ffn
+
+
+def tape_bytes(c: PolicyConfig, tokens: int, itemsize: int, *, fused: bool = False) -> int:
     """Bytes of the activations that all layers keep for so many tokens, without attention's probabilities."""
     q, k = c.heads * c.head_dim, c.kv_heads * c.head_dim
-    width = 2 * c.hidden + 3 * q + (q + k) * (3 if c.qk_norm else 1) + 4 * c.ffn
+    width = 2 * c.hidden + 3 * q + (q + k) * (3 if c.qk_norm else 1) + gated(c, fused=fused)
     return c.layers * width * tokens * itemsize
 
 
@@ -290,15 +308,15 @@ def native_tape_bytes(c: PolicyConfig, tokens: int, itemsize: int) -> int:
     return c.layers * tokens * (itemsize * operands + WIDE * (2 * (q + k) if c.qk_norm else 0))
 
 
-def _layer(c: PolicyConfig, chunk: _Chunk, b: int, *, flash: bool) -> int:
+def _layer(c: PolicyConfig, chunk: _Chunk, b: int, *, flash: bool, fused: bool) -> int:
     """Bytes of the activations that one layer keeps for its backward pass.
 
-    These are h, h2, queries, o, keys and values (a prompt's again for each of its rows), gate, up, silu(gate) and their
-    product. Attention's probabilities are kept too if they are few. The flash kernel of a GPU never keeps them; it
+    These are h, h2, queries, o, keys and values (a prompt's again for each of its rows), and those of the gated unit.
+    Attention's probabilities are kept too if they are few. The flash kernel of a GPU never keeps them; it
     keeps the rotated keys a second time instead.
     """
     q, k = c.heads * c.head_dim, c.kv_heads * c.head_dim
-    kept = chunk.tokens * (2 * c.hidden + 2 * q + 2 * k + 4 * c.ffn)
+    kept = chunk.tokens * (2 * c.hidden + 2 * q + 2 * k + gated(c, fused=fused))
     kept += (chunk.rows * chunk.prompt + chunk.contexts * chunk.stem) * 2 * k
     kept += chunk.tokens * (q + k) if c.qk_norm else 0
     scores = chunk.tokens * k if flash else chunk.scores(c.heads)
@@ -312,10 +330,11 @@ def _learning(c: PolicyConfig, w: Work) -> list[Item]:
     q, k = c.heads * c.head_dim, c.kv_heads * c.head_dim
     inside = chunk.tokens * (3 * c.ffn + 2 * c.hidden + 3 * q + 4 * k) * b
     rows = min(chunk.predicted, max(1, LOGITS // c.vocab))
-    held = 3 if rows == chunk.predicted else 4  # logits, logits / tau, log-probs; and the log-probs of the rows before
+    # logits, logits / tau, log-probs, and the log-probs of the rows before; kernels hold gradients in their place
+    held = 3 if rows == chunk.predicted or w.fused else 4
     folded_grads = 0 if w.lora else WIDE * folded(c)
-    again = tape_bytes(c, chunk.tokens, b) > TAPE_BYTES if w.again is None else w.again
-    layer = _layer(c, chunk, b, flash=w.cuda and b < WIDE)
+    again = tape_bytes(c, chunk.tokens, b, fused=w.fused) > TAPE_BYTES if w.again is None else w.again
+    layer = _layer(c, chunk, b, flash=w.cuda and b < WIDE, fused=w.fused)
     tapes = c.layers * chunk.tokens * c.hidden * b + layer if again else c.layers * layer
     name = f"{'inputs of layers' if again else 'activations'}, {chunk.tokens} tokens"
     return [
@@ -347,28 +366,48 @@ def _native_learning(c: PolicyConfig, w: Work, chunk: _Chunk) -> list[Item]:
 
 def _sampling(c: PolicyConfig, w: Work) -> tuple[list[Item], int]:
     b, q, k = w.compute, c.heads * c.head_dim, c.kv_heads * c.head_dim
-    settings = {"length": w.length, "memory_bytes": w.cache_bytes, "itemsize": b, "cuda": w.cuda}
-    rows = max(slots(c, count=count, **settings) for count in (w.answers, w.evaluated or w.answers))
+    waves = [(w.answers, math.ceil(w.answers / w.group)), *([(w.evaluated, w.evaluated)] if w.evaluated else [])]
+    rows, cached = (max(column) for column in zip(*(_cached(c, w, *wave) for wave in waves)))
     prompts = math.ceil(rows / w.group)
     tokens = max(w.prompt, min(prompts * w.prompt, PREFILL_TOKENS))
     prefill = tokens * b * (c.layers * (2 * q + 3 * k) + 3 * c.hidden + 4 * c.ffn + 3 * q)
-    words = rows * c.vocab * (20 + (b if b < WIDE else 0))  # logits, log-probs, probabilities; their sums in fp64
-    return [
-        Item("sampling", f"keys and values of {rows} rows", rows * row_bytes(c, w.length, b), stays=w.cuda),
-        Item(
-            "sampling", "what rows draw from and write", rows * (8 * w.max_new + 6 * 8 * STRIDE) if w.cuda else 0, True
-        ),
+    drawn = 0 if w.fused and not w.filtered else 20  # logits, log-probs, probabilities; their sums in fp64
+    words = rows * c.vocab * (drawn + (b if b < WIDE or w.fused else 0))
+    items = [
+        Item("sampling", f"keys and values of {rows} rows", cached, stays=w.cuda),
         Item("sampling", "prompts", prefill),
-        # the recorded steps have a pool of memory of their own, in which next tokens are drawn too
-        Item("sampling", "next tokens", words, stays=w.cuda),
-        Item("sampling", "recorded steps", _recorded(c, rows, w.length, b) if w.cuda else 0, stays=True),
-    ], rows
+        Item("sampling", "next tokens", words),
+    ]
+    if w.cuda:  # recorded steps have a pool of their own, in which tokens are drawn too
+        items += [
+            Item("sampling", "what rows draw from and write", rows * (8 * w.max_new + 48 * STRIDE), stays=True),
+            Item("sampling", "recorded steps", _recorded(c, rows, w, b) + words, stays=True),
+        ]
+    return items, rows
 
 
-def _recorded(c: PolicyConfig, rows: int, length: int, b: int) -> int:
-    """Bytes of the decoding steps' CUDA graphs, which share a pool: scores twice, and the activations of one layer."""
+def _cached(c: PolicyConfig, w: Work, count: int, prompts: int) -> tuple[int, int]:
+    """(rows in flight of so many answers, bytes of their keys and values). With fused kernels a prompt lies once for
+    all rows that continue it; answers that branch or have turns continue each its own beginning, of any length.
+    """
+    turns = w.fused and w.players > 0
+    length, prompts = (2 * w.length, count) if turns else (w.length, prompts)
+    rows = slots(c, length=length, count=count, memory_bytes=w.cache_bytes, itemsize=w.compute, cuda=w.cuda)
+    if not w.fused:
+        return rows, rows * row_bytes(c, length, w.compute)
+    own, begun = (w.length, w.length) if turns else (w.max_new, w.prompt)
+    return rows, rows * row_bytes(c, own, w.compute) + min(rows, prompts) * row_bytes(c, begun, w.compute)
+
+
+def _recorded(c: PolicyConfig, rows: int, w: Work, b: int) -> int:
+    """Bytes of the decoding steps' CUDA graphs, which share a pool: scores twice, or the parts of attention of fused
+    kernels in fp32, and the activations of one layer.
+    """
     q, k = c.heads * c.head_dim, c.kv_heads * c.head_dim
-    return rows * b * (2 * c.heads * length + length + 6 * c.hidden + 3 * (q + 2 * k) + 5 * c.ffn)
+    attended = b * (2 * c.heads * w.length + w.length)
+    if w.fused:
+        attended = WIDE * (q + 2 * c.heads) * 2 * math.ceil(PROGRAMS / max(1, rows * c.kv_heads))
+    return rows * (attended + b * (6 * c.hidden + 3 * (q + 2 * k) + 5 * c.ffn))
 
 
 def _native_sampling(c: PolicyConfig, w: Work) -> tuple[list[Item], int]:

@@ -241,14 +241,17 @@ def _settings(experiment: Experiment, policy: Policy) -> dict[str, Any]:
     }
 
 
-def _caches_stay(experiment: Experiment, policy: Policy, device: str) -> bool:
-    """Whether the one sampler of this run may keep its caches on the GPU from call to call."""
+def _of_plan(experiment: Experiment, policy: Policy, device: str) -> dict[str, Any]:
+    """The settings of engines on a GPU that follow from what its memory has room for: whether activations are kept, and
+    whether the one sampler of a run keeps its caches from call to call.
+    """
     from assay.run.memory_plan import memory_of
 
-    if not device.startswith("cuda") or len(set(experiment.recipe.roles.values())) > 1:
-        return False
-    plan = memory_of(experiment, policy.network.config)
-    return plan is not None and plan.stays
+    plan = memory_of(experiment, policy.network.config) if device.startswith("cuda") else None
+    if plan is None:
+        return {}
+    alone = len(set(experiment.recipe.roles.values())) == 1
+    return {"caches_stay": alone and plan.stays, **({"checkpointing": "off"} if plan.work.again is False else {})}
 
 
 def _here(experiment: Experiment, policy: Policy) -> dict[str, LocalEngine]:
@@ -263,7 +266,7 @@ def _here(experiment: Experiment, policy: Policy) -> dict[str, LocalEngine]:
         say(f"this run computes with torch{slower}: {choice.reason}")
     settings, optimiser, valued = _settings(experiment, policy), _optimiser(experiment), _valued(experiment)
     wanted = _wanted(experiment, policy)
-    settings["caches_stay"] = _caches_stay(experiment, policy, device)
+    settings |= _of_plan(experiment, policy, device)
     *others, last = wanted  # the last set takes the loaded network itself; all others take copies of it
     networks = {name: twin(policy.network) for name in others} | {last: policy.network}
     return {

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from assay.engine.footprint import CORE_LIMIT, Budget, Work, budget, gib
+from assay.engine.footprint import CORE_LIMIT, WIDE, Budget, Work, budget, gib, keeping
 from assay.errors import ConfigError
 from assay.host.space import Room, device_of, room_of
 from assay.policy.config import PolicyConfig, parameters
@@ -87,6 +87,7 @@ def work_of(experiment: Experiment, shape: PolicyConfig, *, device: str, prompt:
     longest = longest_prompt(texts, compact=compact) if prompt is None else prompt
     most = max(1, min(recipe.scale.longest, shape.context - longest))  # answers are cut to the context
     small = device == "cpu" and parameters(shape) <= CORE_LIMIT
+    precision = _itemsize(machine.precision, device)
     native = machine.engine == "native" or (machine.engine == "auto" and small)
     return Work(
         answers=recipe.scale.num_prompts * recipe.scale.group_size * recipe.scale.oversample,
@@ -102,7 +103,7 @@ def work_of(experiment: Experiment, shape: PolicyConfig, *, device: str, prompt:
         cuda=device.startswith("cuda"),
         gpu_build=built_for_gpus(),
         threads=machine.threads or os.cpu_count() or 1,
-        compute=_itemsize(machine.precision, device),
+        compute=precision,
         trained=trained,
         frozen=len(recipe.models) - trained + recipe.refers,
         players=len(set(recipe.roles.values())) if _continues(experiment, mechanisms) else 0,
@@ -112,7 +113,14 @@ def work_of(experiment: Experiment, shape: PolicyConfig, *, device: str, prompt:
         optimiser_bits=machine.optimiser_bits,
         again={"auto": None, "on": True, "off": False}[machine.checkpointing],
         common=beginning(texts) // (1 if compact else ALIKE),
+        fused=_fused(machine.kernels, device, precision),
+        filtered=bool(recipe.scale.top_k or recipe.scale.top_p < 1 or recipe.scale.min_p),
     )
+
+
+def _fused(kernels: str, device: str, itemsize: int) -> bool:
+    """Whether torch will compute with fused kernels, if those of this GPU pass their check."""
+    return kernels == "auto" and device.startswith("cuda") and itemsize <= WIDE
 
 
 def _continues(experiment: Experiment, mechanisms: Sequence[Mechanism]) -> bool:
@@ -198,8 +206,9 @@ class Plan:
 def plan_memory(
     experiment: Experiment, shape: PolicyConfig, *, device: str, prompt: int | None = None, room: Room | None = None
 ) -> Plan:
-    work = work_of(experiment, shape, device=device, prompt=prompt)
-    return Plan(shape, work, budget(shape, work), room or room_of(device))
+    room = room or room_of(device)
+    work = keeping(shape, work_of(experiment, shape, device=device, prompt=prompt), room.bytes)
+    return Plan(shape, work, budget(shape, work), room)
 
 
 def memory_of(experiment: Experiment, shape: Shape | None) -> Plan | None:

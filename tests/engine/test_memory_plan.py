@@ -443,6 +443,35 @@ def test_seven_billion_with_adapters_and_three_with_all_weights_fit_80_gb(
         assert "machine.optimiser_bits 8 would need" in advice(plan) or "With machine.optimiser_bits 8" in advice(plan)
 
 
+def test_fused_kernels_keep_no_gates_draw_from_logits_alone_and_hold_a_prompt_once() -> None:
+    """24 layers of 4,864 gates: silu(gate) and its product, of two bytes each, are 466,944 bytes of a token."""
+    plain = dataclasses.replace(LARGE, again=False, max_new=384, prompt=128)
+    fused = dataclasses.replace(plain, fused=True)
+    held = [{item.name: item.bytes for item in budget(HALF_BILLION, work).items} for work in (plain, fused)]
+    (activations,) = {name for name in held[0] if name.startswith("activations")}
+    tokens = int(activations.split()[1])
+    assert held[0][activations] - held[1][activations] == tokens * 24 * 2 * 4864 * 2
+    assert held[0]["next tokens"] == 512 * 151_936 * 22 and held[1]["next tokens"] == 512 * 151_936 * 2
+    cache = "keys and values of 512 rows"
+    assert held[0][cache] == 512 * 512 * 12_288 and held[1][cache] == (512 * 384 + 64 * 128) * 12_288
+    filtered = budget(HALF_BILLION, dataclasses.replace(fused, filtered=True))
+    assert {item.name: item.bytes for item in filtered.items}["next tokens"] == held[0]["next tokens"]
+    turns = budget(HALF_BILLION, dataclasses.replace(fused, players=1))
+    assert {item.name: item.bytes for item in turns.items}["keys and values of 512 rows"] == 512 * 1024 * 12_288
+
+
+def test_activations_are_kept_where_a_gpu_has_room_for_them() -> None:
+    asks = dataclasses.replace(LARGE, micro_tokens=131_072)
+    again = budget(HALF_BILLION, dataclasses.replace(asks, again=True)).peak
+    kept = budget(HALF_BILLION, dataclasses.replace(asks, again=False)).peak
+    assert again < kept and budget(HALF_BILLION, asks).peak == again
+    assert footprint.keeping(HALF_BILLION, asks, kept).again is False
+    assert footprint.keeping(HALF_BILLION, asks, kept - 1) == asks
+    for asked in ({"again": True}, {"cuda": False}):
+        work = dataclasses.replace(LARGE, **asked)
+        assert footprint.keeping(HALF_BILLION, work, 1 << 50) == work
+
+
 def test_a_run_that_goes_on_is_advised_to_change_its_machine_alone() -> None:
     plan = of(6)
     assert "scale" in advice(plan) or "LoRA" in advice(plan) or "optimiser" in advice(plan)
@@ -477,7 +506,7 @@ def test_where_nothing_helps_the_advice_says_so() -> None:
 
 def test_caches_stay_where_there_is_room_for_them_beside_the_learner() -> None:
     """Keys and values of 512 rows of 512 tokens, 12,288 bytes each, are 3 GiB, which learning does not need."""
-    work = dataclasses.replace(WORK, answers=512, prompt=128, max_new=384, cuda=True, compute=2, cache_bytes=8 << 30)
+    work = dataclasses.replace(LARGE, prompt=128, max_new=384, micro_tokens=131_072, again=False)
     made = budget(HALF_BILLION, work)
     kept = {item.name: item.bytes for item in made.items if item.stays}
     assert kept["keys and values of 512 rows"] == 512 * 512 * 12_288
@@ -503,7 +532,11 @@ def test_one_sampler_keeps_its_caches_if_the_plan_says_so(
     several = next(name for name, recipe in RECIPES.items() if len(set(recipe.roles.values())) > 1)
     for name, expected in (("grpo", stays), (several, False)):
         experiment, _ = session.plan(RECIPES[name], model="x/y", pool=POOL, profile="one-gpu")
-        assert loading._caches_stay(experiment, policy, device) == expected
+        settings = loading._of_plan(experiment, policy, device)
+        assert settings.get("caches_stay", False) == expected and "checkpointing" not in settings
+    kept = dataclasses.replace(plan, work=dataclasses.replace(work, again=False))
+    monkeypatch.setattr(memory_plan, "memory_of", lambda *_: kept)
+    assert loading._of_plan(experiment, policy, device).get("checkpointing") == ("off" if device == "cuda" else None)
 
 
 def test_a_cache_that_limits_the_rows_is_named() -> None:

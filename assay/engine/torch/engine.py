@@ -81,7 +81,8 @@ class TorchEngine(NetworkEngine):
         activations again instead of keeping them.
         """
         if self.checkpointing == "auto":
-            return tape_bytes(self.network.config, tokens, self.network.dtype.itemsize) > TAPE_BYTES
+            about = {"itemsize": self.network.dtype.itemsize, "fused": self._chosen.fused}
+            return tape_bytes(self.network.config, tokens, **about) > TAPE_BYTES
         return self.checkpointing == "on"
 
     def generate(

@@ -7,7 +7,7 @@ continue it. The device draws and ends rows (`flight`); the host looks, fills fr
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -72,9 +72,10 @@ class _Run:
         contexts = [prompt_of(request) for request in flight.requests]
         self.prompts = Prompts(self.voice, self.kept, contexts, int(flight.limit.sum()))
         self.queue = self.prompts.queue
-        length, width = int((self.prompts.size + flight.limit).max()), int(flight.limit.max())
-        self.slots = self.voice.slots(length, len(contexts), flight.limits.memory_bytes)
-        need = Need(self.slots, length, width, self.prompts.beginnings, int(self.prompts.size.max()))
+        size, limit = self.prompts.size, flight.limit
+        most = Need(0, int((size + limit).max()), int(limit.max()), self.prompts.beginnings, int(size.max()))
+        self.slots = self.voice.slots(most, len(contexts), flight.limits.memory_bytes)
+        need = replace(most, slots=self.slots)
         self.deck = self.shelf.take(self.voice, need)
         self.deck.open(flight, self.slots)
 

@@ -94,9 +94,9 @@ class Shifted:
     def device(self) -> torch.device:
         return self.large.device
 
-    def slots(self, length: int, count: int, memory_bytes: int) -> int:
+    def slots(self, need: Need, count: int, memory_bytes: int) -> int:
         """As many as of the large network alone, so that its products have the same shapes and the same bits."""
-        return self.large.slots(length, count, memory_bytes)
+        return self.large.slots(need, count, memory_bytes)
 
     def decoding(self, need: Need) -> _Together:
         return _Together([voice.decoding(need) for voice in self.voices], [*map(_layers, self.voices)])

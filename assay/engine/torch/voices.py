@@ -60,8 +60,8 @@ class Voice(Protocol):
     @property
     def device(self) -> torch.device: ...
 
-    def slots(self, length: int, count: int, memory_bytes: int) -> int:
-        """How many rows it has in flight."""
+    def slots(self, need: Need, count: int, memory_bytes: int) -> int:
+        """How many of so many rows it has in flight; the need has none yet."""
         ...
 
     def decoding(self, need: Need) -> Slots: ...
@@ -102,8 +102,9 @@ class Alone:
     def device(self) -> torch.device:
         return self.network.device
 
-    def slots(self, length: int, count: int, memory_bytes: int) -> int:
-        return slots_for(self.network, length, count, memory_bytes)
+    def slots(self, need: Need, count: int, memory_bytes: int) -> int:
+        shared = self.network.kernels.attend_shared is not None
+        return slots_for(self.network, need.longest + need.width if shared else need.length, count, memory_bytes)
 
     def decoding(self, need: Need) -> Slots:
         if self.network.kernels.attend_shared is None:

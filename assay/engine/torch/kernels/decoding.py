@@ -23,10 +23,10 @@ import torch
 import triton
 from torch import Tensor
 
+from assay.engine.footprint import PROGRAMS
 from assay.engine.torch.kernels.decoding_parts import join_parts, own_parts, prompt_parts
 from assay.engine.torch.kernels.prompt_tiles import TILE_QUERIES
 
-PROGRAMS = 512  # so many programs at once keep a large GPU busy
 MOST_PARTS = 64
 LEAST_COLUMNS = 128  # of a part
 DOT_ROWS = 16  # the fewest rows that a matrix product of Triton takes
