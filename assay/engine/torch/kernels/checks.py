@@ -150,11 +150,11 @@ def decoding(kernels: Kernels, case: _Case) -> Compared:
     keys, values = case.normal(2, len(own) * s.kv_heads, columns, s.head_dim)
     order, tiles = tiles_of(which, [0, page], lengths, per_tile=rows_of_tile(s.heads, s.kv_heads))
     size, order, tiles = (torch.from_numpy(array).to(case.device) for array in (of_row, order, tiles))
-    place = torch.tensor(own, device=case.device)
-    about = (size, order, tiles, page, keys, values, place, columns)
+    filled = torch.tensor(own, device=case.device)
+    about = (size, order, tiles, page, keys, values, filled, columns)
     got = kernels.attend_shared(q, (store_k, store_v), *about, kv_heads=s.kv_heads)
     wide_q, wide_k, wide_v, own_k, own_v = (tensor.double() for tensor in (q, store_k, store_v, keys, values))
-    about = (size, order, tiles, page, own_k, own_v, place, columns)
+    about = (size, order, tiles, page, own_k, own_v, filled, columns)
     yield "attention while decoding", got, attend_shared(wide_q, (wide_k, wide_v), *about, kv_heads=s.kv_heads)
 
 

@@ -111,10 +111,10 @@ def attend_shared(
     """
     n, heads, d = q.shape
     first, count, start, _ = tiles.unbind(1)
-    place = torch.arange(n, device=q.device)
-    inside = (place[:, None] >= first) & (place[:, None] < first + count)
+    numbered = torch.arange(n, device=q.device)
+    inside = (numbered[:, None] >= first) & (numbered[:, None] < first + count)
     rows = order[:n].clamp(max=n - 1)  # what stands in no tile is no row
-    begin = torch.zeros_like(place).index_add(0, rows, (inside * start).sum(1))
+    begin = torch.zeros_like(numbered).index_add(0, rows, (inside * start).sum(1))
     column = torch.arange(prompt_columns, device=q.device)
     where = (begin[:, None] + column).clamp(max=len(store[0]) - 1)
     seen = torch.cat([column < prompt_length[:, None], torch.arange(columns, device=q.device) <= positions[:, None]], 1)
