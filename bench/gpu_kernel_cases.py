@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
@@ -103,6 +104,20 @@ def _pull(module: str, *inputs: Any) -> tuple[Tensor, Tensor]:
 
 def _product(hidden: Tensor, weight: Tensor, *_: Any) -> int:
     return 2 * len(hidden) * weight.numel()
+
+
+# Gradients of weights
+
+
+def _gathered_inputs(s: Shape, device: str) -> tuple[Any, ...]:
+    total = torch.zeros(2 * s.ffn, s.hidden, device=device)
+    return total, _random((s.tokens, 2 * s.ffn), device), _random((s.tokens, s.hidden), device)
+
+
+def _gathered(add_product: Callable[..., None], total: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    """What is added to zeros, so that repeated calls give the same."""
+    add_product(total.zero_(), a, b)
+    return total.clone()
 
 
 # Decoding
@@ -260,6 +275,13 @@ CASES: tuple[Case, ...] = (
         ours=lambda *inputs: _pull("output", *inputs),
         torchs=lambda *inputs: _pull("plain", *inputs),
         operations=lambda *inputs: 3 * _product(*inputs),
+    ),
+    Case(
+        "gradient of weights",
+        _gathered_inputs,
+        ours=lambda *inputs: _gathered(kernel("products", "add_product"), *inputs),
+        torchs=lambda *inputs: _gathered(head.add_product, *inputs),
+        operations=lambda total, a, b: 2 * len(a) * total.numel(),
     ),
     Case(
         "attention of a decoding step",

@@ -23,6 +23,7 @@ CONTEXT = 700 << 20  # GPU memory that the driver and the libraries take
 PREFILL_TOKENS, NATIVE_PREFILL = 4096, 512  # prompt tokens that are run together: in torch, and on a thread of the core
 SCORE_TOKENS = 4096  # tokens that are scored together
 LOGITS, NATIVE_LOGITS = 1 << 24, 1 << 22  # elements of logits at a time: in torch, and on a thread of the core
+LOGIT_GRADIENTS = 1 << 30  # bytes of gradients by logits at a time, of fused kernels
 CACHED = 1 << 16  # elements of logits that stay in the cache of a processor's thread through several operations
 HOST = 48 << 20  # bytes of a process in which plays run apart: Python and the tasks, without torch
 KEEP_SCORES = 1 << 26  # attention scores of a chunk beyond which the backward pass computes probabilities again
@@ -330,8 +331,10 @@ def _learning(c: PolicyConfig, w: Work) -> list[Item]:
     q, k = c.heads * c.head_dim, c.kv_heads * c.head_dim
     inside = chunk.tokens * (3 * c.ffn + 2 * c.hidden + 3 * q + 4 * k) * b
     rows = min(chunk.predicted, max(1, LOGITS // c.vocab))
-    # logits, logits / tau, log-probs, and the log-probs of the rows before; kernels hold gradients in their place
-    held = 3 if rows == chunk.predicted or w.fused else 4
+    held = 3 if rows == chunk.predicted else 4  # logits, logits / tau, log-probs; and the log-probs of the rows before
+    words = held * WIDE * rows * c.vocab
+    if w.fused:
+        words = min(LOGIT_GRADIENTS, chunk.predicted * c.vocab * b)
     folded_grads = 0 if w.lora else WIDE * folded(c)
     again = tape_bytes(c, chunk.tokens, b, fused=w.fused) > TAPE_BYTES if w.again is None else w.again
     layer = _layer(c, chunk, b, flash=w.cuda and b < WIDE, fused=w.fused)
@@ -339,7 +342,7 @@ def _learning(c: PolicyConfig, w: Work) -> list[Item]:
     name = f"{'inputs of layers' if again else 'activations'}, {chunk.tokens} tokens"
     return [
         Item("learning", name, tapes + inside),
-        Item("learning", "output layer", held * WIDE * rows * c.vocab + 3 * chunk.predicted * c.hidden * b),
+        Item("learning", "output layer", words + 3 * chunk.predicted * c.hidden * b),
         Item("learning", "gradients of folded weights", folded_grads),
     ]
 

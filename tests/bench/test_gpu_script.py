@@ -77,7 +77,7 @@ def test_kernels_run_in_the_interpreter_and_agree_with_torch(tmp_path: Path) -> 
     reply = subprocess.run(command, cwd=tmp_path, env=about, capture_output=True, text=True)
     assert reply.returncode == 0, reply.stderr
     rows = json.loads((tmp_path / "kernels.json").read_text())["kernels"]
-    assert len(rows) == 11
+    assert len(rows) == 12
     for row in rows:
         if lacks := re.fullmatch(
             r"(assay\.engine\.torch\.kernels[.\w]*|triton) is not there|no triton here", row["why"]

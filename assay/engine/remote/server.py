@@ -74,6 +74,7 @@ def main(arguments: list[str] | None = None) -> None:
         kernels=options.kernels,
         end_ids=ends,
         memory_bytes=options.cache_mb << 20,
+        caches_stay=True,  # nobody learns beside it
     )
     served = ServedEngine(engine)
     facts = facts_of(engine, model=options.model, digest=digest)

@@ -60,7 +60,7 @@ class TorchEngine(NetworkEngine):
         super()._prepare()
         self._chosen = choose(self.kernel_wish, self.device, self.compute, sizes_of(self.model.config))
         self.network = Network(self.model, self.compute, vocab=self.vocab, kernels=self._chosen.kernels)
-        self.shelf = Shelf(stays=self.caches_stay)
+        self.shelf = Shelf(stays=self.caches_stay and self.device.type == "cuda")
 
     @property
     def kernels(self) -> str:

@@ -9,7 +9,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from assay.engine.torch.lowrank import LowRank, add_product, gradient_of
+from assay.engine.head import add_product
+from assay.engine.torch.kernels.interface import AddProduct
+from assay.engine.torch.lowrank import LowRank, gradient_of
 
 
 def onto(before: Tensor | None, new: Tensor) -> Tensor:
@@ -29,15 +31,18 @@ class Folded:
     bias: Tensor | None
     gain: Tensor | None = None  # the norm's weight, if it is not folded in
     low: LowRank | None = None
+    add: AddProduct = add_product
     grad: Tensor | None = None  # by `weight`
     bias_grad: Tensor | None = None
 
     @classmethod
-    def of(cls, norm: Any, parts: list[Any], dtype: torch.dtype, *, fold: bool) -> Folded:
+    def of(cls, norm: Any, parts: list[Any], dtype: torch.dtype, *, fold: bool, add: AddProduct) -> Folded:
         bias = torch.cat([part.bias for part in parts]).to(dtype) if parts[0].bias is not None else None
         if fold:
-            return cls(norm, parts, (torch.cat([part.weight for part in parts]) * norm.weight).to(dtype), bias)
-        return cls(norm, parts, stacked(parts, dtype), bias, norm.weight.detach().to(dtype), LowRank.of(parts, dtype))
+            folded = (torch.cat([part.weight for part in parts]) * norm.weight).to(dtype)
+            return cls(norm, parts, folded, bias, add=add)
+        gain = norm.weight.detach().to(dtype)
+        return cls(norm, parts, stacked(parts, dtype), bias, gain, LowRank.of(parts, dtype), add)
 
     def settle(self, before: Folded) -> None:
         """Move into the memory that these layers had before."""
@@ -95,11 +100,12 @@ class Plain:
     weight: Tensor
     bias: Tensor | None
     low: LowRank | None
+    add: AddProduct = add_product
 
     @classmethod
-    def of(cls, part: Any, dtype: torch.dtype) -> Plain:
+    def of(cls, part: Any, dtype: torch.dtype, *, add: AddProduct) -> Plain:
         bias = None if part.bias is None else part.bias.detach().to(dtype)
-        return cls(part, part.weight.detach().to(dtype), bias, LowRank.of([part], dtype))
+        return cls(part, part.weight.detach().to(dtype), bias, LowRank.of([part], dtype), add)
 
     def settle(self, before: Plain) -> None:
         """Move into the memory that this layer had before."""
@@ -150,7 +156,7 @@ def accumulate(parameter: Tensor, grad: Tensor) -> None:
 
 
 def _gather_plain(layer: Plain, grad: Tensor, x: Tensor) -> None:
-    add_product(gradient_of(layer.part.weight), grad, x)
+    layer.add(gradient_of(layer.part.weight), grad, x)
     if layer.bias is not None:
         accumulate(layer.part.bias, grad.sum(0))
 
@@ -160,6 +166,6 @@ def _gather_folded(layer: Folded, grad: Tensor, h: Tensor) -> None:
     if layer.grad is None:
         layer.grad = torch.zeros_like(layer.weight, dtype=wide)
         layer.bias_grad = None if layer.bias is None else torch.zeros_like(layer.bias, dtype=wide)
-    add_product(layer.grad, grad, h)
+    layer.add(layer.grad, grad, h)
     if layer.bias_grad is not None:
         layer.bias_grad.add_(grad.sum(0))

@@ -130,7 +130,7 @@ class Network:
             setattr(self, name, onto(getattr(self, name, None), weight.detach().to(self.dtype)))
 
     def _pack(self, block: Any) -> Layer:
-        c, fold = self.config, self.model.lora is None
+        c, fold, add = self.config, self.model.lora is None, self.kernels.add_product
         attention, mlp = block.self_attn, block.mlp
         qkv = [attention.q_proj, attention.k_proj, attention.v_proj]
         weight = None
@@ -139,11 +139,11 @@ class Network:
             weight = torch.cat([q.expand(c.heads, -1), k.expand(c.kv_heads, -1)]).to(self.dtype)
         return Layer(
             block=block,
-            qkv=Folded.of(block.input_layernorm, qkv, self.dtype, fold=fold),
+            qkv=Folded.of(block.input_layernorm, qkv, self.dtype, fold=fold, add=add),
             qk_weight=weight,
-            out=Plain.of(attention.o_proj, self.dtype),
-            up=Folded.of(block.post_attention_layernorm, [mlp.gate_proj, mlp.up_proj], self.dtype, fold=fold),
-            down=Plain.of(mlp.down_proj, self.dtype),
+            out=Plain.of(attention.o_proj, self.dtype, add=add),
+            up=Folded.of(block.post_attention_layernorm, [mlp.gate_proj, mlp.up_proj], self.dtype, fold=fold, add=add),
+            down=Plain.of(mlp.down_proj, self.dtype, add=add),
         )
 
     def tables(self, count: int) -> tuple[Tensor, Tensor]:

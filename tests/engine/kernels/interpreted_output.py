@@ -204,5 +204,5 @@ def test_what_no_loss_is_differentiated_by_is_read_by_torch(wanted: dict[str, An
 def test_memory_of_the_backward_pass_is_bounded() -> None:
     for itemsize in (2, 4):
         rows = output.rows_at_once(151_936, itemsize)
-        assert rows * 151_936 * itemsize <= 12 * head.LOGITS < (rows + 1) * 151_936 * itemsize
+        assert rows * 151_936 * itemsize <= 1 << 30 < (rows + 1) * 151_936 * itemsize
     assert output.rows_at_once(10**10, 4) == 1

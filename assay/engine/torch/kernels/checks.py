@@ -129,6 +129,14 @@ def output(kernels: Kernels, case: _Case) -> Compared:
     yield "the gradient by the output layer", grad, exact_grad
 
 
+def gathered(kernels: Kernels, case: _Case) -> Compared:
+    total = case.normal(case.sizes.hidden, case.sizes.ffn, dtype=torch.float32)
+    a, b = case.normal(TOKENS, case.sizes.hidden), case.normal(TOKENS, case.sizes.ffn)
+    exact = total.double() + a.double().t() @ b.double()
+    kernels.add_product(total, a, b)
+    yield "a gradient of weights", total, exact
+
+
 def drawn(kernels: Kernels, case: _Case) -> Compared:
     logits, u = case.normal(TOKENS, WORDS, scale=3.0), torch.linspace(0.01, 0.99, TOKENS, dtype=torch.float64)
     tau = 1.0 + 0.1 * case.normal(TOKENS, dtype=torch.float32).tanh()
@@ -163,6 +171,7 @@ CHECKS: dict[str, Callable[[Kernels, _Case], Compared]] = {
     "rotations": rotations,
     "gates": gates,
     "output layer": output,
+    "gradients of weights": gathered,
     "draws": drawn,
     "decoding": decoding,
 }

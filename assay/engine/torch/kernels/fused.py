@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assay.engine.torch.kernels import decoding, draws, gates, norms, output, rotations
+from assay.engine.torch.kernels import decoding, draws, gates, norms, output, products, rotations
 from assay.engine.torch.kernels.interface import Kernels
 
 FUSED = Kernels(
@@ -16,6 +16,7 @@ FUSED = Kernels(
     gate_backward=gates.gate_backward,
     read=output.read,
     pull=output.pull,
+    add_product=products.add_product,
     draw=draws.draw,
     attend_shared=decoding.attend_shared,
 )

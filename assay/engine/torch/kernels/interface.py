@@ -106,6 +106,12 @@ class Pull(Protocol):
         ...
 
 
+class AddProduct(Protocol):
+    def __call__(self, total: Tensor, a: Tensor, b: Tensor) -> None:
+        """total += a' b, accumulated in the number format of `total`."""
+        ...
+
+
 class AttendShared(Protocol):
     def __call__(
         self,
@@ -146,6 +152,7 @@ class Kernels:
     gate_backward: GatingBackward
     read: Read
     pull: Pull
+    add_product: AddProduct
     draw: Draw
     attend_shared: AttendShared | None  # None: decoding takes torch's products, over a copy of the prompt for each row
 
@@ -155,6 +162,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "rotations": ("turn", "turn_backward", "turn_normed"),
     "gates": ("gate", "gate_again", "gate_backward"),
     "output layer": ("read", "pull"),
+    "gradients of weights": ("add_product",),
     "draws": ("draw",),
     "decoding": ("attend_shared",),
 }

@@ -17,10 +17,11 @@ import torch
 from torch import Tensor
 
 from assay.engine import head
-from assay.engine.footprint import LOGITS, WIDE
+from assay.engine.footprint import LOGIT_GRADIENTS
 from assay.engine.head import Coefficients, Readout
 from assay.engine.torch.kernels import plain
 from assay.engine.torch.kernels.launching import cdiv, launch, power_of_two
+from assay.engine.torch.kernels.products import add_product
 from assay.engine.torch.kernels.tiles import grad_kernel, join_kernel, read_kernel
 
 SPAN = 4096  # columns of the vocabulary that one program goes over
@@ -104,15 +105,13 @@ def pull(
         _logit_grad(dz, h, weight, ids, tau, part, coefficients, readout, top_ids)
         result.index_copy_(0, part, dz @ weight)
         if weight_grad is not None:
-            head.add_product(weight_grad, dz, h)
+            add_product(weight_grad, dz, h)
     return result
 
 
 def rows_at_once(vocab: int, itemsize: int) -> int:
-    """As many rows of gradients by logits as take the memory of what torch's own operations hold of LOGITS of them:
-    logits, these divided by tau, and log-probs, in fp32.
-    """
-    return max(1, 3 * WIDE * LOGITS // itemsize // vocab)
+    """Each block of rows adds to the gradient of the whole layer once, so few large blocks are faster."""
+    return max(1, LOGIT_GRADIENTS // itemsize // vocab)
 
 
 def _logit_grad(

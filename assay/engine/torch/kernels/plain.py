@@ -136,6 +136,7 @@ PLAIN = Kernels(
     gate_backward=gate_backward,
     read=head.read,
     pull=pull,
+    add_product=head.add_product,
     draw=draw,
     attend_shared=None,
 )
