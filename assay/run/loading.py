@@ -247,7 +247,7 @@ def _of_plan(experiment: Experiment, policy: Policy, device: str) -> dict[str, A
     """
     from assay.run.memory_plan import memory_of
 
-    plan = memory_of(experiment, policy.network.config) if device.startswith("cuda") else None
+    plan = memory_of(experiment, policy.config) if device.startswith("cuda") else None
     if plan is None:
         return {}
     alone = len(set(experiment.recipe.roles.values())) == 1

@@ -30,7 +30,7 @@ def exhausted(experiment: Experiment, policy: Policy, folder: RunFolder) -> str:
     """The reason for which the run stopped, and how it goes on."""
     from assay.host.space import device_of
 
-    device, config = device_of(experiment.machine.device), policy.network.config
+    device, config = device_of(experiment.machine.device), policy.config
     where = "the GPU" if device.startswith("cuda") else "this machine"
     goes_on = "continues from the last checkpoint" if folder.store.steps() else "begins the run again"
     how = f"`assay resume {folder.path} --machine.SETTING VALUE` {goes_on}."

@@ -528,7 +528,7 @@ def test_one_sampler_keeps_its_caches_if_the_plan_says_so(
     work = dataclasses.replace(WORK, cuda=True, compute=2)
     plan = Plan(HALF_BILLION, work, budget(HALF_BILLION, work), Room(room, "on this GPU"))
     monkeypatch.setattr(memory_plan, "memory_of", lambda *_: plan)
-    policy: Any = SimpleNamespace(network=SimpleNamespace(config=HALF_BILLION))
+    policy: Any = SimpleNamespace(config=HALF_BILLION)
     several = next(name for name, recipe in RECIPES.items() if len(set(recipe.roles.values())) > 1)
     for name, expected in (("grpo", stays), (several, False)):
         experiment, _ = session.plan(RECIPES[name], model="x/y", pool=POOL, profile="one-gpu")
