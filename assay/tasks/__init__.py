@@ -35,6 +35,7 @@ TASKS = LazyTasks(
         "lookup-faulty": "lookup:LOOKUP_FAULTY",
         "lookup-strict": "lookup:LOOKUP_STRICT",
         "calculator": "calculator:CALCULATOR",
+        "interpreter": "interpreter:INTERPRETER",
         "dsl-deduction": "dsl:DEDUCTION",
         "dsl-abduction": "dsl:ABDUCTION",
         "dsl-induction": "dsl:INDUCTION",

@@ -59,9 +59,12 @@ class Speech(Protocol):
 
 @dataclass(frozen=True)
 class Compact:
-    """`[INPUT]`, or `[NAME INPUT]` where there are several tools. A reply is appended as it is."""
+    """`[INPUT]`, or `[NAME INPUT]` where there are several tools. A reply is appended as it is, or in `one_line` of
+    printable characters, for small models that know no others.
+    """
 
     name: str = "compact"
+    one_line: bool = False
     templated: ClassVar[bool] = False
     markers: tuple[str, ...] = ()
 
@@ -78,7 +81,10 @@ class Compact:
         return (one_field(name or (tools[0].name if len(tools) == 1 else ""), inputs, tools),)
 
     def write(self, lines: Sequence[Line]) -> str:
-        return "".join(line.text for line in lines)
+        text = "".join(line.text for line in lines)
+        if not self.one_line:
+            return text
+        return "".join(letter if " " <= letter <= "~" else "?" for letter in text.replace("\n", " "))
 
     def call(self, name: str, arguments: Mapping[str, Any], tools: Sequence[Tool]) -> str:
         named = "" if len(tools) == 1 else f"{name} "
