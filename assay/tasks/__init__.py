@@ -42,6 +42,7 @@ TASKS = LazyTasks(
         "programs": "programs:PROGRAMS",
         "linear-program": "linear_program:LINEAR_PROGRAM",
         "sql": "sql:SQL",
+        "sql-tool": "sql_tool:SQL_TOOL",
         "smt": "smt:SMT",
         "metamath": "metamath:METAMATH",
         "verilog": "verilog:VERILOG",

@@ -1,7 +1,7 @@
 """Questions about numbers that need computing, with Python to compute in. The interpreter keeps what a program defines.
 
 In compact wording a call is `[sum(map(int,str(37**41)))]`, and its value follows. Large models write a program between
-```python and ```. The right answer is computed here by other means than the worked program: by NumPy, or digit by digit.
+```python and ```. The right answer is computed here by other means than the worked program: by NumPy, or by digits.
 """
 
 from __future__ import annotations
@@ -131,8 +131,8 @@ def _compact(spec: Spec) -> str:
 def _natural(spec: Spec) -> str:
     return (
         f"{_question(spec).words.format(*spec['numbers'])}\n\nYou have Python. Write a program between a line "
-        "```python and a line ``` to have it run: what it prints follows in a block named output, and what it defines stays for "
-        "your next program. Give the number in \\boxed{...}."
+        "```python and a line ``` to have it run: what it prints follows in a block named "
+        "output, and what it defines stays for your next program. Give the number in \\boxed{...}."
     )
 
 

@@ -27,7 +27,7 @@ from assay.types import Origin, Problem, Row
 
 LIMIT = 0.05
 CODEC = character_tokenizer(ALPHABET)
-OWN_TESTS = TWO_TURNS | {"interpreter"}  # of another kind of calls: test_interpreter_world.py
+OWN_TESTS = TWO_TURNS | {"interpreter", "sql-tool"}  # of other calls: test_interpreter_world.py, test_database_world.py
 TOOLS = [name for name in TASKS if TASKS[name].world is not None and name not in OWN_TESTS]
 
 
