@@ -165,6 +165,6 @@ INTERPRETER = Task(
     generator=Generator(levels=range(1, len(QUESTIONS) + 1), instance=_instance, canonical=_compact),
     wordings=Wordings(compact=_compact, natural=_natural, solve=_solve),
     checker=Checker(check=_check),
-    abilities=(OwnBase("remainders of powers with Python", levels=(1,), num_steps=60, context=256),),
+    abilities=(OwnBase("remainders of powers with Python", levels=(1,), num_steps=46, context=256),),
     world=interpreter(),
 )

@@ -157,6 +157,7 @@ class World:
     fork: Literal["save", "replay", "no"] = "replay"  # how a second play comes to the state of a first one
     apart: bool = False  # its plays wait for others, or may hang: they run in processes of their own
     natural: Speech | None = None  # how calls are written by language models; None: as `speech` says
+    made_of: tuple[str, ...] = ()  # functions of users, FILE.py:FUNCTION, of which other processes make it anew
     externals: tuple[str, ...] = ()  # the foreign programs that its plays run, names in `assay.externals`
     numbers: Numbers | None = None  # of a world that shows observations and takes actions; None: it reads words
 
