@@ -87,19 +87,19 @@ def tool_of(call: Callable[..., Any]) -> Tool:
 
 def _property(tool: str, parameter: inspect.Parameter, hints: Mapping[str, Any]) -> dict[str, Any]:
     """The schema of an argument, with its default."""
-    place = f"the argument '{parameter.name}' of the tool '{tool}'"
+    where = f"the argument '{parameter.name}' of the tool '{tool}'"
     if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
         star = "*" if parameter.kind is parameter.VAR_POSITIONAL else "**"
-        raise ConfigError(f"{place} is {star}{parameter.name}, and a model must know what it may give: name each.")
+        raise ConfigError(f"{where} is {star}{parameter.name}, and a model must know what it may give: name each.")
     if parameter.kind is parameter.POSITIONAL_ONLY:
-        raise ConfigError(f"{place} cannot be given by its name: take the `/` away.")
+        raise ConfigError(f"{where} cannot be given by its name: take the `/` away.")
     if parameter.name not in hints:
-        raise ConfigError(f"{place} has no type hint. {_SAME}.")
-    schema = schema_of(hints[parameter.name], place)
+        raise ConfigError(f"{where} has no type hint. {_SAME}.")
+    schema = schema_of(hints[parameter.name], where)
     if parameter.default is parameter.empty or parameter.default is None:
         return schema
     if misfit(parameter.default, schema, parameter.name):
-        raise ConfigError(f"{place} has the default {parameter.default!r}, which is none of {schema}.")
+        raise ConfigError(f"{where} has the default {parameter.default!r}, which is none of {schema}.")
     return {**schema, "default": parameter.default}
 
 
@@ -118,7 +118,7 @@ def schema_of(hint: Any, place: str) -> dict[str, Any]:
     if origin is dict and (not inner or inner[0] is str):
         return {"type": "object", **({"additionalProperties": schema_of(inner[1], place)} if inner else {})}
     if origin in (Union, types.UnionType) and type(None) in inner and len(inner) == 2:
-        schema = schema_of(next(one for one in inner if one is not type(None)), place)
+        schema = schema_of(next(kind for kind in inner if kind is not type(None)), place)
         kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
         return {**schema, "type": [*kinds, "null"], **({"enum": [*schema["enum"], None]} if "enum" in schema else {})}
     told = hint if isinstance(hint, str) else typing.cast(str, getattr(hint, "__name__", None) or str(hint))
