@@ -190,6 +190,6 @@ SQL_TOOL = Task(
     generator=Generator(levels=range(1, 5), instance=_instance, canonical=_canonical),
     wordings=Wordings(compact=_compact, natural=_natural, solve=_solve),
     checker=Checker(check=_check),
-    abilities=(OwnBase("sums over rows of a database", levels=(1,), num_steps=40, context=256),),
+    abilities=(OwnBase("sums over rows of a database", levels=(1,), num_steps=54, context=256),),
     world=database(_filled, judged=_judged),
 )
