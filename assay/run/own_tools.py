@@ -8,10 +8,9 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from assay.errors import ConfigError, UsageError
-from assay.policy.kinds import words_of
 from assay.run.experiment import Experiment
 from assay.run.spoken_tools import with_tools
 from assay.source import Pool
@@ -20,9 +19,6 @@ from assay.tasks.data.task import equipped
 from assay.verifiers.functions.naming import NAMELESS, imported, named, names, parse
 from assay.worlds import World
 from assay.worlds.functions import functions
-
-if TYPE_CHECKING:
-    from assay.policy import Policy
 
 
 def tool_names_of(tools: Any) -> tuple[tuple[str, ...], dict[str, Callable[..., Any]]]:
@@ -74,13 +70,3 @@ def equipping(experiment: Experiment, given: Mapping[str, Callable[..., Any]] | 
     tasks = sorted({share.task for share in experiment.pool.shares if is_data(share.task)})
     with equipped(tasks, world_of(experiment.tools, given or {})):
         yield dataclasses.replace(experiment, chat=with_tools(experiment.chat, experiment.pool))
-
-
-def require_template(experiment: Experiment, policy: Policy) -> None:
-    """Refuses (ConfigError) tools for a model that could not be told of them."""
-    words = words_of(policy.codec)
-    if experiment.tools and (words is None or words.template is None):
-        raise ConfigError(
-            f"{experiment.model} has no chat template, which tells a model of its tools and how to call them. Take a "
-            "model that has one."
-        )

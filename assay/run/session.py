@@ -180,9 +180,7 @@ def start(
     with own_tools.equipping(experiment, tools) as equipped:
         prepared = ready_to_begin(equipped, place, functions)
         ready(equipped.model)
-        policy = load_model(equipped)
-        own_tools.require_template(equipped, policy)
-        return begin(prepared, policy, place, **how)
+        return begin(prepared, load_model(equipped), place, **how)
 
 
 def resume(

@@ -11,6 +11,7 @@ import pytest
 from foreign_models import folder_of
 
 import assay
+from assay.cli.main import main
 from assay.errors import ConfigError, UsageError
 from assay.run import session
 from assay.run.own_tools import equipping, tool_names_of
@@ -93,6 +94,18 @@ def test_a_tool_without_a_file_is_given_again(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"the tool '.*local' of this run was a Python object"):
         assay.resume(run, steps=2, quiet=True)
     assert assay.resume(run, steps=2, tools=[local], quiet=True).steps == 2
+
+
+@pytest.mark.slow
+def test_the_command_line_names_them_too_and_a_dry_run_tells_of_them(
+    tmp_path: Path, rows: Path, shop: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = model_with_a_template(tmp_path / "model")
+    line = ["train", "grpo", "--data", str(rows), "--model", str(model), "--steps", "1", "--dry-run"]
+    assert main([*line, "--tools", f"{shop}:price"]) == 0
+    assert "tools price; plays run apart" in capsys.readouterr().out
+    assert main([*line, "--tools", f"{shop}:prize"]) == ConfigError.exit_code
+    assert "Did you mean 'price'?" in capsys.readouterr().err
 
 
 def planned(rows: Path, tools: Sequence[str]) -> Any:

@@ -16,7 +16,11 @@ from assay.run import external_needs
 from assay.source import Pool, Share
 from assay.tasks import ALPHABET
 
-SMALL: dict[str, Any] = {"scale": {"group_size": 2, "num_prompts": 4, "max_new": 24}, "machine": {"hosts": 1}, "quiet": True}
+SMALL: dict[str, Any] = {
+    "scale": {"group_size": 2, "num_prompts": 4, "max_new": 24},
+    "machine": {"hosts": 1},
+    "quiet": True,
+}
 SMALL["evaluation"] = {"num_problems": 2, "num_samples": 2}
 CODEC = character_tokenizer(ALPHABET)
 
@@ -28,7 +32,7 @@ def trained(folder: Path, task: str, recipe: str) -> assay.Run:
     return assay.train(recipe, task=task, levels=[1], model=str(model), steps=2, run=folder / "run", **SMALL)
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_a_run_asks_a_database(tmp_path: Path) -> None:
     run = trained(tmp_path, "sql-tool", "grpo")
     assert run.steps == 2
