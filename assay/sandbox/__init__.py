@@ -7,15 +7,15 @@ from assay.sandbox.levels import chosen, forget, opened, probed
 from assay.sandbox.limits import Chain, Execution, Limits, Ran
 from assay.sandbox.pool import Sandbox
 from assay.sandbox.probe import Probed, probe
-from assay.sandbox.session import Said, Session
+from assay.sandbox.session import CellOutcome, Session
 
 __all__ = [
+    "CellOutcome",
     "Chain",
     "Execution",
     "Limits",
     "Probed",
     "Ran",
-    "Said",
     "Sandbox",
     "Session",
     "chosen",

@@ -28,16 +28,18 @@ PROCESSOR = 600  # seconds of the processor for all cells of a session
 LIMITS = Limits(seconds=5.0, memory_mb=256, output_kb=256)
 _FIRST = 32  # of the numbers of users; slots of a `Sandbox` beside it begin at 0
 
-Ended = Literal["", "time", "memory", "output", "left"]
+SessionEnd = Literal["", "time", "memory", "output", "left"]
 
 
 @dataclass(frozen=True)
-class Said:
-    """What a cell came to: `Said("42\\n")`."""
+class CellOutcome:
+    """What a cell came to: `CellOutcome("42\\n")`."""
 
     output: str  # what it printed
     error: str = ""  # the last line of its error
-    ended: Ended = ""  # the session ended with it: at a limit, or because the cell left it; the next one begins anew
+    ended: SessionEnd = (
+        ""  # the session ended with it: at a limit, or because the cell left it; the next one begins anew
+    )
 
 
 @dataclass(eq=False)
@@ -59,7 +61,7 @@ class Session:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def ask(self, cell: str) -> Said:
+    def ask(self, cell: str) -> CellOutcome:
         """Runs a cell. `SlotLost` is an error of ours, and says nothing about the cell."""
         with _ROOM.of(self):
             if self.live is None:
@@ -89,7 +91,7 @@ class Session:
                 raise SlotLost(f"a session took its cells again, and one that had ended well came to {said.ended}.")
         return live
 
-    def _told(self, live: _Live, cell: str) -> Said:
+    def _told(self, live: _Live, cell: str) -> CellOutcome:
         try:
             said = live.ask(cell)
         except BaseException:
@@ -119,7 +121,7 @@ class _Live:
         finally:
             os.close(cells)
 
-    def ask(self, cell: str) -> Said:
+    def ask(self, cell: str) -> CellOutcome:
         self.number += 1
         data = cell.encode(errors="replace")
         rest = memoryview(struct.pack("!I", len(data)) + data)
@@ -137,8 +139,8 @@ class _Live:
         error = _error_of(reply, self.number)
         if error is None:
             self.end()
-            return Said(_text(output, errors), "the session's own channel was written to", "left")
-        return Said(_text(output, errors), error)
+            return CellOutcome(_text(output, errors), "the session's own channel was written to", "left")
+        return CellOutcome(_text(output, errors), error)
 
     def _written(self, rest: memoryview) -> memoryview:
         """What is left of a cell to be written. A process that has closed its input never reads the rest."""
@@ -190,9 +192,9 @@ def _error_of(reply: bytes, number: int) -> str | None:
         return None
 
 
-def _ending(ran: Ran) -> Said:
+def _ending(ran: Ran) -> CellOutcome:
     """What a cell came to with which the session ended."""
-    ended: Ended = "left"
+    ended: SessionEnd = "left"
     if ran.status in ("time", "memory", "output"):
         ended = ran.status  # type: ignore[assignment]
     why = {
@@ -201,7 +203,7 @@ def _ending(ran: Ran) -> Said:
         "output": "it printed too much",
         "left": "it ended the program",
     }
-    return Said(_text(ran.output, ran.errors), why[ended], ended)
+    return CellOutcome(_text(ran.output, ran.errors), why[ended], ended)
 
 
 def _text(output: bytes, errors: bytes) -> str:

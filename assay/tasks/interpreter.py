@@ -22,8 +22,8 @@ _ANSWER = re.compile(r"-?[0-9]{1,12}")
 
 
 @dataclass(frozen=True)
-class Question:
-    """A kind of question about some numbers: `Question("digits {}^{}", words, ("sum(...)",), ranges, value)`."""
+class NumberQuestion:
+    """A kind of question about some numbers: `NumberQuestion("digits {}^{}", words, ("sum(...)",), ranges, value)`."""
 
     compact: str
     words: str
@@ -71,35 +71,35 @@ def _chained(base: int, exponent: int, second: int, modulus: int) -> int:
 
 
 QUESTIONS = (
-    Question(
+    NumberQuestion(
         "{}^{}%{}",
         "What is the remainder of {}^{} divided by {}?",
         ("{}**{}%{}",),
         (range(12, 100), range(12, 100), PRIMES),
         _remainder,
     ),
-    Question(
+    NumberQuestion(
         "digits {}^{}",
         "What is the sum of the decimal digits of {}^{}?",
         ("sum(map(int,str({}**{})))",),
         (range(12, 100), range(20, 100)),
         _digit_sum,
     ),
-    Question(
+    NumberQuestion(
         "primes <{}",
         "What is the sum of all prime numbers below {}?",
         ("sum(p for p in range(2,{}) if all(p%d for d in range(2,int(p**.5)+1)))",),
         (range(100, 2000),),
         _prime_sum,
     ),
-    Question(
+    NumberQuestion(
         "count <{} digits {}",
         "How many of the whole numbers from 0 to below {} have decimal digits whose sum is {}?",
         ("sum(sum(map(int,str(n)))=={1} for n in range({0}))",),
         (range(1000, 9000), range(8, 22)),
         _with_digits,
     ),
-    Question(
+    NumberQuestion(
         "s=digits {}^{};{}^s%{}",
         "Let s be the sum of the decimal digits of {}^{}. What is the remainder of {}^s divided by {}?",
         ("s=sum(map(int,str({0}**{1})))", "{2}**s%{3}"),
@@ -115,7 +115,7 @@ def _instance(generator: np.random.Generator, level: int) -> Spec:
     return {"question": level - 1, "numbers": [one[int(generator.integers(len(one)))] for one in numbers]}
 
 
-def _question(spec: Spec) -> Question:
+def _question(spec: Spec) -> NumberQuestion:
     return QUESTIONS[spec["question"]]
 
 

@@ -17,7 +17,7 @@ from assay.tasks.abilities import OwnBase
 from assay.tasks.sql import SIGNS, TABLES, WORDS, condition_of
 from assay.tasks.task import Checker, Generator, Solution, Spec, Task, Wordings
 from assay.types import Verdict
-from assay.worlds.database import Filled, Rows, database
+from assay.worlds.database import Filled, TableRows, database
 
 NULLS = 0.1  # share of NULL in a column that allows it
 NUM_ROWS = {"t": (14, 26), "u": (4, 8)}
@@ -31,7 +31,7 @@ COMPARED: dict[str, Callable[[Any, Any], bool]] = {
 }
 _ANSWER = re.compile(r"-?[0-9]{1,9}")
 
-Row = Mapping[str, Any]
+_Row = Mapping[str, Any]
 
 
 def _cell(generator: np.random.Generator, column: Mapping[str, Any]) -> Any:
@@ -67,12 +67,12 @@ def _instance(generator: np.random.Generator, level: int) -> Spec:
 # The answer, without a database
 
 
-def _kept(spec: Spec, row: Row) -> bool:
+def _kept(spec: Spec, row: _Row) -> bool:
     column, sign, number = spec["where"]
     return row[column] is not None and COMPARED[sign](row[column], number)
 
 
-def _value(spec: Spec, row: Row) -> int | None:
+def _value(spec: Spec, row: _Row) -> int | None:
     cells = [row[name] for name in spec["pick"].split("*")]
     return None if None in cells else int(np.prod(cells))
 
@@ -87,7 +87,7 @@ def _changed(spec: Spec) -> int:
     return sum(c == spec["word"] for _, _, c in spec["rows"]["t"])
 
 
-def _chosen(spec: Spec) -> Sequence[Row]:
+def _chosen(spec: Spec) -> Sequence[_Row]:
     """The rows that the question adds up; a row of t is paired with each of u where the two are joined."""
     rows = [dict(zip("abc", row)) for row in left_of(spec)]
     chosen = [row for row in rows if _kept(spec, row) and _value(spec, row) is not None]
@@ -167,7 +167,7 @@ def _filled(spec: Spec) -> list[Filled]:
     return [Filled(name, columns[name], rows) for name, rows in spec["rows"].items()]
 
 
-def _judged(spec: Spec, rows: Callable[[str], Rows]) -> Mapping[str, Verdict]:
+def _judged(spec: Spec, rows: Callable[[str], TableRows]) -> Mapping[str, Verdict]:
     """A failure where the table is not what it has to be; else the answer decides."""
     if spec["level"] != 4:
         return {}

@@ -47,8 +47,8 @@ _ALLOWED = frozenset(
     )
 )
 
-Rows = list[tuple[Any, ...]]
-Judged = Callable[[Spec, Callable[[str], Rows]], Mapping[str, Verdict]]
+TableRows = list[tuple[Any, ...]]
+JudgesTables = Callable[[Spec, Callable[[str], TableRows]], Mapping[str, Verdict]]
 """(spec, a function that runs a query on what the play has left) -> verdicts by seat; {}: the text alone decides."""
 
 
@@ -64,7 +64,7 @@ class Filled:
 def database(
     tables: Callable[[Spec], Sequence[Filled]],
     *,
-    judged: Judged = lambda spec, rows: {},
+    judged: JudgesTables = lambda spec, rows: {},
     speech: Speech = LINE,
     natural: Speech = QUERY,
 ) -> World:
@@ -103,7 +103,7 @@ class DatabasePlay:
     """A play of one seat with a database."""
 
     spec: Spec
-    judged: Judged
+    judged: JudgesTables
     base: sqlite3.Connection = field(init=False)
     _denied: list[str] = field(default_factory=list)
     _spent: int = 0  # instructions of the present statement
@@ -166,7 +166,7 @@ class DatabasePlay:
         cursor.close()
         return told
 
-    def rows(self, query: str) -> Rows:
+    def rows(self, query: str) -> TableRows:
         """The rows of a query of ours on what the play has left."""
         self._spent, self._before = 0, self._cost()
         return self.base.execute(query).fetchall()
@@ -185,7 +185,7 @@ class DatabasePlay:
         self.base.close()
 
 
-def _written(rows: Rows) -> str:
+def _written(rows: TableRows) -> str:
     """Rows as lines, of which the first ones stand whole: `1,x` and `NULL,y`."""
     lines = [",".join("NULL" if cell is None else _cell(cell) for cell in row) for row in rows]
     text = "\n".join(lines[:ROWS])

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from assay.rng import Key
-from assay.sandbox import Limits, Said, Session
+from assay.sandbox import CellOutcome, Limits, Session
 from assay.types import Verdict
 from assay.worlds.play import Act, Ask, Call, Line, Reply, Spec, World
 from assay.worlds.speech import FENCE, Compact, Speech
@@ -81,7 +81,7 @@ class InterpreterPlay:
         self.session.close()
 
 
-def told(said: Said, longest: int) -> str:
+def told(said: CellOutcome, longest: int) -> str:
     """What a program printed, cut, and its error behind it."""
     output = said.output.rstrip("\n")
     if len(output) > longest:

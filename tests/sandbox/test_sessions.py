@@ -157,7 +157,9 @@ def test_sessions_of_several_threads_share_the_room(monkeypatch: pytest.MonkeyPa
 def test_a_sandbox_that_ends_is_an_error_of_ours_and_the_state_is_found_again(session: Session) -> None:
     session.ask("x = 5")
     assert session.live is not None
-    os.kill(session.live.slot._pid, signal.SIGKILL)
+    slot = session.live.slot
+    os.kill(slot._pid, signal.SIGKILL)
+    assert slot._process is not None and slot._process.wait(timeout=30) is not None
     with pytest.raises(SlotLost):
         session.ask("x")
     assert said(session, "x") == [("5\n", "", "")]

@@ -40,7 +40,7 @@ EXTERNAL = {
     name: [pytest.mark.external(one) for one in world.externals] for name in WORDS if (world := task(name).world)
 }
 WORLDS = (*(pytest.param(name, marks=EXTERNAL[name]) for name in WORDS), *MADE)
-FEW, MANY, LONGEST = 8, 200, 40
+FEW, MANY, LONGEST = 8, 200, 64
 RECIPES = ("grpo", "ppo", *(pytest.param(name, marks=pytest.mark.deep) for name in ("dapo", "gspo")))
 EPS = 1e-3
 
