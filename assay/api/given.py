@@ -45,6 +45,8 @@ Model = Place | Saveable | tuple[Saveable, Saveable]
 
 Reward = str | Callable[..., Any]
 """A function, or the text FILE.py:FUNCTION."""
+Callables = Reward | Sequence[Reward]
+"""A function, the text FILE.py:FUNCTION, or several of them."""
 
 LIBRARIES = ("pandas", "polars", "datasets", "pyarrow", "peft", "transformers", "numpy", "torch")
 

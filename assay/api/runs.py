@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay.api import examining, notebook
-from assay.api.given import Data, Place, Reward, places
+from assay.api.given import Callables, Data, Place, Reward, places
 from assay.api.keywords import suggesting
 from assay.api.records import Records
 from assay.api.results import Result
@@ -216,6 +216,7 @@ def resume(
     steps: int | None = None,
     quiet: bool = False,
     reward: Reward | Sequence[Reward] | None = None,
+    tools: Callables | None = None,
     reward_timeout: float | None = None,
     learners: int | None = None,
     callbacks: Callback | Sequence[Callback] = (),
@@ -229,7 +230,7 @@ def resume(
     run = assay.resume("runs/grpo-countdown")
     run = assay.resume(run, steps=400)
 
-    Reward functions without a file must be given again as `reward`, because the run folder cannot hold them; callbacks
+    Reward functions and tools without a file must be given again, because the run folder cannot hold them; callbacks
     too. From now on one call of a reward function may take `reward_timeout` seconds. With another number of `learners`
     the run goes on from the same weights, but not with the same bits. Code and programs that the run folder names, and
     that no command of this user has allowed to this run, are run only with `trust_code`; addresses are reached only
@@ -240,6 +241,7 @@ def resume(
     from assay.run import continued, session
     from assay.run.callbacks import Watch
     from assay.run.grader import reward_names_of
+    from assay.run.own_tools import tool_names_of
 
     others()
     watch = Watch.of(callbacks)
@@ -248,6 +250,8 @@ def resume(
     consents = {"trust_code": trust_code, "trust_addresses": trust_addresses}
     asked = continued.asked(path, places(config), given, settings or {}, **consents)
     functions = reward_names_of(reward, None)[1]
+    own_tools = {} if tools is None else tool_names_of(tools)[1]
     with notebook.shown_again(path, asked.get("steps"), quiet=quiet) as shown:
-        session.resume(path, quiet=quiet, shown=shown, functions=functions, watch=watch, **consents, **asked)
+        how = {"quiet": quiet, "shown": shown, "functions": functions, "tools": own_tools, "watch": watch}
+        session.resume(path, **how, **consents, **asked)
     return Run(path)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from assay.api import keywords, models, notebook, rows
-from assay.api.given import Data, Model, Place, Reward, article, native, places
+from assay.api.given import Callables, Data, Model, Place, Reward, article, native, places
 from assay.api.runs import Run
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ def train(
     reward_weights: Sequence[float] | None = None,
     right_from: float | None = None,
     reward_timeout: float | None = None,
+    tools: Callables | None = None,
     profile: ProfileChoice | None = None,
     steps: int | None = None,
     epochs: float | None = None,
@@ -67,6 +68,9 @@ def train(
     "FILE.py:FUNCTION", or a list of these. It takes the place of the recipe's outcome reward, beside its other rewards;
     `only_reward` takes the place of all rewards. A completion counts as right if the weighted sum of its rewards is at
     least `right_from`, 1 unless said. One call of a reward function may take `reward_timeout` seconds, 300 unless said.
+
+    `tools` are functions with type hints and docstrings, or texts "FILE.py:FUNCTION", which the policy may call while
+    it answers rows of data.
 
     `callbacks` are functions and objects that see the run and may stop it (`assay.Stop`).
 
@@ -113,6 +117,7 @@ def train(
     of = _method_of(method, arguments["recipe"])
     more = keywords.settings_of(of, told, settings, beside=NAMES, tell=(lambda line: None) if quiet else say)
     functions, given = _given(arguments, more, only_reward, reward_weights)
+    tools_by_name = _named_tools(tools, given)
     watch = heard.Watch.of(callbacks)
     setup, allowed = file_trust.composed_with(
         places(config), given, Trust.of(code=trust_code, addresses=trust_addresses)
@@ -122,6 +127,7 @@ def train(
     folder = session.place_of(setup, experiment)
     with notebook.shown(experiment, quiet=quiet) as shown:
         how = {"quiet": quiet, "shown": shown, "functions": functions, "setup": setup, "watch": watch}
+        how["tools"] = tools_by_name
         command = f"assay.train({experiment.recipe.name!r}, ...)"
         return Run(session.start(experiment, folder, command=command, **how))
 
@@ -162,6 +168,16 @@ def _given(
         given["reward" if only_reward is None else "only_reward"] = rewards
     keywords.require_types({name: value for name, value in given.items() if name not in more})
     return functions, given
+
+
+def _named_tools(tools: Callables | None, given: dict[str, Any]) -> Mapping[str, Callable[..., Any]]:
+    """Tools by name, of those given as functions; their names are put among what the call gives of a setup."""
+    from assay.run.own_tools import tool_names_of
+
+    if tools is None:
+        return {}
+    given["tools"], by_name = tool_names_of(tools)
+    return by_name
 
 
 def _of_trainers(arguments: dict[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:

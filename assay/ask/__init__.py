@@ -77,9 +77,10 @@ class Sampling:
         """
         settings = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         world = task(problem.task).world
-        return (
-            settings if world is None else settings | {"stop": (*self.stop, *world.stops), "seat": world.seats[0].name}
-        )
+        if world is None:
+            return settings
+        stops = world.spoken(problem.wording).stops
+        return settings | {"stop": (*self.stop, *stops), "seat": world.seats[0].name}
 
 
 def first_requests(

@@ -55,6 +55,7 @@ def worked(problem: Problem, codec: Codec) -> tuple[Segment, ...]:
 def turns(problem: Problem) -> list[tuple[str, int]]:
     """The worked solution, cut where the world replies: (text, origin) of each piece, in order."""
     rest, world = problem.solution or "", task(problem.task).world
+    world = None if world is None else world.spoken(problem.wording)
     if world is None or not world.stops:
         return [(rest, Origin.INJECTED)]
     if len(world.seats) > 1:

@@ -14,7 +14,7 @@ from assay.host import terminal
 def run_train(arguments: argparse.Namespace) -> Any:
     from assay.cli.setups import setup_of
     from assay.lab import dry_run
-    from assay.run import session
+    from assay.run import own_tools, session
     from assay.run.memory_plan import require_memory
     from assay.view.ending import finished
 
@@ -23,11 +23,12 @@ def run_train(arguments: argparse.Namespace) -> Any:
     allowed(experiment)
     folder = session.place_of(setup, experiment)
     if arguments.dry_run:
-        plan = dry_run.planned(experiment, rules, folder)
-        if not arguments.json:
-            terminal.show(dry_run.text(plan, run=str(folder)))
-        require_memory(plan.memory)
-        return dry_run.document(plan)
+        with own_tools.equipping(experiment, None) as equipped:
+            plan = dry_run.planned(equipped, rules, folder)
+            if not arguments.json:
+                terminal.show(dry_run.text(plan, run=str(folder)))
+            require_memory(plan.memory)
+            return dry_run.document(plan)
     for rule in rules:
         session.say(f"  {experiment.profile}: {rule}")
     path = session.start(experiment, folder, command=arguments.command, quiet=arguments.quiet, setup=setup)

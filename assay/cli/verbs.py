@@ -47,7 +47,7 @@ MODEL: Argument = (
 def of_train() -> list[Argument]:
     from assay.cli.problems import HELD_OUT, TASKS
     from assay.cli.setups import CONFIG
-    from assay.cli.verify import ONLY_REWARD, REWARD
+    from assay.cli.verify import ONLY_REWARD, REWARD, TOOLS
     from assay.recipe import PROFILES, USUAL_RECIPE
 
     profiles = ("auto", *PROFILES)
@@ -64,6 +64,7 @@ def of_train() -> list[Argument]:
         HELD_OUT,
         *REWARD,
         ONLY_REWARD,
+        TOOLS,
         (
             ("--model",),
             {"help": "a folder, GGUF file, Hub id, run, base or smollm2; default: the base for the task"},

@@ -48,6 +48,15 @@ ONLY_REWARD: Argument = (
         "help": "as --reward, in place of all rewards of the recipe; default: its other rewards stay",
     },
 )
+TOOLS: Argument = (
+    ("--tools",),
+    {
+        "action": "append",
+        "metavar": "FILE.py:FUNCTION",
+        "help": "a function with type hints and a docstring, which the policy may call while it answers rows of data; "
+        "repeat for several; default: none",
+    },
+)
 VERIFY: list[Argument] = [
     (("action",), one_of("action", ("explain", "audit"), see="assay verify --help")),
     (

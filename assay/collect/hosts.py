@@ -370,8 +370,10 @@ class HostedPlay:
     ) -> None:
         self.hosts, self.log, self.key, self.alone = hosts, log, key, alone
         held = None if saved is None else base64.b64encode(saved).decode()
-        self.order = {"do": "start", "task": name, "at": place_of(name), "spec": dict(spec), "key": key.hex}
-        self.order["saved"] = held
+        world = task(name).world
+        made_of = () if world is None else world.made_of
+        self.order = {"do": "start", "task": name, "spec": dict(spec), "key": key.hex, "saved": held}
+        self.order |= {"tools": made_of, "at": ("", "") if made_of else place_of(name)}
         self.number = next(self._numbers)
         self.acts = list(acts)
         self.begins = len(acts) if saved is not None else 0

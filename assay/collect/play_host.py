@@ -7,6 +7,7 @@ The process ends with its input: with the process that asks.
 from __future__ import annotations
 
 import base64
+import functools
 import importlib
 import json
 import os
@@ -19,7 +20,7 @@ from typing import Any, BinaryIO
 
 from assay.rng import Key
 from assay.tasks import task
-from assay.worlds import Play
+from assay.worlds import Play, World
 from assay.worlds.wire import act_of, reply_data, verdict_data
 
 Order = Mapping[str, Any]
@@ -59,10 +60,7 @@ class Hosted:
         return None
 
     def _started(self, order: Order) -> Any:
-        module, attribute = order["at"]
-        known = getattr(importlib.import_module(module), attribute) if module else task(order["task"])
-        world = known.world
-        assert world is not None
+        world = _of_functions(*order["tools"]) if order["tools"] else _of_task(order)
         key = Key.from_hex(order["key"])
         if order["saved"] is None:
             play = world.start(order["spec"], key)
@@ -72,6 +70,22 @@ class Hosted:
         assert world.resume is not None
         self.play = world.resume(order["spec"], key, base64.b64decode(order["saved"]))
         return None
+
+
+def _of_task(order: Order) -> World:
+    module, attribute = order["at"]
+    known = getattr(importlib.import_module(module), attribute) if module else task(order["task"])
+    assert known.world is not None
+    return known.world
+
+
+@functools.cache
+def _of_functions(*names: str) -> World:
+    """The world of these functions, FILE.py:FUNCTION, whose files are imported here."""
+    from assay.verifiers.functions.naming import imported, parse
+    from assay.worlds.functions import functions
+
+    return functions([imported(parse(name)) for name in names])
 
 
 def pipes() -> tuple[BinaryIO, BinaryIO]:

@@ -169,6 +169,7 @@ class Plays:
         """The first turn of an answer; one with a beginning goes on in the play that this beginning tells of."""
         world = task(request.problem.task).world
         assert world is not None
+        world = world.spoken(request.problem.wording)
         if request.prefix and (moment := self._moments.get(replied_node(request.prefix))) is not None:
             game = self._forked(moment, request)
         else:

@@ -29,6 +29,7 @@ from assay.rng import Key
 from assay.tasks import TASKS, Task
 from assay.tasks import task as task_of
 from assay.types import Episode, Ids, Origin, Problem, Request, Row, Segment
+from assay.verifiers.answers import Wording
 from assay.worlds import Act, Play, Reply, Tool, World
 from assay.worlds.faults import told
 
@@ -88,8 +89,10 @@ def _checked(known: Task, plays: int, seed: int) -> Checked:
     if known.world is None:
         raise UsageError(f"the task '{known.name}' has no world: nobody replies while it is answered.")
     levels = itertools.cycle(known.generator.levels)
-    problems = [known.problem(Key(seed)("world", i), level=next(levels)) for i in range(plays)]
-    every = [_Case(known.world, problem, Key(seed)("play", i)) for i, problem in enumerate(problems)]
+    wordings: Iterator[Wording] = itertools.cycle(("compact",) * 2 + (("natural",) * 2 if known.world.natural else ()))
+    problems = [known.problem(Key(seed)("world", i), level=next(levels), wording=next(wordings)) for i in range(plays)]
+    worlds = [known.world.spoken(problem.wording) for problem in problems]
+    every = [_Case(*case, Key(seed)("play", i)) for i, case in enumerate(zip(worlds, problems, strict=True))]
     scripts = [_script(case, hostile=i % 2 == 1) for i, case in enumerate(every)]
     heard = [_alone(case, script) for case, script in zip(every, scripts, strict=True)]
     _beside(every, scripts, heard)

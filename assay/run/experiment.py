@@ -150,6 +150,7 @@ class Experiment:
     rewards: tuple[Code, ...] = ()  # reward functions, FILE.py:FUNCTION=WEIGHT; empty: the verifiers of the tasks
     right_from: float = 1.0  # an answer counts as right if the weighted sum of its rewards is at least this
     reward_timeout: float = SECONDS  # seconds for one call of a reward function, with all answers of a round
+    tools: tuple[Code, ...] = ()  # functions that the policy may call while it answers rows of data, FILE.py:FUNCTION
     tracking: Tracking = field(default_factory=Tracking)
     cut: Cut = "auto"  # the worth of an answer that the length limit cut off
     lora: Lora = field(default_factory=Lora)

@@ -20,7 +20,9 @@ def require_externals(pool: Pool, rewards: Sequence[str] = ()) -> dict[str, str]
     """
     needs: dict[str, list[str]] = {}
     for share in pool.shares:
-        for name in task(share.task).checker.externals if not (rewards and is_data(share.task)) else ():
+        known = task(share.task)
+        verified = () if rewards and is_data(share.task) else known.checker.externals
+        for name in (*verified, *(known.world.externals if known.world else ())):
             needs.setdefault(name, []).append(share.task)
     if not needs:
         return {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from functools import partial, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,16 @@ from assay.policy.conversation import resolved
 from assay.recipe import Profile, ProfileChoice, Recipe
 from assay.record.folder import Numbered, RunFolder
 from assay.record.panel import Panel
-from assay.run import attention_needs, data_needs, external_needs, kind_needs, open_rows, picture_needs, settings
+from assay.run import (
+    attention_needs,
+    data_needs,
+    external_needs,
+    kind_needs,
+    open_rows,
+    own_tools,
+    picture_needs,
+    settings,
+)
 from assay.run.base_training import ready
 from assay.run.bases import base_for
 from assay.run.before_weights import require_fit
@@ -58,6 +68,7 @@ def plan(
     only: bool = False,
     right_from: float = 1.0,
     reward_timeout: float = SECONDS,
+    tools: Sequence[str] = (),
 ) -> tuple[Experiment, list[str]]:
     """The checked experiment that these arguments describe, and a line for each number that differs from the paper's.
 
@@ -71,6 +82,7 @@ def plan(
         model = str(Path(model).resolve())  # a run may be resumed from another working directory
     experiment = Experiment(recipe, model, pool, seed=seed, profile=profile, rewards=absolute(rewards))
     experiment = dataclasses.replace(experiment, right_from=right_from, reward_timeout=reward_timeout)
+    experiment = dataclasses.replace(experiment, tools=own_tools.absolute(tools, pool))
     asked = settings.asked(recipe, overrides or {}, steps=steps, system=system)
     experiment, beside = at_its_profile(experiment, asked)
     for path in [path for path in asked if path.split(".")[0] in ("pool", "lora", "cut")]:
@@ -120,6 +132,7 @@ def planned(setup: Setup, method: Recipe | None = None, pool: Pool | None = None
         only=bool(setup.only_reward),
         right_from=setup.right_from,
         reward_timeout=setup.reward_timeout,
+        tools=setup.tools,
     )
     if setup.epochs is None:
         return of_steps(steps=setup.steps)
@@ -150,6 +163,7 @@ def start(
     shown: Panel | None = None,
     extra: Mapping[str, Any] | None = None,
     functions: Functions | None = None,
+    tools: Functions | None = None,
     setup: Setup | None = None,
     watch: Watch | None = None,
 ) -> Path:
@@ -161,11 +175,12 @@ def start(
     the experiment follows from is kept in the folder, as a file that repeats the run. `watch` are the callbacks of the
     calling program.
     """
-    prepared = ready_to_begin(experiment, place, functions)
-    ready(experiment.model)
     how = {"command": command, "quiet": quiet, "shown": shown, "extra": extra, "setup": setup}
     how |= {"watch": watch}
-    return begin(prepared, load_model(experiment), place, **how)
+    with own_tools.equipping(experiment, tools) as equipped:
+        prepared = ready_to_begin(equipped, place, functions)
+        ready(equipped.model)
+        return begin(prepared, load_model(equipped), place, **how)
 
 
 def resume(
@@ -175,6 +190,7 @@ def resume(
     quiet: bool = False,
     shown: Panel | None = None,
     functions: Functions | None = None,
+    tools: Functions | None = None,
     reward_timeout: float | None = None,
     learners: int | None = None,
     overrides: Mapping[str, Any] | None = None,
@@ -192,7 +208,7 @@ def resume(
     and this user did not allow it before are used only with `trust_code` or `trust_addresses`, if `overrides` give the
     setting, or if a person at the terminal agrees (`assay.run.trust`).
     """
-    with RunFolder.open(path) as folder:
+    with RunFolder.open(path) as folder, ExitStack() as during:
         begun = from_data(Experiment, folder.experiment)
         given = settings.of_resume(begun, overrides or {})
         numbers = {"recipe.scale.num_steps": steps, "machine.learners": learners, "reward_timeout": reward_timeout}
@@ -200,6 +216,7 @@ def resume(
         experiment = reduce(lambda made, item: override(made, *item), changed.items(), begun)
         trust = Trust.of(code=trust_code, addresses=trust_addresses, fields=given, functions=functions or {})
         trusted = require_trust(folder, experiment, trust)
+        experiment = during.enter_context(own_tools.equipping(experiment, tools))
         require_fit(experiment)
         device_of(experiment.machine.device)
         for sentence in folder.noticed:
@@ -211,7 +228,7 @@ def resume(
         for change in changes(grader, folder.document.get("rewards", {})):
             say(f"warning: {change}")
         if "code" in trusted:
-            folder.amend(rewards=sources(grader), code=code_of(rewards))
+            folder.amend(rewards=sources(grader), code=code_of((*rewards, *experiment.tools)))
         foreign = external_needs.require_externals(experiment.pool, rewards=experiment.rewards)
         _compare_versions(folder, externals={**services, **foreign}, verifiers=verifiers_of(experiment.pool))
         policy = _same_policy(folder, experiment, path)

@@ -64,6 +64,7 @@ class Setup:
     system: str = ""  # the system message of prompts that bring none
     reward: tuple[Code, ...] = ()  # FILE.py:FUNCTION[=WEIGHT], in place of the recipe's outcome reward
     only_reward: tuple[Code, ...] = ()  # likewise, in place of all rewards of the recipe
+    tools: tuple[Code, ...] = ()  # FILE.py:FUNCTION, which the policy may call while it answers rows of data
     right_from: float = 1.0  # an answer is right if the weighted sum of its rewards is at least this
     reward_timeout: float = SECONDS  # seconds for one call of a reward function
     profile: ProfileChoice = "auto"  # the scale of the run; auto looks at the model and the machine

@@ -198,6 +198,7 @@ def repeating(setup: Setup, experiment: Experiment) -> str:
         eval_data=all_located(setup.eval_data),
         reward=absolute(setup.reward),
         only_reward=absolute(setup.only_reward),
+        tools=absolute(setup.tools),
         profile=experiment.profile,
         steps=setup.steps if setup.epochs is None else experiment.recipe.scale.num_steps,
         epochs=None,
@@ -208,9 +209,14 @@ def repeating(setup: Setup, experiment: Experiment) -> str:
 
 def _lost(experiment: Experiment) -> list[str]:
     """What no file can name."""
-    named = [parse(reward) for reward in experiment.rewards]
+    kinds = (("reward function", experiment.rewards), ("tool", experiment.tools))
+    lost = [(kind, name) for kind, texts in kinds for name in nameless(texts)]
     return [
-        f"The reward function {name} was passed by a program: write it into a file, as FILE.py:FUNCTION."
-        for name, reward in zip(names(named), named, strict=True)
-        if reward.place == NAMELESS
+        f"The {kind} {name} was passed by a program: write it into a file, as FILE.py:FUNCTION." for kind, name in lost
     ]
+
+
+def nameless(texts: Sequence[str]) -> list[str]:
+    """The names of those functions that exist only in the program that passed them."""
+    named = [parse(text) for text in texts]
+    return [name for name, function in zip(names(named), named, strict=True) if function.place == NAMELESS]

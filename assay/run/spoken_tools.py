@@ -14,7 +14,8 @@ from assay.worlds import Tool
 
 def with_tools(chat: Chat, pool: Pool) -> Chat:
     """The chat settings with the tools of the pool's worlds; settings that name tools stay as they are."""
-    worlds = [world for share in pool.shares if (world := task(share.task).world) is not None]
+    known = [world for share in pool.shares if (world := task(share.task).world) is not None]
+    worlds = [world.spoken(pool.wording) for world in known]
     tools = [tool for world in worlds if world.speech and world.speech.templated for tool in world.tools]
     if chat.tools or not tools:
         return chat

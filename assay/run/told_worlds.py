@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from assay.scale import Scale
 from assay.tasks import short, task
-from assay.tasks.data import is_data
 
 if TYPE_CHECKING:
     from assay.run.experiment import Machine
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 
 def worlds_of(tasks: Iterable[str]) -> dict[str, World]:
     """Task -> its world, of those that have one."""
-    known = {name: task(name).world for name in dict.fromkeys(tasks) if not is_data(name)}
+    known = {name: task(name).world for name in dict.fromkeys(tasks)}
     return {short(name): world for name, world in known.items() if world is not None}
 
 

@@ -90,7 +90,7 @@ def begin(
         "task": [short(share.task) for share in experiment.pool.shares],
         "experiment": to_data(experiment),
         "rewards": sources(prepared.grader),
-        "code": code_of(experiment.rewards),
+        "code": code_of((*experiment.rewards, *experiment.tools)),
         "memory": None if prepared.memory is None else as_data(prepared.memory.budget),
         **({} if provenance is None else {"provenance": dataclasses.asdict(provenance)}),
         **({"externals": external_needs.versions(prepared.externals, {})} if prepared.externals else {}),

@@ -102,12 +102,14 @@ def _advice(flags: str, fields: Mapping[str, Reach]) -> str:
 
 
 def _brought(reach: Reach, experiment: Experiment, trust: Trust) -> bool:
-    """Whether a reward function needs no import: the calling program passes it, or it had no file to begin with."""
+    """Whether a function needs no import: the calling program passes it, or it had no file to begin with."""
     if reach.mark is not CODE:
         return False
+    if _place_of(reach.place) == NAMELESS or reach.field == "tools":
+        return _place_of(reach.place) == NAMELESS
     functions = [parse(text) for text in experiment.rewards]
     name = names(functions)[experiment.rewards.index(reach.place)]
-    return name in trust.functions or _place_of(reach.place) == NAMELESS
+    return name in trust.functions
 
 
 def _doubt(reach: Reach, folder: RunFolder, known: Collection[Allowed]) -> str | None:

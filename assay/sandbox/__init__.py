@@ -7,5 +7,20 @@ from assay.sandbox.levels import chosen, forget, opened, probed
 from assay.sandbox.limits import Chain, Execution, Limits, Ran
 from assay.sandbox.pool import Sandbox
 from assay.sandbox.probe import Probed, probe
+from assay.sandbox.session import CellOutcome, Session
 
-__all__ = ["Chain", "Execution", "Limits", "Probed", "Ran", "Sandbox", "chosen", "forget", "opened", "probe", "probed"]
+__all__ = [
+    "CellOutcome",
+    "Chain",
+    "Execution",
+    "Limits",
+    "Probed",
+    "Ran",
+    "Sandbox",
+    "Session",
+    "chosen",
+    "forget",
+    "opened",
+    "probe",
+    "probed",
+]

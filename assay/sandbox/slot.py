@@ -142,9 +142,19 @@ class Slot:
 
     # --- a run ----------------------------------------------------------------------------------------------
 
-    def begin(self, run: Execution, *, without: Sequence[str] = (), threads: int = 0) -> None:
+    def begin(
+        self,
+        run: Execution,
+        *,
+        without: Sequence[str] = (),
+        threads: int = 0,
+        fed: int | None = None,
+        processor: int = 0,
+    ) -> None:
         """Starts a run. `without`: layers that are left off, so that the probe can test each other layer alone;
-        `threads`: how many threads the user of the run may have, if that was settled before.
+        `threads`: how many threads the user of the run may have, if that was settled before. `fed`: a descriptor that
+        the run reads in place of its input, and `processor`: its seconds of the processor, for one that is given more
+        to do by and by.
         """
         limits = run.limits
         off = {*without, *self._without}
@@ -152,7 +162,7 @@ class Slot:
             "layers": [layer for layer in confine.LAYERS if layer not in off],
             "user": self.user,
             "memory_mb": limits.memory_mb,
-            "seconds": math.ceil(limits.seconds) + 1,
+            "seconds": processor or math.ceil(limits.seconds) + 1,
             "file_mb": limits.files_mb,
             "threads": threads or self._threads(limits),
         }
@@ -170,7 +180,7 @@ class Slot:
         try:
             mark.setblocking(False)
             given.append(_memory_file(struct.pack("!I", len(head)) + head + run.source))
-            given.append(_memory_file(run.input))
+            given.append(_memory_file(run.input) if fed is None else os.dup(fed))
             for stream in range(len(_STREAMS)):
                 out, into = os.pipe2(os.O_CLOEXEC)
                 running.read[out] = stream
@@ -260,6 +270,38 @@ class Slot:
             return 0.0
         return time.monotonic() - running.began - (_starved(running.handle) - running.starved)
 
+    # --- a run that is given more to do by and by ----------------------------------------------------------------
+
+    def go_on(self) -> None:
+        """Lets a run that was held go on. Its time counts anew from here, and what it wrote before is forgotten."""
+        running = self.running
+        assert running is not None and running.handle is not None
+        for data in running.data:
+            data.clear()
+        running.starved, running.began = _starved(running.handle), time.monotonic()
+        running.until = running.began + min(running.run.limits.seconds, SAMPLED)
+        self._signal(signal.SIGCONT)
+
+    def hold(self) -> None:
+        """Stops a run where it is, with all its threads, until it is to go on."""
+        self._signal(signal.SIGSTOP)
+
+    def end(self) -> None:
+        """Kills a run. `serve` tells when it has ended."""
+        assert self.running is not None
+        self._kill(self.running, "lost")
+
+    def written(self) -> tuple[bytes, bytes, bytes]:
+        """What a run has written: its output, its errors and its reply."""
+        assert self.running is not None
+        output, errors, reply = map(bytes, self.running.data)
+        return output, errors, reply
+
+    def _signal(self, number: int) -> None:
+        assert self.running is not None and self.running.handle is not None
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self.running.handle, number)
+
     def _take(self, running: _Running, number: int) -> None:
         place = running.read[number]
         most = running.run.limits.output_kb << 10
@@ -295,9 +337,7 @@ class Slot:
     def _kill(self, running: _Running, why: Status) -> None:
         running.killed = running.killed or why
         running.until = math.inf
-        assert running.handle is not None
-        with contextlib.suppress(ProcessLookupError):
-            signal.pidfd_send_signal(running.handle, signal.SIGKILL)
+        self._signal(signal.SIGKILL)
 
     def _ended(self, running: _Running, ended: dict[str, Any]) -> Ran:
         for number in list(running.read):

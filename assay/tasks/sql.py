@@ -72,7 +72,7 @@ def _asked(spec: Spec) -> str:
     return f"{spec['total']}({name})" if spec["total"] else name
 
 
-def _condition(where: Sequence[Any]) -> str:
+def condition_of(where: Sequence[Any]) -> str:
     column, sign, value = where
     return f"{column}{sign}{value if isinstance(value, int) else repr(value)}"
 
@@ -80,7 +80,7 @@ def _condition(where: Sequence[Any]) -> str:
 def _query(spec: Spec) -> str:
     parts = [f"select {'distinct ' if spec['distinct'] else ''}{spec['by'] + ',' if spec['by'] else ''}{_asked(spec)}"]
     parts.append("from t join u on t.c=u.c" if spec["joined"] else "from t")
-    parts += [f"where {_condition(spec['where'])}"] if spec["where"] else []
+    parts += [f"where {condition_of(spec['where'])}"] if spec["where"] else []
     parts += [f"group by {spec['by']}"] if spec["by"] else []
     parts += [f"having {_asked(spec)}{spec['having'][0]}{spec['having'][1]}"] if spec["having"] else []
     return " ".join(parts)
@@ -88,7 +88,7 @@ def _query(spec: Spec) -> str:
 
 def _compact(spec: Spec) -> str:
     what = f"{'!' if spec['distinct'] else ''}{spec['total']}{' ' if spec['total'] else ''}{spec['pick']}"
-    where = f"|{_condition(spec['where'])}" if spec["where"] else ""
+    where = f"|{condition_of(spec['where'])}" if spec["where"] else ""
     having = f"&{spec['having'][0]}{spec['having'][1]}" if spec["having"] else ""
     return f"S {what}{' u' if spec['joined'] else ''}{'/' + spec['by'] if spec['by'] else ''}{where}{having}"
 

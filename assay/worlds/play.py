@@ -7,7 +7,7 @@ and the world replies (`Reply`) with what it asks next, or with the end.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from assay.types import Finish, Verdict
@@ -156,10 +156,17 @@ class World:
     resume: Callable[[Spec, Key, bytes], Play] | None = None  # the other half of `Play.save`
     fork: Literal["save", "replay", "no"] = "replay"  # how a second play comes to the state of a first one
     apart: bool = False  # its plays wait for others, or may hang: they run in processes of their own
+    natural: Speech | None = None  # how calls are written by language models; None: as `speech` says
+    made_of: tuple[str, ...] = ()  # functions of users, FILE.py:FUNCTION, of which other processes make it anew
+    externals: tuple[str, ...] = ()  # the foreign programs that its plays run, names in `assay.externals`
     numbers: Numbers | None = None  # of a world that shows observations and takes actions; None: it reads words
 
     def seat(self, name: str) -> Seat:
         return next(seat for seat in self.seats if seat.name == name)
+
+    def spoken(self, wording: str) -> World:
+        """The world as problems of this wording speak in it: `compact` with small models, `natural` with others."""
+        return self if self.natural is None or wording == "compact" else replace(self, speech=self.natural)
 
     @property
     def stops(self) -> tuple[str, ...]:

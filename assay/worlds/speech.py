@@ -59,9 +59,12 @@ class Speech(Protocol):
 
 @dataclass(frozen=True)
 class Compact:
-    """`[INPUT]`, or `[NAME INPUT]` where there are several tools. A reply is appended as it is."""
+    """`[INPUT]`, or `[NAME INPUT]` where there are several tools. A reply is appended as it is, or in `one_line` of
+    printable characters, for small models that know no others.
+    """
 
     name: str = "compact"
+    one_line: bool = False
     templated: ClassVar[bool] = False
     markers: tuple[str, ...] = ()
 
@@ -78,7 +81,10 @@ class Compact:
         return (one_field(name or (tools[0].name if len(tools) == 1 else ""), inputs, tools),)
 
     def write(self, lines: Sequence[Line]) -> str:
-        return "".join(line.text for line in lines)
+        text = "".join(line.text for line in lines)
+        if not self.one_line:
+            return text
+        return "".join(letter if " " <= letter <= "~" else "?" for letter in text.replace("\n", " "))
 
     def call(self, name: str, arguments: Mapping[str, Any], tools: Sequence[Tool]) -> str:
         named = "" if len(tools) == 1 else f"{name} "
@@ -127,6 +133,7 @@ class Fence:
     """
 
     name: str = "fence"
+    language: str = "python"
     templated: ClassVar[bool] = False
     markers: tuple[str, ...] = ("```output",)
 
@@ -139,16 +146,21 @@ class Fence:
         programs = re.findall(r"(?s)```\w*\n(.*?)\n?```", text)
         if programs:
             return (one_field(tools[0].name, programs[-1], tools),)
-        return (Call("", fault="a program stands between ```python and ```"),) if waits else ()
+        return (
+            (Call("", fault="a program stands between a line of ``` and its language, and a line of ```"),)
+            if waits
+            else ()
+        )
 
     def write(self, lines: Sequence[Line]) -> str:
         return "".join(f"```output\n{line.text.replace('```', chr(39) * 3)}\n```\n" for line in lines)
 
     def call(self, name: str, arguments: Mapping[str, Any], tools: Sequence[Tool]) -> str:
-        return f"```python\n{_only(arguments)}\n```\n"
+        return f"```{self.language}\n{_only(arguments)}\n```\n"
 
     def about(self, tools: Sequence[Tool]) -> str:
-        return f"Write a program between ```python and ``` to have it run: its output follows.\n{_listed(tools)}"
+        start = f"```{self.language}"
+        return f"Write a program between {start} and ``` to have it run: its output follows.\n{_listed(tools)}"
 
 
 @dataclass(frozen=True)

@@ -141,7 +141,7 @@ def test_settings_are_found_wherever_they_stand() -> None:
     (reach,) = reached(experiment)
     assert (reach.field, reach.place) == ("recipe.mechanism.reward.0.then.endpoint.url", "http://a:1/v1")
     assert {found.field.rpartition(".")[2] for found in reaching(Experiment(RECIPES["grpo"], "", Pool(())))} == {
-        *("model", "samplers", "sampler_python", "cluster", "rewards", "sinks", "mlflow_uri")
+        *("model", "samplers", "sampler_python", "cluster", "rewards", "tools", "sinks", "mlflow_uri")
     }
     assert mark_of(Address) is not None and mark_of(tuple[Address, ...]) is mark_of(Address) and mark_of(str) is None
 
@@ -212,6 +212,7 @@ def trap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Trap]:
     folder = tmp_path / "trap"
     folder.mkdir()
     monkeypatch.chdir(folder)
+    monkeypatch.setattr(sys, "path", [*sys.path])  # to which a file that is imported adds its folder
     monkeypatch.setenv("ASSAY_STATE", str(tmp_path / "state"))  # of a user who began none of these runs
     monkeypatch.setattr("assay.tasks.data.files._hub", note("data of the Hub"))
     monkeypatch.setattr("assay.policy.model_folder._download", note("a model of the Hub"))
@@ -256,6 +257,7 @@ KINDS_OF_REACH: dict[str, tuple[str, str, Plant]] = {  # name -> (the field, wha
         lambda e, t: e["tracking"].update(sinks=["mlflow"], mlflow_uri=f"http://127.0.0.1:{t.listener.port}"),
     ),
     "code": ("rewards", "code", lambda e, t: e.update(rewards=[f"{t.folder / 'evil.py'}:near"])),
+    "tools": ("tools", "code", lambda e, t: e.update(tools=[f"{t.folder / 'evil.py'}:near"])),
     "module": ("rewards", "code", lambda e, t: e.update(rewards=["evilmodule:near"])),
     "data": (
         "pool.shares.0.task",
@@ -349,7 +351,7 @@ def test_a_resume_reaches_nothing_that_a_stranger_named(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["program", "servers", "judge", "code", "module", "data", "model"])
+@pytest.mark.parametrize("kind", ["program", "servers", "judge", "code", "tools", "module", "data", "model"])
 def test_what_a_person_allows_is_reached(
     kind: str, honest: Path, trap: Trap, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -27,7 +27,8 @@ from assay.types import Origin, Problem, Row
 
 LIMIT = 0.05
 CODEC = character_tokenizer(ALPHABET)
-TOOLS = [name for name in TASKS if TASKS[name].world is not None and name not in TWO_TURNS]
+OWN_TESTS = TWO_TURNS | {"interpreter", "sql-tool"}  # of other calls: test_interpreter_world.py, test_database_world.py
+TOOLS = [name for name in TASKS if TASKS[name].world is not None and name not in OWN_TESTS]
 
 
 @pytest.mark.parametrize("name", ["lookup-tool", "lookup-faulty", "lookup-strict"])

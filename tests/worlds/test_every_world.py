@@ -35,8 +35,12 @@ from assay.worlds import Act, Ask, Play, Reply
 
 END = 0
 MADE = {"trade": TRADE, "my-world": MY_WORLD}
-WORLDS = (*(name for name in TASKS if (world := task(name).world) is not None and world.numbers is None), *MADE)
-FEW, MANY, LONGEST = 8, 200, 40
+WORDS = [name for name in TASKS if (world := task(name).world) is not None and world.numbers is None]
+EXTERNAL = {
+    name: [pytest.mark.external(one) for one in world.externals] for name in WORDS if (world := task(name).world)
+}
+WORLDS = (*(pytest.param(name, marks=EXTERNAL[name]) for name in WORDS), *MADE)
+FEW, MANY, LONGEST = 8, 200, 64
 RECIPES = ("grpo", "ppo", *(pytest.param(name, marks=pytest.mark.deep) for name in ("dapo", "gspo")))
 EPS = 1e-3
 
@@ -150,11 +154,11 @@ class Played:
 
 
 def noted(given: Task, transcripts: dict[str, Any]) -> Task:
-    """The task, whose plays write down their transcripts."""
+    """The task, whose plays write down their transcripts in this process."""
     world = given.world
     assert world is not None
     start = lambda spec, key: Noted(world.start(spec, key), transcripts[key.hex])  # noqa: E731
-    return dataclasses.replace(given, world=dataclasses.replace(world, start=start))
+    return dataclasses.replace(given, world=dataclasses.replace(world, start=start, apart=False))
 
 
 def play(world: str, precision: str, count: int, patch: pytest.MonkeyPatch) -> Played:

@@ -6,10 +6,11 @@ their files lie. Rows with the same prompt are in the same split.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
@@ -23,6 +24,7 @@ from assay.tasks.data.rows import TESTS, Table, plain_prompt, without
 from assay.tasks.data.several import names_of, read_set
 from assay.tasks.task import SPLITS, Checker, Generator, Split, Task, Wordings
 from assay.types import Problem, Verdict
+from assay.worlds import World
 
 if TYPE_CHECKING:
     from assay.verifiers.programs import Tests
@@ -126,7 +128,25 @@ def data_task(name: str) -> Task:
         ),
         wordings=Wordings(compact=_none, natural=_none, solve=_none),
         checker=Checker(check=_none, verify_many=_verify_all),
+        world=_EQUIPPED.get(described.name),
     )
+
+
+_EQUIPPED: dict[str, World] = {}
+"""Name of a task -> the world of the tools that the run at hand has on its rows."""
+
+
+@contextlib.contextmanager
+def equipped(names: Sequence[str], world: World) -> Iterator[None]:
+    """Inside the block the rows of these tasks are answered in this world."""
+    _EQUIPPED.update(dict.fromkeys(names, world))
+    data_task.cache_clear()
+    try:
+        yield
+    finally:
+        for name in names:
+            del _EQUIPPED[name]
+        data_task.cache_clear()
 
 
 def _none(*_: Any) -> NoReturn:

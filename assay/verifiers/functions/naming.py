@@ -131,14 +131,19 @@ def source_digest(wish: RewardName, call: Callable[..., Any]) -> str:
 
 
 def find(wish: RewardName) -> Callable[..., Any]:
-    """Imports the function of this name into this process."""
+    """Imports the reward function of this name into this process."""
+    return ready(imported(wish), wish.function)
+
+
+def imported(wish: RewardName) -> Any:
+    """What stands under this name in its file or module, which is imported into this process."""
     module = _from_file(Path(wish.place)) if is_file(wish.place) else _from_package(wish.place)
     found: Any = module
     for part in wish.function.split("."):
         if not hasattr(found, part):
             raise ConfigError(f"{wish.place} has no '{wish.function}'.{_nearest(wish.function, _public(module))}")
         found = getattr(found, part)
-    return ready(found, wish.function)
+    return found
 
 
 def is_file(place: str) -> bool:
