@@ -63,6 +63,7 @@ TASKS = LazyTasks(
         "times": "figures:TIMES",
         "sums": "figures:SUMS",
         "tsp": "decisions.tsp:TSP",
+        "coq-steps": "coq_steps:COQ_STEPS",
     }
 )
 """Name -> task. A task stands as `module:NAME`, and its module is imported when somebody asks for the task."""

@@ -113,8 +113,31 @@ def _names(database: Database) -> dict[str, str]:
     return {h.symbols[1]: h.label for h in database.floating}
 
 
+def stacked(database: Database, theorem: Assertion, row: Sequence[str]) -> list[Symbols]:
+    """The formulas on the stack behind a row that need not be whole; `?` stands for a formula that nothing decides yet.
+    Raises Refused.
+
+    stacked(base(), theorem(["p", "( p > q )"], "q"), "AB")  # [("p",), ("(", "p", ">", "q", ")")]
+    """
+    stack, unknown, _ = _run(database, theorem, row)
+    syntax = Syntax.of(database)
+    return [syntax.write(_filled(step.said, unknown, "?")) for step in stack]
+
+
 def _solved(database: Database, theorem: Assertion, row: Sequence[str]) -> tuple[_Step, dict[int, Term]]:
     """The last step of a row, and the formulas that were unknown in it. Raises Refused."""
+    stack, unknown, syntax = _run(database, theorem, row)
+    if len(stack) != 1:
+        raise Refused("wrong", f"{len(stack)} statements are left at the end, where one is expected.")
+    if not unify(stack[0].said, syntax.read(theorem.symbols[1:]), unknown):
+        raise Refused("wrong", f"it does not prove '{' '.join(theorem.symbols)}'.")
+    return stack[0], unknown
+
+
+def _run(
+    database: Database, theorem: Assertion, row: Sequence[str]
+) -> tuple[list[_Step], dict[int, Term], Syntax]:
+    """(the stack behind a row, the formulas that were unknown in it, how formulas are written). Raises Refused."""
     if len(row) > MOST_LABELS:
         raise Refused("long", f"the row has more than {MOST_LABELS} labels.")
     syntax = Syntax.of(database)
@@ -131,11 +154,7 @@ def _solved(database: Database, theorem: Assertion, row: Sequence[str]) -> tuple
             raise Refused("format", f"step {number}: no rule or hypothesis has the label '{label[:40]}'.")
         step, count = _used(used, stack, syntax, unknown, count, number)
         stack.append(step)
-    if len(stack) != 1:
-        raise Refused("wrong", f"{len(stack)} statements are left at the end, where one is expected.")
-    if not unify(stack[0].said, syntax.read(theorem.symbols[1:]), unknown):
-        raise Refused("wrong", f"it does not prove '{' '.join(theorem.symbols)}'.")
-    return stack[0], unknown
+    return stack, unknown, syntax
 
 
 def _used(
