@@ -64,6 +64,7 @@ TASKS = LazyTasks(
         "sums": "figures:SUMS",
         "tsp": "decisions.tsp:TSP",
         "coq-steps": "coq_steps:COQ_STEPS",
+        "metamath-steps": "metamath_steps:METAMATH_STEPS",
     }
 )
 """Name -> task. A task stands as `module:NAME`, and its module is imported when somebody asks for the task."""

@@ -231,12 +231,12 @@ COQ_STEPS = Task(
     domain="proofs",
     summary="Prove a small theorem in Coq in a session that says after each tactic what is left; levels as those of coq.",
     generator=coq.COQ.generator,
-    wordings=Wordings(
-        compact=lambda spec: f"K{coq.COQ.wordings.compact(spec)[1:]}", natural=_natural, solve=_solve
-    ),
+    wordings=Wordings(compact=lambda spec: f"K{coq.COQ.wordings.compact(spec)[1:]}", natural=_natural, solve=_solve),
     checker=Checker(
         check=_check, verify_many=_verify_all, second=_verify_strictly, externals=("coq",), seconds=SECONDS
     ),
-    abilities=(OwnBase("proofs of propositions in Coq, by steps", levels=(1, 2), num_steps=150, context=384, hidden=160),),
+    abilities=(
+        OwnBase("proofs of propositions in Coq, by steps", levels=(1, 2), num_steps=150, context=384, hidden=160),
+    ),
     world=tools((takes_text("prove", "tactics"), _prove), speech=SPEECH, explain=refused, apart=True),
 )

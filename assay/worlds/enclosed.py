@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from assay.worlds.play import Call, Line, Tool
 from assay.worlds.speech import one_field
 
+CUT = " [cut]"  # what stands where a limit has cut a reply
 REFUSED = "!"  # how a reply begins that tells of an error
 _BRACKETS = str.maketrans("[]", "()")
 
@@ -51,7 +52,7 @@ class Enclosed:
 
     def inputs(self, text: str) -> Iterator[tuple[str, bool]]:
         """The inputs of the calls in a whole answer, and whether the reply to each tells of an error."""
-        pieces = text.split(self.closes)
+        pieces = text.replace(CUT, "").split(self.closes)
         for piece, after in zip(pieces, pieces[1:]):
             if (inputs := _innermost(piece)) is not None:
                 yield inputs, after.startswith(REFUSED)
