@@ -65,6 +65,7 @@ TASKS = LazyTasks(
         "tsp": "decisions.tsp:TSP",
         "coq-steps": "coq_steps:COQ_STEPS",
         "metamath-steps": "metamath_steps:METAMATH_STEPS",
+        "verilog-turns": "verilog_turns:VERILOG_TURNS",
     }
 )
 """Name -> task. A task stands as `module:NAME`, and its module is imported when somebody asks for the task."""
