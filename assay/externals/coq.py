@@ -61,8 +61,9 @@ class _Session:
         _, self.first, _ = self._read()
 
     def prove(self, statement: str, tactics: list[str]) -> Json:
-        """Tries to prove the theorem; the status is `proved`, `statement`, `tactic`, `open` or `assumptions`. A proof that
-        is `open` has `goals`, which the last of its tactics left, as the session printed them.
+        """Tries to prove the theorem; the status is `proved`, `statement`, `tactic`, `open` or `assumptions`.
+
+        A proof that is `open` has `goals`, which the last of its tactics left, as the session printed them.
         """
         self.theorems += 1
         self.began, self.spent = time.monotonic(), self._processor_time()
@@ -133,8 +134,9 @@ _session: _Session | None = None
 
 
 def answer(job: Json, tell: Callable[[str], None]) -> Json:
-    """{"statement": text, "tactics": [sentence, ...]} -> {"status", "place", "said"}, where an open proof has "goals" too, or {"theorems": [[statement,
-    [sentence, ...]], ...]} -> {"status", "said"} of all of them in one file, compiled and checked.
+    """{"statement": text, "tactics": [sentence, ...]} -> {"status", "place", "said"}, an open proof with "goals" too; or
+    {"theorems": [[statement, [sentence, ...]], ...]} -> {"status", "said"} of all of them in one file, compiled and
+    checked.
     """
     if "theorems" in job:
         return _checked(job["theorems"])

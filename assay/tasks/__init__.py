@@ -66,6 +66,7 @@ TASKS = LazyTasks(
         "coq-steps": "coq_steps:COQ_STEPS",
         "metamath-steps": "metamath_steps:METAMATH_STEPS",
         "verilog-turns": "verilog_turns:VERILOG_TURNS",
+        "equation": "equation:EQUATION",
     }
 )
 """Name -> task. A task stands as `module:NAME`, and its module is imported when somebody asks for the task."""

@@ -15,14 +15,13 @@ from assay.externals.coq import SECONDS
 from assay.tasks import coq
 from assay.tasks.abilities import OwnBase
 from assay.tasks.coq import Formula
-from assay.tasks.task import Checker, Generator, Solution, Spec, Task, Wordings
+from assay.tasks.task import Checker, Solution, Spec, Task, Wordings
 from assay.types import Problem, Verdict
 from assay.verifiers.proofs.coq import (
     MOST_CHARACTERS,
     MOST_TACTICS,
     Claim,
     Unreadable,
-    fenced,
     sentences,
     verify,
 )
@@ -193,8 +192,8 @@ def _stepwise(statement: str, witness: Sequence[str]) -> tuple[list[str], list[s
 
 def _natural(spec: Spec) -> str:
     return (
-        f"Prove this theorem in Coq, with the standard prelude only:\n\nTheorem t : {spec['statement']}.\n\nA session of "
-        "Coq is open behind `Proof.`. Write tactics in square brackets, each ended by a full stop, like [intros P H.] "
+        f"Prove this theorem in Coq, with the standard prelude only:\n\nTheorem t : {spec['statement']}.\n\nA session "
+        "of Coq is open behind `Proof.`. Write tactics in square brackets, each ended by a full stop, like [intros P.] "
         "or [split. exact a.]. The reply follows at once: the first goal that is left with its hypotheses, like "
         "a:P;b:Q|-P/\\Q, and how many goals are behind it; or ! and an error, in which case nothing is done. When no "
         "goal is left, the proof is complete. Other commands, axioms, `admit` and comments are not allowed. A script "
@@ -229,7 +228,7 @@ def _check(spec: Spec, text: str) -> Verdict:
 COQ_STEPS = Task(
     name="coq-steps",
     domain="proofs",
-    summary="Prove a small theorem in Coq in a session that says after each tactic what is left; levels as those of coq.",
+    summary="Prove a small theorem in Coq, in a session that says what each tactic leaves; levels as those of coq.",
     generator=coq.COQ.generator,
     wordings=Wordings(compact=lambda spec: f"K{coq.COQ.wordings.compact(spec)[1:]}", natural=_natural, solve=_solve),
     checker=Checker(
