@@ -73,12 +73,16 @@ class _Session:
             said, after, proving = self._say(sentence)
             if after <= state or (proving != _NAME) == (place < len(sentences) - 1):
                 kind = "statement" if place < 2 else "open" if place == len(sentences) - 1 else "tactic"
-                left = {"goals": goals[:SHOWN]} if kind == "open" else {}
+                left = {"goals": self._goals(goals)} if kind == "open" else {}
                 return self._reset({"status": kind, "place": place - 1, "said": said[-500:], **left})
             state, goals = after, said
         said, _, _ = self._say(f"Print Assumptions {_NAME}.")
         status = "proved" if said.strip() == CLOSED else "assumptions"
         return self._reset({"status": status, "place": len(tactics), "said": said[-500:]})
+
+    def _goals(self, printed: str) -> str:
+        """The goals that the last tactic printed. One that changed nothing prints nothing, and they are asked for."""
+        return (printed if printed.strip() else self._say("Show.")[0])[:SHOWN]
 
     def gave_up(self) -> bool:
         """Whether the program has ended, and nobody killed it."""
@@ -134,7 +138,7 @@ _session: _Session | None = None
 
 
 def answer(job: Json, tell: Callable[[str], None]) -> Json:
-    """{"statement": text, "tactics": [sentence, ...]} -> {"status", "place", "said"}, an open proof with "goals" too; or
+    """{"statement": text, "tactics": [sentence, ...]} -> {"status", "place", "said"}, open proofs with "goals" too; or
     {"theorems": [[statement, [sentence, ...]], ...]} -> {"status", "said"} of all of them in one file, compiled and
     checked.
     """

@@ -2,7 +2,8 @@
 
 Half of the points are shown; the others are held back. A policy proposes formulas and is told how far each is from the
 points that are shown. The one that is nearest to these is then measured at the points held back, so that a formula
-which follows the shown points alone earns little. The score follows the logarithm of the error (SR-Scientist, 2510.11661).
+which follows the shown points alone earns little. The score follows the logarithm of the error (SR-Scientist,
+2510.11661).
 """
 
 from __future__ import annotations

@@ -85,10 +85,10 @@ def _natural(spec: Spec) -> str:
     rules, _, _ = metamath.METAMATH.wordings.natural(spec).partition(" A proof is a row of labels")
     return (
         f"{rules} A proof is a row of labels, read from left to right: a hypothesis is put on a stack, and a rule "
-        "takes its premises from the stack, in the order in which they are listed above, and puts its conclusion there. "
-        "At the end the stack holds the goal alone. Leave out Metamath's steps of syntax. Write the next labels in square "
-        "brackets, like [ABm]: the reply follows at once, and is the stack behind them, or ! and an error, in which "
-        "case nothing is added. A row that needs no replies may stand in \\boxed{...} instead."
+        "takes its premises from the stack, in the order in which they are listed above, and puts its conclusion "
+        "there. At the end the stack holds the goal alone. Leave out Metamath's steps of syntax. Write the next labels in "
+        "square brackets, like [ABm]: the reply follows at once, and is the stack behind them, or ! and an error, in "
+        "which case nothing is added. A row that needs no replies may stand in \\boxed{...} instead."
     )
 
 

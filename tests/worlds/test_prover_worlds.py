@@ -1,10 +1,9 @@
-"""Worlds of foreign programs: proofs in Coq and Metamath, circuits in Verilog, formulas that are fitted. By hand, and by
-the contract of worlds.
-"""
+"""Worlds of foreign programs, by hand and by their contract: proofs in Coq and Metamath, circuits, formulas."""
 
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Any
 
 import pytest
@@ -105,7 +104,7 @@ def test_commands_that_are_no_tactics_are_refused_and_leave_nothing_behind() -> 
     assert [verdict.status for verdict in verify([(problem, text) for text in texts])] == ["fail"] * len(texts)
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.external("coq")
 def test_a_tactic_without_an_end_is_an_error_of_the_policy_and_the_proof_goes_on() -> None:
     heard = replies("coq-steps", "intros P Q H", "repeat (assert True by exact I)", "destruct H", "split; assumption")
@@ -180,33 +179,24 @@ def test_the_first_wrong_cycle_of_a_circuit_with_a_clock_is_told() -> None:
 @pytest.mark.external("scipy")
 def test_a_formula_is_fitted_to_the_points_shown_and_scored_at_those_held_back() -> None:
     heard = replies("equation", "c0*x", "c0*x^2+c1", "c0*x+c1", "c0")
-    assert said(heard[0]) == "13%"  # c0 = 355 / 165: relative errors 28/99, 18/231, 8/363, 2/495 and 12/627, their mean
+    slope = (1 * 3 + 3 * 7 + 5 * 11 + 7 * 15 + 9 * 19) / (1 + 9 + 25 + 49 + 81)  # least squares through the origin
+    away = [abs(slope * x - (2 * x + 1)) / (2 * x + 1) for x in range(1, 10)]
+    assert said(heard[0]) == f"{100 * sum(away[::2]) / 5:.2g}%" == "8.1%"
     assert said(heard[1]).endswith("%") and said(heard[2]) == "end"
-    right = task("equation").verify(posed("equation"), "[c0*x]13%[c0*x+c1]")
+    right = task("equation").verify(posed("equation"), "[c0*x]8.1%[c0*x+c1]")
     assert (right.status, right.answer, right.scores) == ("ok", "c0*x+c1", {"accuracy": 1.0})
-    # c0 = 355/165 at 2, 4, 6, 8 is away by 0.6972/5, 0.3939/9, 0.0909/13 and 0.2121/17: 5.073 % in the mean
     near = task("equation").verify(posed("equation"), "[c0*x]")
-    assert near.status == "fail" and near.scores["accuracy"] == pytest.approx(0.43159, abs=1e-4)
+    assert near.status == "fail" and near.scores["accuracy"] == pytest.approx(
+        -math.log10(sum(away[1::2]) / 4) / 3, rel=1e-6
+    )
 
 
 @pytest.mark.external("scipy")
 @pytest.mark.parametrize(
     "formula",
-    ["9^9^9^9", "exp(exp(exp(x)))", "1/0", "log(0-x)", "(" * 100 + "x" + ")" * 100, "-" * 150 + "x", "c0+c1+c2+c3"]
-    + [
-        "__import__",
-        "x.real",
-        "x" * 300,
-        "",
-        "x+",
-        "x x",
-        "1e999",
-        "sin x",
-        "y",
-        "c0(x)",
-        "-" * 30 + "x",
-        "x;x",
-        "0/0",
+    [
+        *("9^9^9^9", "exp(exp(exp(x)))", "1/0", "log(0-x)", "(" * 99 + "x" + ")" * 99, "-" * 150 + "x", "c0+c1+c2+c3"),
+        *("__import__", "x.real", "x" * 300, "", "x+", "x x", "1e999", "sin x", "y", "c0(x)", "-" * 30 + "x", "x;x"),
     ],
 )
 def test_a_formula_that_overflows_or_is_none_is_an_error_of_the_policy(formula: str) -> None:
@@ -222,14 +212,14 @@ def test_a_formula_that_overflows_or_is_none_is_an_error_of_the_policy(formula: 
 @pytest.mark.parametrize("name", cases())
 def test_it_keeps_the_contract_of_a_world(name: str) -> None:
     """Among the texts that are played are one of a megabyte, unfinished brackets and replies that are imitated."""
-    assert check_world(name, plays=3).plays == 3
+    assert check_world(name, plays=2).plays == 2
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", cases())
 def test_worked_solutions_reach_the_end_through_real_calls_and_are_right(name: str) -> None:
     known = task(name)
-    problems = [known.problem(Key(9)("worked", level), level=level) for level in known.generator.levels]
+    problems = [known.problem(Key(9)("worked", level), level=level) for level in known.generator.levels[::2]]
     world = known.world
     assert world is not None and known.checker.verify_many is not None and known.checker.second is not None
     for problem in problems:
@@ -249,4 +239,4 @@ def test_a_program_that_is_missing_ends_a_run_by_name(name: str, monkeypatch: py
     monkeypatch.setitem(EXTERNALS, program, missing)
     monkeypatch.setattr(by_name, "_shared", {})
     with pytest.raises(ConfigError, match=f"{program} .*is not installed: run"):
-        by_name.require(task(name).checker.externals, f"task '{name}'")
+        by_name.require([program], f"task '{name}'")

@@ -31,7 +31,7 @@ def _hypotheses(above: str) -> list[str]:
         names, _, kind = line.partition(":")
         if line and kind != "Prop":
             single += [f"{name}:{kind}" for name in names.split(",")]
-    return sorted(single)
+    return sorted(single, key=lambda one: one.partition(":")[0])
 
 
 def tight(text: str) -> str:
