@@ -86,9 +86,9 @@ def _natural(spec: Spec) -> str:
     return (
         f"{rules} A proof is a row of labels, read from left to right: a hypothesis is put on a stack, and a rule "
         "takes its premises from the stack, in the order in which they are listed above, and puts its conclusion "
-        "there. At the end the stack holds the goal alone. Leave out Metamath's steps of syntax. Write the next labels in "
-        "square brackets, like [ABm]: the reply follows at once, and is the stack behind them, or ! and an error, in "
-        "which case nothing is added. A row that needs no replies may stand in \\boxed{...} instead."
+        "there. At the end the stack holds the goal alone. Leave out Metamath's steps of syntax. Write the next labels "
+        "in square brackets, like [ABm]: the reply follows at once, and is the stack behind them, or ! and an error, "
+        "in which case nothing is added. A row that needs no replies may stand in \\boxed{...} instead."
     )
 
 
@@ -131,7 +131,7 @@ METAMATH_STEPS = Task(
         seconds=PROGRAM.deadline,
     ),
     abilities=(
-        OwnBase("proofs of two rules in Metamath, by steps", levels=(2,), num_steps=40, context=224, hidden=160),
+        OwnBase("proofs of one rule in Metamath, by steps", levels=(1,), num_steps=17, context=128, hidden=160),
     ),
     world=tools((takes_text("append", "labels"), _append), speech=SPEECH, explain=refused),
 )

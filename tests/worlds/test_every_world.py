@@ -184,8 +184,6 @@ def count(request: pytest.FixtureRequest) -> int:
     return request.param
 
 
-
-
 def marks(name: str) -> list[pytest.MarkDecorator]:
     """A world of foreign programs needs them, and the time of a deep test if it waits for them at each turn."""
     if name in MADE:
