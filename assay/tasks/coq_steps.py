@@ -230,7 +230,7 @@ COQ_STEPS = Task(
     domain="proofs",
     summary="Prove a small theorem in Coq, in a session that says what each tactic leaves; levels as those of coq.",
     generator=coq.COQ.generator,
-    wordings=Wordings(compact=lambda spec: f"K{coq.COQ.wordings.compact(spec)[1:]}", natural=_natural, solve=_solve),
+    wordings=Wordings(compact=lambda spec: f"n{coq.COQ.wordings.compact(spec)[1:]}", natural=_natural, solve=_solve),
     checker=Checker(
         check=_check, verify_many=_verify_all, second=_verify_strictly, externals=("coq",), seconds=SECONDS
     ),

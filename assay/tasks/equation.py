@@ -217,7 +217,7 @@ def _canonical(spec: Spec) -> str:
 
 
 def _compact(spec: Spec) -> str:
-    return f"Q {' '.join(f'{number:.4g}' for number in spec['shown'])}"
+    return f"f {' '.join(f'{number:.4g}' for number in spec['shown'])}"
 
 
 def _natural(spec: Spec) -> str:

@@ -121,7 +121,7 @@ METAMATH_STEPS = Task(
     summary="Prove a theorem in Metamath with the stack in view; the level is the number of rules in a proof.",
     generator=metamath.METAMATH.generator,
     wordings=Wordings(
-        compact=lambda spec: f"Y{metamath.METAMATH.wordings.compact(spec)[1:]}", natural=_natural, solve=_solve
+        compact=lambda spec: f"h{metamath.METAMATH.wordings.compact(spec)[1:]}", natural=_natural, solve=_solve
     ),
     checker=Checker(
         check=_check,

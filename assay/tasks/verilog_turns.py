@@ -126,7 +126,7 @@ VERILOG_TURNS = Task(
     ),
     generator=verilog.VERILOG.generator,
     wordings=Wordings(
-        compact=lambda spec: f"X{verilog.VERILOG.wordings.compact(spec)[1:]}", natural=_natural, solve=_solve
+        compact=lambda spec: f"v{verilog.VERILOG.wordings.compact(spec)[1:]}", natural=_natural, solve=_solve
     ),
     checker=Checker(
         check=_check,
