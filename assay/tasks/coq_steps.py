@@ -234,8 +234,6 @@ COQ_STEPS = Task(
     checker=Checker(
         check=_check, verify_many=_verify_all, second=_verify_strictly, externals=("coq",), seconds=SECONDS
     ),
-    abilities=(
-        OwnBase("proofs of propositions in Coq, by steps", levels=(3,), num_steps=150, context=384, hidden=160),
-    ),
+    abilities=(OwnBase("proofs of propositions in Coq, by steps", levels=(3,), num_steps=90, context=384, hidden=160),),
     world=tools((takes_text("prove", "tactics"), _prove), speech=SPEECH, explain=refused, apart=True),
 )

@@ -37,11 +37,11 @@ TRIES = 6  # formulas of a play
 SHOWN, HELD = (1, 3, 5, 7, 9), (2, 4, 6, 8)  # where points are shown, and where they are held back
 _TERMS = ("x", "x^2", "1/x", "sqrt(x)", "log(x)", "x^3", "exp(0-x)", "sin(x)")
 _CURVES = {"exp(c1*x)": (-0.4, 0.3), "x^c1": (-1.5, 2.5), "1/(x+c1)": (0.5, 4.0), "log(x+c1)": (0.5, 6.0)}
-_SMALLEST, _RANGE = 0.1, 60.0  # of values: least squares see nothing of those that are small beside others
+_SMALLEST, _RANGE = 0.1, 20.0  # of values: least squares see nothing of those that are small beside others
 
 
 def _instance(generator: np.random.Generator, level: int) -> Spec:
-    """A formula with constants by chance, and its values at all points, to four digits."""
+    """A formula with constants by chance, and its values at all points, to five digits."""
     while True:
         formula, constants = _formula(generator, level)
         every = np.array(sorted((*SHOWN, *HELD)), float)
@@ -52,7 +52,7 @@ def _instance(generator: np.random.Generator, level: int) -> Spec:
             continue
         if np.ptp(values) < 0.2 * most:  # a constant would fit almost as well
             continue
-        said = {int(place): float(f"{number:.4g}") for place, number in zip(every, values, strict=True)}
+        said = {int(place): float(f"{number:.5g}") for place, number in zip(every, values, strict=True)}
         return {"formula": formula, "shown": [said[at] for at in SHOWN], "held": [said[at] for at in HELD]}
 
 
@@ -213,15 +213,15 @@ def accuracy(error: float) -> float:
 
 
 def _canonical(spec: Spec) -> str:
-    return " ".join(f"{number:.4g}" for number in [*spec["shown"], *spec["held"]])
+    return " ".join(f"{number:.5g}" for number in [*spec["shown"], *spec["held"]])
 
 
 def _compact(spec: Spec) -> str:
-    return f"f {' '.join(f'{number:.4g}' for number in spec['shown'])}"
+    return f"f {' '.join(f'{number:.5g}' for number in spec['shown'])}"
 
 
 def _natural(spec: Spec) -> str:
-    points = ", ".join(f"y({at}) = {number:.4g}" for at, number in zip(SHOWN, spec["shown"], strict=True))
+    points = ", ".join(f"y({at}) = {number:.5g}" for at, number in zip(SHOWN, spec["shown"], strict=True))
     names = ", ".join(f"c{i}" for i in range(MOST_CONSTANTS))
     return (
         f"A curve goes through these points: {points}. Find a formula for it that is right at other points too. A "
