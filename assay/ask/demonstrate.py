@@ -70,14 +70,17 @@ def turns(problem: Problem) -> list[tuple[str, int]]:
     while match := stop.search(rest):
         turn, rest = rest[: match.end()], rest[match.end() :]
         pieces.append((turn, Origin.INJECTED))
-        ask = play.step(world.act(seat, turn, waits=True)).ask
-        reply = None if ask is None or ask.seat != seat else world.written(ask)
+        told = play.step(world.act(seat, turn, waits=True))
+        ask, ends = told.ask, told.end == "ended" and not rest
+        reply = "" if ends else None if ask is None or ask.seat != seat else world.written(ask)
         if reply is None or not rest.startswith(reply):
             raise DataError(
                 f"the worked solution of problem {problem.id} of '{problem.task}' goes on with {rest[:20]!r} after "
                 f"{turn!r}, but the task's world replies {reply!r}."
             )
+        if ends:
+            break
         pieces.append((reply, Origin.ENV))
         rest = rest[len(reply) :]
     play.close()
-    return [*pieces, (rest, Origin.INJECTED)]
+    return [*pieces, (rest, Origin.INJECTED)] if rest or not pieces or pieces[-1][1] == Origin.ENV else pieces

@@ -13,6 +13,7 @@ from assay.externals.iverilog import IVERILOG
 from assay.externals.math_verify import MATH_VERIFY
 from assay.externals.metamath import METAMATH
 from assay.externals.sandbox import SANDBOX
+from assay.externals.scipy import SCIPY
 from assay.externals.sqlite import SQLITE
 from assay.externals.yosys import YOSYS
 from assay.externals.z3 import Z3
@@ -25,6 +26,7 @@ EXTERNALS: dict[str, External] = {
         HIGHS,
         MATH_VERIFY,
         SANDBOX,
+        SCIPY,
         SQLITE,
         METAMATH,
         IVERILOG,

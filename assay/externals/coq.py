@@ -29,6 +29,7 @@ Json = Any
 
 SECONDS = 2.0  # of processor time, of a theorem
 LIFE = 500  # theorems of a session
+SHOWN = 4000  # characters of the goals that an open proof has
 CLOSED = "Closed under the global context"
 _NAME = "theorem_of_ours"
 _WALL = 15  # times SECONDS, by the clock
@@ -60,20 +61,28 @@ class _Session:
         _, self.first, _ = self._read()
 
     def prove(self, statement: str, tactics: list[str]) -> Json:
-        """Tries to prove the theorem; the status is `proved`, `statement`, `tactic`, `open` or `assumptions`."""
+        """Tries to prove the theorem; the status is `proved`, `statement`, `tactic`, `open` or `assumptions`.
+
+        A proof that is `open` has `goals`, which the last of its tactics left, as the session printed them.
+        """
         self.theorems += 1
         self.began, self.spent = time.monotonic(), self._processor_time()
-        state, said = self.first, ""
+        state, said, goals = self.first, "", ""
         sentences = [f"Theorem {_NAME} : {statement}.", "Proof.", *tactics, "Qed."]
         for place, sentence in enumerate(sentences):
             said, after, proving = self._say(sentence)
             if after <= state or (proving != _NAME) == (place < len(sentences) - 1):
                 kind = "statement" if place < 2 else "open" if place == len(sentences) - 1 else "tactic"
-                return self._reset({"status": kind, "place": place - 1, "said": said[-500:]})
-            state = after
+                left = {"goals": self._goals(goals)} if kind == "open" else {}
+                return self._reset({"status": kind, "place": place - 1, "said": said[-500:], **left})
+            state, goals = after, said
         said, _, _ = self._say(f"Print Assumptions {_NAME}.")
         status = "proved" if said.strip() == CLOSED else "assumptions"
         return self._reset({"status": status, "place": len(tactics), "said": said[-500:]})
+
+    def _goals(self, printed: str) -> str:
+        """The goals that the last tactic printed. One that changed nothing prints nothing, and they are asked for."""
+        return (printed if printed.strip() else self._say("Show.")[0])[:SHOWN]
 
     def gave_up(self) -> bool:
         """Whether the program has ended, and nobody killed it."""
@@ -129,8 +138,9 @@ _session: _Session | None = None
 
 
 def answer(job: Json, tell: Callable[[str], None]) -> Json:
-    """{"statement": text, "tactics": [sentence, ...]} -> {"status", "place", "said"}, or {"theorems": [[statement,
-    [sentence, ...]], ...]} -> {"status", "said"} of all of them in one file, compiled and checked.
+    """{"statement": text, "tactics": [sentence, ...]} -> {"status", "place", "said"}, open proofs with "goals" too; or
+    {"theorems": [[statement, [sentence, ...]], ...]} -> {"status", "said"} of all of them in one file, compiled and
+    checked.
     """
     if "theorems" in job:
         return _checked(job["theorems"])

@@ -65,6 +65,10 @@ TASKS = LazyTasks(
         "times": "figures:TIMES",
         "sums": "figures:SUMS",
         "tsp": "decisions.tsp:TSP",
+        "coq-steps": "coq_steps:COQ_STEPS",
+        "metamath-steps": "metamath_steps:METAMATH_STEPS",
+        "verilog-turns": "verilog_turns:VERILOG_TURNS",
+        "equation": "equation:EQUATION",
     }
 )
 """Name -> task. A task stands as `module:NAME`, and its module is imported when somebody asks for the task."""

@@ -8,7 +8,7 @@ reference.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -304,18 +304,23 @@ def solve(spec: Spec) -> Solution:
 
 
 def wrong_lines(spec: Spec, lines: Sequence[str]) -> int:
-    """How many lines of inputs and outputs, as the testbench prints them, contradict the question.
+    """How many lines of inputs and outputs, as the testbench prints them, contradict the question."""
+    return sum(1 for _ in contradictions(spec, lines))
+
+
+def contradictions(spec: Spec, lines: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Each line that contradicts the question, and the outputs that it should have; "" for one that cannot be read.
 
     A line has the bits of all inputs in the order of the head, then those of the outputs. The clock has acted between
     two lines if it stands differently in them.
     """
     made, on, names = machine(spec), reset(spec), [(port.name, port.width) for port in ports(spec)]
     pattern = re.compile("".join(f"(?P<{name}>[01]{{{width}}})" for name, width in names))
-    q, before, wrong = made.first, int(not spec["rises"]), 0
+    q, before = made.first, int(not spec["rises"])
     for line in lines:
         match = pattern.fullmatch(line)
         if match is None:
-            wrong += 1
+            yield line, ""
             continue
         shown = {name: int(bits, 2) for name, bits in match.groupdict().items()}
         acts = shown["clk"] != before and shown["clk"] == int(spec["rises"])
@@ -324,5 +329,6 @@ def wrong_lines(spec: Spec, lines: Sequence[str]) -> int:
             q = made.first
         elif acts:
             q = made.step(q, shown)
-        wrong += shown["q"] != q or (bool(made.shown) and shown["y"] != made.seen(q, shown))
-    return wrong
+        seen = str(int(made.seen(q, shown))) if made.shown else ""
+        if shown["q"] != q or seen not in ("", str(shown.get("y"))):
+            yield line, f"{q:0{made.width}b}{seen}"

@@ -189,11 +189,13 @@ def judge_strictly(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
     return _verified(pairs, strict=True)
 
 
+def answer_in(problem: Problem, text: str) -> str | None:
+    """The tactics that a response marks; None if it marks none."""
+    return (fenced(text) if problem.wording == "natural" else None) or find_answer(text, problem.wording)
+
+
 def _verified(pairs: Sequence[tuple[Problem, str]], *, strict: bool) -> list[Verdict]:
-    answers = [
-        (fenced(text) if problem.wording == "natural" else None) or find_answer(text, problem.wording)
-        for problem, text in pairs
-    ]
+    answers = [answer_in(problem, text) for problem, text in pairs]
     verdicts = [Verdict.fail("format", "no marked answer")] * len(pairs)
     marked = [i for i, answer in enumerate(answers) if answer is not None]
     claims = [Claim(pairs[i][0].spec["statement"], answers[i] or "", strict=strict) for i in marked]

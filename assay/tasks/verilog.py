@@ -197,7 +197,7 @@ def circuit(spec: Spec, answer: str) -> str:
 
 def verify_all(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
     """Verdicts on whole responses, of all circuits at once."""
-    answers = [_answer(problem, text) for problem, text in pairs]
+    answers = [answer_in(problem, text) for problem, text in pairs]
     return _verdicts([(problem.spec, answer) for (problem, _), answer in zip(pairs, answers, strict=True)])
 
 
@@ -235,7 +235,7 @@ def outputs(spec: Spec) -> tuple[str, ...]:
 
 def judge_by_outputs(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
     """The second oracle: simulated outputs are compared with the question itself, without reference and without SAT."""
-    answers = [_answer(problem, text) for problem, text in pairs]
+    answers = [answer_in(problem, text) for problem, text in pairs]
     verdicts = [Verdict.fail("format", "no marked answer")] * len(pairs)
     marked = [i for i, answer in enumerate(answers) if answer is not None]
     specs = [problem.spec for problem, _ in pairs]
@@ -256,7 +256,8 @@ def _followed(spec: Spec, text: str, lines: Sequence[str]) -> Verdict:
     return Verdict.fail("wrong", f"{wrong} of {len(lines)} outputs differ") if wrong else Verdict.ok(text.strip())
 
 
-def _answer(problem: Problem, text: str) -> str | None:
+def answer_in(problem: Problem, text: str) -> str | None:
+    """The circuit that a response marks; None if it marks none."""
     return (fenced(text) if problem.wording == "natural" else None) or find_answer(text, problem.wording)
 
 

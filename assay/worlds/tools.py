@@ -25,6 +25,7 @@ class Scene:
     key: Key
     state: dict[str, Any] = field(default_factory=dict)  # JSON data, the play's own
     calls: int = 0  # how many there were, this one included
+    over: bool = False  # a tool sets it when nothing is left to do: the play ends, and what it returns is not said
 
 
 Run = Callable[..., str]
@@ -43,7 +44,8 @@ def tools(
     apart: bool = False,
 ) -> World:
     """The world in which a policy may call these functions. A call that cannot be read, or that its tool refuses, gets
-    the reply that `explain` makes of the reason. The play ends with a turn that calls nothing.
+    the reply that `explain` makes of the reason. The play ends with a turn that calls nothing, or by a tool that says
+    so (`Scene.over`).
 
     tools((Tool("add", schema=...), lambda scene, a, b: str(a + b)), speech=JSON)
     """
@@ -73,6 +75,8 @@ class ToolPlay:
         if not act.calls:
             return Reply(end="ended")
         replies = [self._called(call) for call in act.calls]
+        if self.scene.over:
+            return Reply(end="ended", failed=any(failed for _, failed in replies))
         return Reply(Ask(say=tuple(Line(text) for text, _ in replies)), failed=any(failed for _, failed in replies))
 
     def _called(self, call: Call) -> tuple[str, bool]:

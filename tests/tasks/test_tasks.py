@@ -23,7 +23,8 @@ EVERYDAY = {name for name in TASKS if TASKS[name].wordings.unmarked}  # answered
 CHAINS = {name for name in TASKS if TASKS[name].checker.steps is not None}  # long on purpose: test_steps.py
 TWO_TURNS = {"drawing"}  # a plan, its rendering and a picture: test_drawing.py
 STATEMENTS = {"sql-tool"}  # a solution is a whole statement
-DEAR = {"metamath", "verilog", "coq"}  # a verdict takes long, so they are asked less: test_tasks_verified.py
+BY_TURNS = {"metamath-steps", "verilog-turns", "coq-steps", "equation"}  # test_prover_worlds.py
+DEAR = {"metamath", "verilog", "coq"} | BY_TURNS  # a verdict takes long, so they are asked less: test_tasks_verified.py
 NAMES = [name for name in TASKS if name not in SHOWN | DEAR]  # all that no other file tests in its own way
 EASIEST = {name: TASKS[name].generator.levels[0] for name in NAMES}
 

@@ -28,6 +28,7 @@ from assay.types import Origin, Problem, Row
 LIMIT = 0.05
 CODEC = character_tokenizer(ALPHABET)
 OWN_TESTS = TWO_TURNS | {"interpreter", "sql-tool"}  # of other calls: test_interpreter_world.py, test_database_world.py
+OWN_TESTS |= {name for name in TASKS if TASKS[name].checker.externals}  # test_prover_worlds.py
 TOOLS = [name for name in TASKS if TASKS[name].world is not None and name not in OWN_TESTS]
 
 

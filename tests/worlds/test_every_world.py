@@ -112,6 +112,8 @@ def _script(request: Request) -> str:
     if request.problem.task == "my-world":
         return f"[{1 + heard % 3}]"
     worked = [text for text, origin in turns(request.problem) if origin != Origin.ENV]
+    if (known := TASKS[request.problem.task]).checker.externals and known.world:
+        worked = [f"[?{known.world.stops[0]}", *worked]  # what follows may end the play without a reply
     return worked[min(heard, len(worked) - 1)]
 
 
@@ -186,7 +188,16 @@ def count(request: pytest.FixtureRequest) -> int:
     return request.param
 
 
-each_world = pytest.mark.parametrize("world", WORLDS)
+def marks(name: str) -> list[pytest.MarkDecorator]:
+    """A world of foreign programs needs them, and the time of a deep test if it waits for them at each turn."""
+    if name in MADE:
+        return []
+    known = task(name)
+    externals = [pytest.mark.external(one) for one in known.checker.externals]
+    return [*externals, pytest.mark.deep] if externals and known.world and known.world.apart else externals
+
+
+each_world = pytest.mark.parametrize("world", [pytest.param(name, marks=marks(name)) for name in WORLDS])
 
 
 def said(answer: Episode) -> list[tuple[str, bool]]:

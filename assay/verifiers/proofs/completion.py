@@ -17,6 +17,7 @@ from assay.verifiers.proofs.database import Assertion, Database, Symbols
 from assay.verifiers.proofs.kernel import MOST_STEPS, Refused
 
 MOST_LABELS = 400  # in a row that is completed
+MOST_SHOWN = 1000  # symbols of a formula that is shown
 DEEPEST = 200  # of a formula
 Term = str | int | tuple[Any, ...]
 """A variable of the theorem, the number of an unknown formula, or a syntax axiom's label with its arguments."""
@@ -113,8 +114,47 @@ def _names(database: Database) -> dict[str, str]:
     return {h.symbols[1]: h.label for h in database.floating}
 
 
+def stacked(database: Database, theorem: Assertion, row: Sequence[str]) -> list[Symbols]:
+    """The formulas on the stack behind a row that need not be whole; `?` stands for a formula that nothing decides yet.
+    Raises Refused, for formulas too that have more than `MOST_SHOWN` symbols.
+
+    stacked(base(), theorem(["p", "( p > q )"], "q"), "AB")  # [("p",), ("(", "p", ">", "q", ")")]
+    """
+    stack, unknown, syntax = _run(database, theorem, row)
+    return [_shown(step.said, unknown, syntax) for step in stack]
+
+
+def _shown(term: Term, unknown: dict[int, Term], syntax: Syntax) -> Symbols:
+    """The symbols of a term. Terms share their parts, so that a short row may say an endless formula."""
+    prefix, infix = ({label: symbol for symbol, label in one.items()} for one in (syntax.prefix, syntax.infix))
+    symbols: list[str] = []
+    waiting: list[tuple[Term, bool]] = [(term, True)]  # and whether it is a term, and no symbol
+    while waiting:
+        item, is_term = waiting.pop()
+        item = _bound(item, unknown) if is_term else item
+        if not isinstance(item, tuple):
+            symbols.append("?" if isinstance(item, int) else item)
+        elif item[0] in prefix:
+            waiting += [(item[1], True), (prefix[item[0]], False)]
+        else:
+            waiting += [(")", False), (item[2], True), (infix[item[0]], False), (item[1], True), ("(", False)]
+        if len(symbols) + len(waiting) > MOST_SHOWN:
+            raise Refused("long", f"a formula on the stack has more than {MOST_SHOWN} symbols.")
+    return tuple(symbols)
+
+
 def _solved(database: Database, theorem: Assertion, row: Sequence[str]) -> tuple[_Step, dict[int, Term]]:
     """The last step of a row, and the formulas that were unknown in it. Raises Refused."""
+    stack, unknown, syntax = _run(database, theorem, row)
+    if len(stack) != 1:
+        raise Refused("wrong", f"{len(stack)} statements are left at the end, where one is expected.")
+    if not unify(stack[0].said, syntax.read(theorem.symbols[1:]), unknown):
+        raise Refused("wrong", f"it does not prove '{' '.join(theorem.symbols)}'.")
+    return stack[0], unknown
+
+
+def _run(database: Database, theorem: Assertion, row: Sequence[str]) -> tuple[list[_Step], dict[int, Term], Syntax]:
+    """(the stack behind a row, the formulas that were unknown in it, how formulas are written). Raises Refused."""
     if len(row) > MOST_LABELS:
         raise Refused("long", f"the row has more than {MOST_LABELS} labels.")
     syntax = Syntax.of(database)
@@ -131,11 +171,7 @@ def _solved(database: Database, theorem: Assertion, row: Sequence[str]) -> tuple
             raise Refused("format", f"step {number}: no rule or hypothesis has the label '{label[:40]}'.")
         step, count = _used(used, stack, syntax, unknown, count, number)
         stack.append(step)
-    if len(stack) != 1:
-        raise Refused("wrong", f"{len(stack)} statements are left at the end, where one is expected.")
-    if not unify(stack[0].said, syntax.read(theorem.symbols[1:]), unknown):
-        raise Refused("wrong", f"it does not prove '{' '.join(theorem.symbols)}'.")
-    return stack[0], unknown
+    return stack, unknown, syntax
 
 
 def _used(

@@ -104,6 +104,8 @@ def _cut(text: str) -> list[str]:
         first = _WORD.search(sentence[0])
         if first is None or first[0] not in TACTICS:
             raise Unreadable("forbidden", f"'{sentence[0].strip()[:40]}' begins with no tactic that is allowed")
+        if sentence[0].endswith(".."):  # to Coq '..' is a word, behind which it waits for the end of the sentence
+            raise Unreadable("format", "a sentence ends with one full stop")
         tactics.append(sentence[0].strip())
         position = sentence.end()
         if len(tactics) > MOST_TACTICS:
