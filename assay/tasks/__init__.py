@@ -51,6 +51,8 @@ TASKS = LazyTasks(
         "binario": "binario:BINARIO",
         "kakurasu": "kakurasu:KAKURASU",
         "stack": "stacks:STACK",
+        "search": "search:SEARCH",
+        "search-small": "search:SEARCH_SMALL",
         "search-stream": "search_stream:SEARCH_STREAM",
         "trace": "trace:TRACE",
         "quantities": "quantities:QUANTITIES",
