@@ -1,9 +1,9 @@
 """Questions whose answers stand in pages alone: a path from one name to another, read fact by fact.
 
 The universe behind the pages has two facts of each of its 20,000 members (`assay/worlds/search/universe.py`). A small
-letter is a fact that stands on the page of where one is; a capital leads backwards, to the page that names where one is,
-and only a search finds it. `search` asks in sentences and is for language models. `search-small` asks the same in a
-few characters, so that a model of a million parameters learns it.
+letter is a fact that stands on the page of where one is. A capital leads backwards, to the page that names where one
+is, and only a search finds that. `search` has pages in sentences, and is for language models. `search-small` says the
+same in a few characters, so that a model of a million parameters learns it.
 """
 
 from __future__ import annotations
@@ -119,6 +119,6 @@ SEARCH_SMALL = _search(
     "search-small",
     short=True,
     summary="Find a name by searching and opening pages of a few characters; the level is the number of facts.",
-    mark="L",
-    base=(OwnBase("two facts from pages that it searches", levels=(1, 2), num_steps=300, context=256),),
+    mark="l",
+    base=(OwnBase("two facts from pages that it searches", levels=(1, 2), num_steps=165, context=256),),
 )
