@@ -12,14 +12,14 @@ from talking import replies, said
 from test_tasks_oracles import problems
 
 from assay import check_world
-from assay.errors import ConfigError, DataError
+from assay.errors import ConfigError, DataError, UsageError
 from assay.rng import Key
 from assay.source import Share
 from assay.tasks import TASKS, Task, short, task
 from assay.tasks.own_pages import plain
 from assay.types import Problem
 from assay.worlds import Act, World
-from bench.shuffled_replies import mistaken
+from bench.shuffled_replies import in_place_of, mistaken
 
 NAMES = ["search-small", "search"]
 SENTENCES = {
@@ -111,6 +111,19 @@ def test_shuffled_replies_are_those_of_the_worked_solution_of_another() -> None:
     assert heard == [said(reply) for reply in replies(wrong, first.spec, *["[s b]"] * 5)]
     assert wrong.world is not None and wrong.world.fork == "replay"
     assert wrong.world.start(second.spec, Key(0)).step(Act("policy", "#Xovan")).end == "ended"
+
+
+def test_a_control_takes_the_place_of_its_task_for_a_while() -> None:
+    known = task("search-small")
+    wrong = mistaken(known, 2)
+    (problem,) = problems("search-small", 2, 1)
+    heard = [said(reply) for reply in replies(wrong, problem.spec, "[o a]", "[o a]")]
+    with in_place_of(known, wrong):
+        assert task("search-small") is wrong
+        assert [said(reply) for reply in replies(wrong, problem.spec, "[o a]", "[o a]")] == heard
+    assert task("search-small") is known
+    with pytest.raises(UsageError, match="'countdown' has no world"):
+        mistaken(task("countdown"), 3)
 
 
 # Pages of your own

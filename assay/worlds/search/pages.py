@@ -13,7 +13,7 @@ from assay.worlds.search.universe import RELATIONS, Universe
 
 TRADES = ("painter", "doctor", "sailor", "teacher", "farmer", "singer", "weaver", "lawyer", "miller", "printer")
 GENRES = ("novel", "poem", "play", "opera", "song", "film", "ballad", "comedy")
-GOODS = ("clocks", "boats", "glass", "paper", "bread", "shoes", "lamps", "bricks", "ropes", "bells")
+GOODS = ("clocks", "boats", "glass", "paper", "cheese", "shoes", "lamps", "bricks", "ropes", "bells")
 
 
 @dataclass(frozen=True)

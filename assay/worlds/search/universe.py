@@ -67,7 +67,7 @@ def universe(seed: int = 0) -> Universe:
     drawn = lambda kind, count: _order(random, COUNTS[kind])[:count] + places[kind]  # noqa: E731
     another = lambda count: (np.arange(count) + 1 + uniform(count, count - 1)) % count  # noqa: E731
     names = [_name(code) for code in _order(random, len(CONSONANTS) ** 3 * len(VOWELS) ** 2)[:total].tolist()]
-    said = {
+    drawn_facts = {
         "b": places["town"] + uniform(COUNTS["person"], COUNTS["town"]),
         "t": another(COUNTS["person"]),
         "m": uniform(COUNTS["town"], COUNTS["person"]),
@@ -81,7 +81,7 @@ def universe(seed: int = 0) -> Universe:
     for kind, ways in RELATIONS.items():
         for way in ways:
             facts[way] = np.full(total, NOBODY)
-            facts[way][places[kind] : places[kind] + COUNTS[kind]] = said[way]
+            facts[way][places[kind] : places[kind] + COUNTS[kind]] = drawn_facts[way]
     for way in "".join(BACKWARDS.values()):
         knows = np.flatnonzero(facts[way.lower()] != NOBODY)
         facts[way] = np.full(total, NOBODY)
