@@ -14,6 +14,7 @@ import hashlib
 import importlib.metadata
 import importlib.util
 import json
+import logging
 import mmap
 import re
 import shutil
@@ -143,4 +144,5 @@ def _library() -> Any:
         raise ConfigError("a search over pages needs the package bm25s: run `pip install 'assay-rl[search]'`.")
     import bm25s
 
+    logging.getLogger("bm25s").setLevel(logging.WARNING)  # it tells of each index that it makes
     return bm25s
