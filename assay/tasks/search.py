@@ -120,5 +120,5 @@ SEARCH_SMALL = _search(
     short=True,
     summary="Find a name by searching and opening pages of a few characters; the level is the number of facts.",
     mark="l",
-    base=(OwnBase("two facts from pages that it searches", levels=(1, 2), num_steps=165, context=256),),
+    base=(OwnBase("two facts from pages that it searches", levels=(1, 2), num_steps=190, context=256),),
 )
