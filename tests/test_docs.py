@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
 import shlex
 import sys
@@ -21,6 +22,7 @@ from small_runs import ROOT, SIZES, Shell, make_bases
 from assay.cli.parser import parse
 from assay.cli.verbs import VERBS
 from assay.run import bases, session
+from assay.worlds.search import index
 
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
@@ -87,6 +89,10 @@ def named_files(folder: Path) -> None:
     (folder / "my_package").mkdir()
     for name in ("own.py", "my.py", "rewards.py", "my_package/__init__.py", "my_package/style.py"):
         (folder / name).write_text(OWN)
+    (folder / "my-folder").mkdir()
+    (folder / "my-folder" / "pages.jsonl").write_text('{"title": "Isle", "text": "K is the king of the isle."}\n')
+    asked = [json.dumps({"question": f"Who ruled the isle in {year}?", "answer": "K"}) for year in range(60)]
+    (folder / "my-folder" / "questions.jsonl").write_text("\n".join(asked))
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if commands(name)])
@@ -95,6 +101,7 @@ def test_command_lines_are_known_and_their_settings_resolve(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bases, "cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setattr(index, "cache_folder", lambda: tmp_path / "indexes")
     pretend_ray(monkeypatch, there=True)
     pretend_hub(monkeypatch, tmp_path / "hub", *HUB)
     named_files(tmp_path)

@@ -13,7 +13,7 @@ from assay.errors import DataError
 from assay.memory import Memory
 from assay.part import Asking
 from assay.rng import Key
-from assay.tasks import task
+from assay.tasks import Task, task
 from assay.types import Origin, Problem, Request, Segment
 
 if TYPE_CHECKING:
@@ -52,9 +52,11 @@ def worked(problem: Problem, codec: Codec) -> tuple[Segment, ...]:
     return tuple(Segment(ids=ids, origin=np.full(len(ids), origin, dtype=np.int8)) for ids, origin in pieces)
 
 
-def turns(problem: Problem) -> list[tuple[str, int]]:
-    """The worked solution, cut where the world replies: (text, origin) of each piece, in order."""
-    rest, world = problem.solution or "", task(problem.task).world
+def turns(problem: Problem, of: Task | None = None) -> list[tuple[str, int]]:
+    """The worked solution, cut where the world replies: (text, origin) of each piece, in order. The world is that of
+    the task of the problem's name, or of the task that is given.
+    """
+    rest, world = problem.solution or "", (of or task(problem.task)).world
     world = None if world is None else world.spoken(problem.wording)
     if world is None or not world.stops:
         return [(rest, Origin.INJECTED)]

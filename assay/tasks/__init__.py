@@ -53,6 +53,8 @@ TASKS = LazyTasks(
         "binario": "binario:BINARIO",
         "kakurasu": "kakurasu:KAKURASU",
         "stack": "stacks:STACK",
+        "search": "search:SEARCH",
+        "search-small": "search:SEARCH_SMALL",
         "search-stream": "search_stream:SEARCH_STREAM",
         "trace": "trace:TRACE",
         "quantities": "quantities:QUANTITIES",
@@ -76,8 +78,8 @@ TASKS = LazyTasks(
 BUILT_IN = frozenset(TASKS)
 """The names of the tasks that come with Assay. `TASKS` also holds those that a package or a program adds."""
 
-_GYM, _CHAIN, _ENVIRONMENT = "gym:", "chain:", "env:"
-MADE_ON_DEMAND = (_GYM, _CHAIN, _ENVIRONMENT, JUDGE, COMPARE, HARDER)
+_GYM, _CHAIN, _ENVIRONMENT, _PAGES = "gym:", "chain:", "env:", "pages:"
+MADE_ON_DEMAND = (_GYM, _CHAIN, _ENVIRONMENT, _PAGES, JUDGE, COMPARE, HARDER)
 """How names of tasks begin that are made of other names, and not listed."""
 
 
@@ -86,8 +88,8 @@ def task(name: str) -> Task:
 
     A name is that of a built-in task or of another package's task, `pose:NAME` (posing problems of a task),
     `judge:NAME` or `compare:NAME` (judging answers to a task), `harder:NAME` (writing harder variants of its problems),
-    `gym:NAME` (a generator of reasoning-gym), `chain:STATES`, `env:NAME` (an environment of gymnasium) or `data:PATH`
-    (the rows of a file).
+    `gym:NAME` (a generator of reasoning-gym), `chain:STATES`, `env:NAME` (an environment of gymnasium), `pages:FOLDER`
+    (questions about pages of your own) or `data:PATH` (the rows of a file).
 
         task("countdown").problem(Key(0), level=3)
     """
@@ -105,6 +107,10 @@ def task(name: str) -> Task:
         from assay.tasks.control.environments import environment_task
 
         return environment_task(name.removeprefix(_ENVIRONMENT))
+    if name.startswith(_PAGES):
+        from assay.tasks.own_pages import pages_task
+
+        return pages_task(name)
     if is_data(name):
         from assay.tasks.data.task import data_task
 
@@ -185,6 +191,8 @@ def add(entry: EntryPoint) -> None:
 
 def short(name: str) -> str:
     """A task's name in titles and folders. For rows of a file, it is the file's name without its folder."""
+    if name.startswith(_PAGES):
+        return f"pages-{name.rpartition('/')[2].removeprefix(_PAGES)}"
     if not is_data(name):
         return name.replace(":", "-")
     from assay.tasks.data.task import Data

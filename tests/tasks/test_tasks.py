@@ -17,6 +17,7 @@ from assay.rng import Key
 from assay.tasks import ALPHABET, TASKS, task
 from assay.tasks.compose import RESERVED
 from assay.types import Problem
+from assay.worlds import TAGS
 
 SHOWN = {name for name in TASKS if TASKS[name].wordings.picture is not None}  # test_coloured.py
 EVERYDAY = {name for name in TASKS if TASKS[name].wordings.unmarked}  # answered without a mark: test_everyday.py
@@ -24,6 +25,8 @@ CHAINS = {name for name in TASKS if TASKS[name].checker.steps is not None}  # lo
 TWO_TURNS = {"drawing"}  # a plan, its rendering and a picture: test_drawing.py
 STATEMENTS = {"sql-tool"}  # a solution is a whole statement
 BY_TURNS = {"metamath-steps", "verilog-turns", "coq-steps", "equation"}  # test_prover_worlds.py
+SPOKEN = {name for name in TASKS if (world := TASKS[name].world) and world.speech == TAGS}
+"""Their world speaks in lines and tags, as language models do, and replies at length."""
 DEAR = {"metamath", "verilog", "coq"} | BY_TURNS  # a verdict takes long, so they are asked less: test_tasks_verified.py
 NAMES = [name for name in TASKS if name not in SHOWN | DEAR]  # all that no other file tests in its own way
 EASIEST = {name: TASKS[name].generator.levels[0] for name in NAMES}
@@ -120,7 +123,8 @@ def test_the_worked_solution_is_right_in_both_wordings(name: str, level: int, se
         again = task(name).checker.check(problem.spec, verdict.answer)
         assert (again.status, again.answer) == ("ok", verdict.answer)
     assert isinstance(compact.prompt, str) and compact.solution is not None
-    assert set(compact.prompt + compact.solution) <= set(ALPHABET)
+    assert set(compact.prompt) <= set(ALPHABET)
+    assert set(compact.solution) <= set(ALPHABET + "\n" if name in SPOKEN else ALPHABET)
     assert "#" not in compact.prompt
     if name in EVERYDAY:
         assert "boxed" not in str(natural.prompt) and natural.solution == compact.solution
@@ -145,7 +149,7 @@ def test_compact_prompts_say_which_task_they_are() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [marked(name) for name in NAMES if name not in CHAINS | TWO_TURNS | EVERYDAY | STATEMENTS]
+    "name", [marked(name) for name in NAMES if name not in CHAINS | TWO_TURNS | EVERYDAY | STATEMENTS | SPOKEN]
 )
 def test_easy_prompts_and_solutions_are_short(name: str) -> None:
     problems = [posed(name, EASIEST[name], seed) for seed in range(100)]

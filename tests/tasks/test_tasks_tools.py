@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from talking import replies, said
-from test_tasks import TWO_TURNS
+from test_tasks import SPOKEN, TWO_TURNS
 from test_tasks_oracles import accepted, answer_of, damaged, problems
 
 from assay.ask import Demonstrate, first_requests
@@ -27,7 +27,9 @@ from assay.types import Origin, Problem, Row
 
 LIMIT = 0.05
 CODEC = character_tokenizer(ALPHABET)
-OWN_TESTS = TWO_TURNS | {"interpreter", "sql-tool"}  # of other calls: test_interpreter_world.py, test_database_world.py
+OWN_TESTS = (
+    TWO_TURNS | SPOKEN | {"interpreter", "sql-tool"}
+)  # of other calls: test_interpreter_world.py, test_database_world.py
 OWN_TESTS |= {name for name in TASKS if TASKS[name].checker.externals}  # test_prover_worlds.py
 TOOLS = [name for name in TASKS if TASKS[name].world is not None and name not in OWN_TESTS]
 
@@ -126,8 +128,9 @@ def test_a_world_replies_to_any_text(name: str, text: str) -> None:
             assert set(said(reply)) <= set(ALPHABET) and (reply.ask is not None or reply.end)
 
 
-@pytest.mark.parametrize("name", TOOLS)
-@pytest.mark.parametrize("level", [2, 4, 8])
+@pytest.mark.parametrize(
+    ("name", "level"), [(name, level) for name in TOOLS for level in (2, 4, 8) if level in TASKS[name].generator.levels]
+)
 def test_answers_are_not_guessed_without_the_tool(name: str, level: int) -> None:
     """A constant, and what stands in the prompt."""
     batch = problems(name, level, 400)
