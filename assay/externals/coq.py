@@ -67,18 +67,18 @@ class _Session:
         """
         self.theorems += 1
         self.began, self.spent = time.monotonic(), self._processor_time()
-        state, said, goals = self.first, "", ""
+        state, printed, goals = self.first, "", ""
         sentences = [f"Theorem {_NAME} : {statement}.", "Proof.", *tactics, "Qed."]
-        for place, sentence in enumerate(sentences):
-            said, after, proving = self._say(sentence)
-            if after <= state or (proving != _NAME) == (place < len(sentences) - 1):
-                kind = "statement" if place < 2 else "open" if place == len(sentences) - 1 else "tactic"
+        for number, sentence in enumerate(sentences):
+            printed, after, proving = self._say(sentence)
+            if after <= state or (proving != _NAME) == (number < len(sentences) - 1):
+                kind = "statement" if number < 2 else "open" if number == len(sentences) - 1 else "tactic"
                 left = {"goals": self._goals(goals)} if kind == "open" else {}
-                return self._reset({"status": kind, "place": place - 1, "said": said[-500:], **left})
-            state, goals = after, said
-        said, _, _ = self._say(f"Print Assumptions {_NAME}.")
-        status = "proved" if said.strip() == CLOSED else "assumptions"
-        return self._reset({"status": status, "place": len(tactics), "said": said[-500:]})
+                return self._reset({"status": kind, "place": number - 1, "said": printed[-500:], **left})
+            state, goals = after, printed
+        printed, _, _ = self._say(f"Print Assumptions {_NAME}.")
+        status = "proved" if printed.strip() == CLOSED else "assumptions"
+        return self._reset({"status": status, "place": len(tactics), "said": printed[-500:]})
 
     def _goals(self, printed: str) -> str:
         """The goals that the last tactic printed. One that changed nothing prints nothing, and they are asked for."""

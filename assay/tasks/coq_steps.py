@@ -57,23 +57,23 @@ def _told(scene: Scene, whole: list[str], further: list[str]) -> str:
         if verdict.status == "invalid":
             raise RuntimeError(verdict.detail)
         raise ToolError(verdict.detail)
-    status, said = outcome.result["status"], outcome.result["said"]
+    status, printed = outcome.result["status"], outcome.result["said"]
     match status:
         case "proved":
             scene.state["script"], scene.over = whole, True
             return ""
         case "open":
             scene.state["script"] = whole
-            return in_line(in_short(outcome.result["goals"]) or f"Qed fails: {_error(said)}", _LONGEST)
+            return in_line(in_short(outcome.result["goals"]) or f"Qed fails: {_error(printed)}", _LONGEST)
         case "tactic":
-            place = outcome.result["place"] - (len(whole) - len(further))
-            raise ToolError(_error(said) if len(further) == 1 else f"tactic {1 + place}: {_error(said)}")
+            number = outcome.result["place"] - (len(whole) - len(further))
+            raise ToolError(_error(printed) if len(further) == 1 else f"tactic {1 + number}: {_error(printed)}")
         case "assumptions":
             raise ToolError("the proof assumes what is not proved")
         case "time" | "output" | "crash":
             raise ToolError(f"the session ends: {status}")
         case _:
-            raise RuntimeError(f"coq: {status} {said[-200:]}")
+            raise RuntimeError(f"coq: {status} {printed[-200:]}")
 
 
 def _error(said: str) -> str:
@@ -141,25 +141,25 @@ def followed(formula: Formula, tactics: Sequence[str]) -> list[str]:
 
 def _left(goal: _Goal, tactic: str, words: list[str]) -> list[_Goal]:
     """The goals that a tactic of a proof of ours leaves of one."""
-    said, given = goal.said, goal.given
+    proposition, given = goal.said, goal.given
     match tactic:
         case "intros":  # the propositions, which are not shown
             return [goal]
         case "intro":
-            return [_Goal(said[2], {**given, words[0]: said[1]})]
+            return [_Goal(proposition[2], {**given, words[0]: proposition[1]})]
         case "split":
-            return [_Goal(said[1], given), _Goal(said[2], given)]
+            return [_Goal(proposition[1], given), _Goal(proposition[2], given)]
         case "left" | "right":
-            return [_Goal(said[1 if tactic == "left" else 2], given)]
+            return [_Goal(proposition[1 if tactic == "left" else 2], given)]
         case "destruct" if len(words) > 1:
-            taken, rest = given[words[0]], {name: one for name, one in given.items() if name != words[0]}
-            one, two = words[2:]
+            taken, rest = given[words[0]], {name: first for name, first in given.items() if name != words[0]}
+            first, second = words[2:]
             if taken[0] == "/\\":
-                return [_Goal(said, {**rest, one: taken[1], two: taken[2]})]
-            return [_Goal(said, {**rest, one: taken[1]}), _Goal(said, {**rest, two: taken[2]})]
+                return [_Goal(proposition, {**rest, first: taken[1], second: taken[2]})]
+            return [_Goal(proposition, {**rest, first: taken[1]}), _Goal(proposition, {**rest, second: taken[2]})]
         case "apply":
             premises, used = [], given[words[0]]
-            while used != said:
+            while used != proposition:
                 premises.append(_Goal(used[1], given))
                 used = used[2]  # type: ignore[assignment]  # an implication, since the proof is right
             return premises

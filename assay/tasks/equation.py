@@ -126,23 +126,23 @@ def _verified(asked: Sequence[_Asked]) -> list[Verdict]:
 def _fits(asked: Sequence[_Asked]) -> list[Verdict | tuple[str, Fit]]:
     """The best formula of each answer with its fit, or the verdict on an answer that has none."""
     jobs: dict[int, Any] = {}
-    found: dict[int, Verdict | tuple[str, Fit]] = {}
-    for place, one in enumerate(asked):
+    fits: dict[int, Verdict | tuple[str, Fit]] = {}
+    for number, asking in enumerate(asked):
         try:
-            if not one.formulas:
+            if not asking.formulas:
                 raise NoFormula("no formula that can be read")
-            jobs[place] = _job(one.spec, one.formulas)
+            jobs[number] = _job(asking.spec, asking.formulas)
         except NoFormula as trouble:
-            found[place] = Verdict("fail", "format", str(trouble), scores={ACCURACY: 0.0})
+            fits[number] = Verdict("fail", "format", str(trouble), scores={ACCURACY: 0.0})
     outcomes = workers_of("scipy").map(list(jobs.values())) if jobs else []
-    for place, outcome in zip(jobs, outcomes, strict=True):
+    for number, outcome in zip(jobs, outcomes, strict=True):
         if (verdict := unfinished(outcome, "scipy")) is not None:
-            found[place] = verdict
+            fits[number] = verdict
             continue
         squares = [math.inf if fit["square"] is None else fit["square"] for fit in outcome.result]
         best = squares.index(min(squares))
-        found[place] = asked[place].formulas[best], outcome.result[best]
-    return [found[place] for place in range(len(asked))]
+        fits[number] = asked[number].formulas[best], outcome.result[best]
+    return [fits[number] for number in range(len(asked))]
 
 
 def _measured(formula: str, fit: Fit) -> Verdict:

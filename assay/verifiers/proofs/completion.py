@@ -126,7 +126,7 @@ def stacked(database: Database, theorem: Assertion, row: Sequence[str]) -> list[
 
 def _shown(term: Term, unknown: dict[int, Term], syntax: Syntax) -> Symbols:
     """The symbols of a term. Terms share their parts, so that a short row may say an endless formula."""
-    prefix, infix = ({label: symbol for symbol, label in one.items()} for one in (syntax.prefix, syntax.infix))
+    prefix, infix = ({label: symbol for symbol, label in fixes.items()} for fixes in (syntax.prefix, syntax.infix))
     symbols: list[str] = []
     waiting: list[tuple[Term, bool]] = [(term, True)]  # and whether it is a term, and no symbol
     while waiting:
