@@ -39,10 +39,7 @@ WORDS = [
     name for name in TASKS if (world := task(name).world) is not None and world.numbers is None and world.speech != TAGS
 ]
 """Those whose words have a token for each character here; `check_world` looks at the tokens of the others."""
-EXTERNAL = {
-    name: [pytest.mark.external(one) for one in world.externals] for name in WORDS if (world := task(name).world)
-}
-WORLDS = (*(pytest.param(name, marks=EXTERNAL[name]) for name in WORDS), *MADE)
+WORLDS = (*WORDS, *MADE)
 FEW, MANY, LONGEST = 8, 200, 64
 RECIPES = ("grpo", "ppo", *(pytest.param(name, marks=pytest.mark.deep) for name in ("dapo", "gspo")))
 EPS = 1e-3
@@ -196,8 +193,9 @@ def marks(name: str) -> list[pytest.MarkDecorator]:
     if name in MADE:
         return []
     known = task(name)
-    externals = [pytest.mark.external(one) for one in known.checker.externals]
-    return [*externals, pytest.mark.deep] if externals and known.world and known.world.apart else externals
+    assert known.world is not None
+    externals = [pytest.mark.external(one) for one in {*known.checker.externals, *known.world.externals}]
+    return [*externals, pytest.mark.deep] if known.checker.externals and known.world.apart else externals
 
 
 each_world = pytest.mark.parametrize("world", [pytest.param(name, marks=marks(name)) for name in WORLDS])
