@@ -64,7 +64,50 @@ def fed(network: Network, ids: Tensor, cos: Tensor, sin: Tensor, attend: Attend)
     return kernels.norm(x, network.model.model.norm.eps, network.final)[2]
 
 
-class Decoder:
+class RowCaches:
+    """The keys and values of `slots` rows, in `room` columns of each."""
+
+    def __init__(self, network: Network, *, slots: int, room: int) -> None:
+        c = network.config
+        self.network, self.config = network, c
+        self.dtype, self.device = network.dtype, network.device
+        self.slots, self.room = slots, room
+        shape = (c.layers, slots * c.kv_heads, room, c.head_dim)
+        self.keys = torch.zeros(shape, dtype=self.dtype, device=self.device)
+        self.values = torch.zeros(shape, dtype=self.dtype, device=self.device)
+        self.heads = torch.arange(slots * c.kv_heads, device=self.device).view(slots, c.kv_heads) * room
+
+    @property
+    def by_slot(self) -> tuple[Tensor, Tensor]:
+        """Keys and values as [layers, slots, kv_heads, room, d]."""
+        c = self.config
+        shape = (c.layers, self.slots, c.kv_heads, self.room, c.head_dim)
+        return self.keys.view(shape), self.values.view(shape)
+
+    def copied(self, slot: int, low: int, high: int) -> Tensor:
+        """A copy [layers, 2, columns, kv_heads, d] of the columns `low` .. `high` - 1 of a slot."""
+        return torch.stack([cache[:, slot, :, low:high].transpose(1, 2) for cache in self.by_slot], 1)
+
+    def move(self, source: np.ndarray, target: np.ndarray, columns: int) -> None:
+        """Copy the first `columns` columns of the slots `source` onto the slots `target`."""
+        a, b = uploaded(source, self.device), uploaded(target, self.device)
+        for cache in self.by_slot:
+            for layer in cache:
+                layer[b, :, :columns] = layer[a, :, :columns]
+
+    def places(self, columns: Tensor) -> Tensor:
+        """Where the keys of the first rows lie, for a column of each: int64[n * kv_heads]."""
+        return (self.heads[: len(columns)] + columns[:, None]).view(-1)
+
+    def keep(self, layer: int, places: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        """Put the keys and values [n, kv_heads, d] of one token of each row there; all keys and values of the layer."""
+        keys, values, d = self.keys[layer], self.values[layer], self.config.head_dim
+        keys.view(-1, d).index_copy_(0, places, k.reshape(-1, d))
+        values.view(-1, d).index_copy_(0, places, v.reshape(-1, d))
+        return keys, values
+
+
+class Decoder(RowCaches):
     """A key-value cache for `slots` rows of up to `length` tokens.
 
     Example:
@@ -75,25 +118,17 @@ class Decoder:
     variant = 0
 
     def __init__(self, network: Network, *, slots: int, length: int) -> None:
-        c = network.config
-        self.network, self.config = network, c
-        self.dtype, self.device = network.dtype, network.device
-        self.slots, self.length, self.room = slots, length, length
-        shape = (c.layers, slots * c.kv_heads, length, c.head_dim)
-        self.keys = torch.zeros(shape, dtype=self.dtype, device=self.device)
-        self.values = torch.zeros(shape, dtype=self.dtype, device=self.device)
+        super().__init__(network, slots=slots, room=length)
         self.cos, self.sin = network.tables(length)
-        self.heads = torch.arange(slots * c.kv_heads, device=self.device).view(slots, c.kv_heads) * length
         self.column = torch.arange(length, device=self.device)
 
     def admit(self, slot: int, begun: Begun, prefilled: Caches) -> None:
         """Copy the beginnings of rows into the slots from `slot` on; `prefilled` has keys and values of each layer."""
         rows, tokens = begun.index.shape
         where = uploaded(begun.index, self.device)
-        shape = (self.slots, self.config.kv_heads, self.length, self.config.head_dim)
         for layer, sources in enumerate(prefilled):
-            for cache, source in zip((self.keys, self.values), sources):
-                cache[layer].view(shape)[slot : slot + rows, :, :tokens] = source[where].transpose(1, 2)
+            for cache, source in zip(self.by_slot, sources):
+                cache[layer, slot : slot + rows, :, :tokens] = source[where].transpose(1, 2)
 
     def leave(self, left: int) -> None:
         """Only the first rows stay. What is in the slots of the others does no harm."""
@@ -104,19 +139,7 @@ class Decoder:
 
     def held(self, slot: int, low: int, high: int) -> Tensor:
         """A copy [layers, 2, tokens, kv_heads, d] of a slot's keys and values at positions `low` .. `high` - 1."""
-        c = self.config
-        shape = (c.layers, self.slots, c.kv_heads, self.length, c.head_dim)
-        parts = [cache.view(shape)[:, slot, :, low:high].transpose(1, 2) for cache in (self.keys, self.values)]
-        return torch.stack(parts, 1)
-
-    def move(self, source: np.ndarray, target: np.ndarray, columns: int) -> None:
-        """Copy the first `columns` columns of the slots `source` onto the slots `target`."""
-        a, b = uploaded(source, self.device), uploaded(target, self.device)
-        c = self.config
-        for cache in (self.keys, self.values):
-            by_slot = cache.view(c.layers, self.slots, c.kv_heads, self.length, c.head_dim)
-            for layer in by_slot:
-                layer[b, :, :columns] = layer[a, :, :columns]
+        return self.copied(slot, low, high)
 
     def step(self, ids: Tensor, positions: Tensor, longest: int, *, level: bool = False) -> Tensor:
         """Hidden states [n, D] after feeding one token to each of the first n slots.
@@ -128,12 +151,10 @@ class Decoder:
         c = self.config
         n, d, kv = len(ids), c.head_dim, c.kv_heads
         mask = None if level else self.mask(positions, longest)
-        where = (self.heads[:n] + positions[:, None]).view(-1)
+        where = self.places(positions)
 
         def attend(layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-            keys, values = self.keys[layer], self.values[layer]
-            keys.view(-1, d).index_copy_(0, where, k.reshape(n * kv, d))
-            values.view(-1, d).index_copy_(0, where, v.reshape(n * kv, d))
+            keys, values = self.keep(layer, where, k, v)
             q = q.reshape(n * kv, c.heads // kv, d)
             seen = keys[: n * kv, :longest].transpose(1, 2)
             scores = torch.baddbmm(q.new_empty(()), q, seen, beta=0, alpha=d**-0.5)

@@ -62,7 +62,7 @@ class Board:
         def numbers(*shape: int, kind: torch.dtype = torch.int64) -> Tensor:
             return torch.zeros(*shape, dtype=kind, device=device)
 
-        self.device, self.slots, self.width, self.vocab = device, slots, width, vocab
+        self.device, self.width = device, width
         self.token, self.done, self.limit, self.base = (numbers(slots) for _ in range(4))
         self.live = numbers(slots, kind=torch.bool)
         self.u = numbers(slots, width, kind=torch.float64)

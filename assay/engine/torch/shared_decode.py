@@ -11,30 +11,25 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from assay.engine.torch.decode import Begun, Caches, Need, fed
+from assay.engine.torch.decode import Begun, Caches, Need, RowCaches, fed
 from assay.engine.torch.kernels.interface import AttendShared
 from assay.engine.torch.kernels.prompt_tiles import most_tiles, rows_of_tile, tiles_of
 from assay.engine.torch.network import Network
 from assay.engine.torch.upload import uploaded
 
 
-class SharedDecoder:
+class SharedDecoder(RowCaches):
     """A key-value cache for `need.slots` rows, whose prompts lie in a store of pages: as `Decoder` otherwise."""
 
     def __init__(self, network: Network, attend: AttendShared, need: Need) -> None:
-        c, device = network.config, network.device
-        self.network, self.config, self.attend = network, c, attend
-        self.dtype, self.device, self.slots, self.room = network.dtype, device, need.slots, need.width
-        self.page = need.longest
+        super().__init__(network, slots=need.slots, room=need.width)
+        c, device = self.config, self.device
+        self.attend, self.page = attend, need.longest
         pages = min(need.slots, need.beginnings)
-        self.keys, self.values = torch.zeros(
-            2, c.layers, need.slots * c.kv_heads, need.width, c.head_dim, dtype=self.dtype, device=device
-        )
         self.store = torch.zeros(
             2, c.layers, pages * self.page, c.kv_heads, c.head_dim, dtype=self.dtype, device=device
         )
         self.cos, self.sin = network.tables(need.length)
-        self.heads = torch.arange(need.slots * c.kv_heads, device=device).view(need.slots, c.kv_heads) * need.width
         self.per_tile = rows_of_tile(c.heads, c.kv_heads)
         self.most = max(1, most_tiles(need.slots, pages, self.per_tile))
         self.order, self.sizes = (torch.zeros(need.slots, dtype=torch.int64, device=device) for _ in range(2))
@@ -72,12 +67,7 @@ class SharedDecoder:
         self._tell(left)
 
     def move(self, source: np.ndarray, target: np.ndarray, columns: int) -> None:
-        """Copy the first `columns` columns of the slots `source` onto the slots `target`."""
-        a, b = uploaded(source, self.device), uploaded(target, self.device)
-        c = self.config
-        for cache in (self.keys, self.values):
-            for layer in cache.view(c.layers, self.slots, c.kv_heads, self.room, c.head_dim):
-                layer[b, :, :columns] = layer[a, :, :columns]
+        super().move(source, target, columns)
         self.of[target], self.size[target] = self.of[source], self.size[source]
 
     def _tell(self, rows: int) -> None:
@@ -101,26 +91,19 @@ class SharedDecoder:
         """A copy [layers, 2, tokens, kv_heads, d] of a slot's keys and values at positions `low` .. `high` - 1, which
         stand behind its beginning.
         """
-        c, size = self.config, int(self.size[slot])
-        shape = (c.layers, self.slots, c.kv_heads, self.room, c.head_dim)
-        own = slice(low - size, high - size)
-        parts = [cache.view(shape)[:, slot, :, own].transpose(1, 2) for cache in (self.keys, self.values)]
-        return torch.stack(parts, 1)
+        size = int(self.size[slot])
+        return self.copied(slot, low - size, high - size)
 
     def step(self, ids: Tensor, positions: Tensor, longest: int, *, level: bool = False) -> Tensor:
         """As `Decoder.step`; a CUDA graph of it holds for one `variant`."""
-        c, n = self.config, len(ids)
-        d, kv, sizes = c.head_dim, c.kv_heads, self.sizes[:n]
+        sizes, tiles = self.sizes[: len(ids)], self.tiles[: self.variant]
         own = positions - sizes
-        where = (self.heads[:n] + own[:, None]).view(-1)
-        tiles = self.tiles[: self.variant]
+        where = self.places(own)
 
         def attend(layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-            keys, values = self.keys[layer], self.values[layer]
-            keys.view(-1, d).index_copy_(0, where, k.reshape(n * kv, d))
-            values.view(-1, d).index_copy_(0, where, v.reshape(n * kv, d))
+            keys, values = self.keep(layer, where, k, v)
             store = (self.store[0, layer], self.store[1, layer])
             behind = (keys, values, own, longest)
-            return self.attend(q, store, sizes, self.order, tiles, self.page, *behind, kv_heads=kv)
+            return self.attend(q, store, sizes, self.order, tiles, self.page, *behind, kv_heads=self.config.kv_heads)
 
         return fed(self.network, ids, self.cos[positions], self.sin[positions], attend)
