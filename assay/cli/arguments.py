@@ -141,10 +141,10 @@ def settings_help() -> str:
     from assay.policy.conversation import Chat
     from assay.policy.lora import Lora
     from assay.run.configure import settings
-    from assay.run.experiment import Evaluation, Machine, Saving, Tracking
+    from assay.run.experiment import Agent, Evaluation, Machine, Saving, Tracking
 
     groups = {"evaluation": Evaluation(), "machine": Machine(), "saving": Saving()}
-    groups |= {"tracking": Tracking(), "lora": Lora(), "chat": Chat()}
+    groups |= {"tracking": Tracking(), "lora": Lora(), "chat": Chat(), "agent": Agent()}
     rows = [row for prefix, record in groups.items() for row in settings(record, prefix)]
     lines = [f"  --{path.replace('_', '-'):<30} {kind}, default {_shown(value)}" for path, kind, value in rows]
     return "\n".join(
@@ -159,6 +159,7 @@ def settings_help() -> str:
 
 
 ASKED_MOST = {
+    "--agent COMMAND": "a program that answers the problems and asks the policy (docs/serve.md); default: none",
     "--lora RANK": "train an adapter of this rank; default 0, which trains all weights",
     "--scale.learning-rate RATE": "default: that of the recipe at its profile, as of all of these",
     "--scale.num-prompts N": "questions of a step: the batch size, together with",

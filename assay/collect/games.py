@@ -5,19 +5,31 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
 
 from assay.ask import Codec
 from assay.collect.hosts import HostedPlay, Hosting, PlayLost, ReplyLog
 from assay.collect.spoken import is_own
-from assay.errors import AssayError
+from assay.errors import AssayError, ConfigError
 from assay.rng import Key
 from assay.tasks import task
-from assay.types import Episode, Ids, Request, Verdict
-from assay.worlds import Act, Ask, Play, Reply, World
+from assay.types import Episode, Ids, Problem, Request, Verdict
+from assay.worlds import Act, Ask, Play, Reply, Spec, World
 from assay.worlds.faults import checked, replied, told
 
 Maker = Callable[[Sequence[Act], bytes | None, bool], Play]
 """(acts, what was saved behind them, alone) -> the play behind these acts. `alone`: where it can harm no other."""
+
+
+@runtime_checkable
+class TemplateCodec(Protocol):
+    """A codec that writes messages by a chat template."""
+
+    def render(self, prompt: Any, *, tools: Sequence[Mapping[str, Any]] | None = None) -> Ids: ...
+    def heard(self, texts: Sequence[str], *, ended: bool) -> Ids: ...
+    def following(
+        self, messages: Sequence[Mapping[str, Any]], *, tools: Sequence[Mapping[str, Any]] | None, ended: bool
+    ) -> Ids: ...
 
 
 @dataclass
@@ -102,7 +114,8 @@ class Moment:
 
 def maker(world: World, request: Request, key: Key, how: Hosting, log: ReplyLog) -> Maker:
     """The function that makes the play of a request, here or in a process of its own, with randomness of its own."""
-    name, spec, own = request.problem.task, request.problem.spec, key("play", request.id)
+    name, own = request.problem.task, key("play", request.id)
+    spec = as_told(request.problem) if world.door else request.problem.spec
 
     def made(acts: Sequence[Act], saved: bytes | None, alone: bool) -> Play:
         if world.apart:
@@ -119,13 +132,22 @@ def maker(world: World, request: Request, key: Key, how: Hosting, log: ReplyLog)
     return made
 
 
-def opened(make: Maker) -> tuple[Play, Reply]:
-    """A play, and what it wants first. One that an error of the world's hinders is tried once more."""
+def as_told(problem: Problem) -> Spec:
+    """A problem for the program of an agent: its question, and `spec`, which may hold the answer, apart from it."""
+    spec = problem.spec
+    told = {"id": problem.id, "task": problem.task, "prompt": problem.prompt, "columns": spec.get("columns") or {}}
+    return {**told, "spec": dict(spec)}
+
+
+def opened(make: Maker, first: Play | None = None, *, once: bool = False) -> tuple[Play, Reply]:
+    """A play, and what it wants first. One that an error of the world's hinders is tried once more, unless `once`.
+    `first` is the play, if it was made ahead.
+    """
     fault = ""
-    for alone in (False, True):
+    for alone in (False,) if once else (False, True):
         with ExitStack() as stack:
             try:
-                play = make((), None, alone)
+                play = make((), None, alone) if alone or first is None else first
                 stack.callback(play.close)
                 reply = checked(play.open())
                 fault = reply.fault
@@ -148,10 +170,22 @@ def barred(world: World, codec: Codec) -> tuple[int, ...]:
     return tuple(sorted({int(ids[0]) for ids in marks if len(ids) == 1}))
 
 
+def require_template(codec: Codec, game: Game) -> TemplateCodec:
+    """The codec, which must write messages by a chat template (ConfigError)."""
+    if not isinstance(codec, TemplateCodec):
+        raise ConfigError(
+            f"the world of '{game.root.problem.task}' is spoken in a chat template's own way, and this policy has no "
+            "template. Take a language model that has one."
+        )
+    return codec
+
+
 def conversation(game: Game, ask: Ask, codec: Codec) -> Ids:
     """What a seat is to read from its beginning: a prompt of text, or messages in which its own words are the
     assistant's.
     """
+    if ask.messages:
+        return require_template(codec, game).render(ask.messages, tools=ask.tools or None)
     wording = game.root.problem.wording
     if wording == "compact":
         return codec.render("".join(line.text for line in ask.say))

@@ -371,17 +371,23 @@ class HostedPlay:
         self.hosts, self.log, self.key, self.alone = hosts, log, key, alone
         held = None if saved is None else base64.b64encode(saved).decode()
         world = task(name).world
-        made_of = () if world is None else world.made_of
+        made_of, door = ((), "") if world is None else (world.made_of, world.door)
         self.order = {"do": "start", "task": name, "spec": dict(spec), "key": key.hex, "saved": held}
-        self.order |= {"tools": made_of, "at": ("", "") if made_of else place_of(name)}
+        self.order |= {"tools": made_of, "door": door, "at": ("", "") if made_of or door else place_of(name)}
         self.number = next(self._numbers)
         self.acts = list(acts)
         self.begins = len(acts) if saved is not None else 0
+        self._opening: int | None = None  # the ticket of its beginning, where that was ordered ahead
         self.reached = -1  # how many acts the process has taken; -1: the play is not begun there
+
+    def ahead(self) -> None:
+        """Begins it, while nobody waits yet for what it wants first: other plays begin beside it."""
+        if self.log.get(self._moment()) is None:
+            self._opening = self._begun()
 
     def open(self) -> Reply:
         if (reply := self.log.get(self._moment())) is None:
-            reply = self._answer(self._begun(), reply_of)
+            reply = self._answer(self._begun() if self._opening is None else self._opening, reply_of)
             self.log.note(self._moment(), reply)
         return reply
 

@@ -21,6 +21,7 @@ from typing import Any, BinaryIO
 from assay.rng import Key
 from assay.tasks import task
 from assay.worlds import Play, World
+from assay.worlds.door import world_of_door
 from assay.worlds.wire import act_of, reply_data, verdict_data
 
 Order = Mapping[str, Any]
@@ -60,7 +61,7 @@ class Hosted:
         return None
 
     def _started(self, order: Order) -> Any:
-        world = _of_functions(*order["tools"]) if order["tools"] else _of_task(order)
+        world = _world_of(order)
         key = Key.from_hex(order["key"])
         if order["saved"] is None:
             play = world.start(order["spec"], key)
@@ -70,6 +71,12 @@ class Hosted:
         assert world.resume is not None
         self.play = world.resume(order["spec"], key, base64.b64decode(order["saved"]))
         return None
+
+
+def _world_of(order: Order) -> World:
+    if order["door"]:
+        return world_of_door(order["door"])
+    return _of_functions(*order["tools"]) if order["tools"] else _of_task(order)
 
 
 def _of_task(order: Order) -> World:

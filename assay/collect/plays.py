@@ -12,16 +12,16 @@ import dataclasses
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Protocol, Self, runtime_checkable
+from typing import Self
 
 import numpy as np
 
 from assay.ask import Codec
-from assay.collect.games import Game, Moment, barred, conversation, in_play, maker, opened
+from assay.collect.games import Game, Moment, barred, conversation, in_play, maker, opened, require_template
 from assay.collect.hosts import HostedPlay, PlayLost, log_of, present
 from assay.collect.spoken import earned, going_on, in_words, last_turn, node_of, replied_node, turns_of
-from assay.collect.turns import ended_by_token, generate, without_stop
-from assay.errors import AssayError, ConfigError
+from assay.collect.turns import ended_by_token, generate, text_of, without_stop
+from assay.errors import AssayError, ConfigError, DataError
 from assay.models import Models
 from assay.rng import Key
 from assay.tasks import task
@@ -30,13 +30,6 @@ from assay.worlds import Act, Ask, Reply
 from assay.worlds.faults import checked, replied
 
 CUT = " [cut]"  # what stands behind the part of a reply that its limit leaves
-
-
-@runtime_checkable
-class Templated(Protocol):
-    """A codec that writes messages of tools by a chat template."""
-
-    def heard(self, texts: Sequence[str], *, ended: bool) -> Ids: ...
 
 
 @dataclass(frozen=True)
@@ -92,6 +85,7 @@ class Plays:
         self.log = log_of(self.how, step)
         self._order: dict[str, tuple[int, int]] = {}  # first request -> (turns of its play, when it was asked)
         self._open: dict[int, Game] = {}
+        self._ahead: dict[str, HostedPlay] = {}  # by the request, those that begin and that nobody has asked yet
         self._moments: dict[str, Moment] = {}  # by the node of the turn behind which they are
 
     def __enter__(self) -> Self:
@@ -100,6 +94,8 @@ class Plays:
     def __exit__(self, *_: object) -> None:
         for game in list(self._open.values()):
             self._shut(game)
+        for play in self._ahead.values():
+            play.close()
 
     @property
     def free(self) -> bool:
@@ -110,6 +106,8 @@ class Plays:
         """A turn for each request, in the same order."""
         for request in requests:
             self._order.setdefault(request.id, (1, len(self._order)))
+        for request in requests:
+            self._begin_ahead(request)
         return [self._begun(request) if in_play(request) else Turn(request, request) for request in requests]
 
     def acted(self, turn: Turn, written: Episode) -> Acted:
@@ -165,6 +163,17 @@ class Plays:
 
     # Beginnings
 
+    def _begin_ahead(self, request: Request) -> None:
+        """Lets the play of a request begin, if it runs apart: those of a round begin beside each other."""
+        if request.prefix or not in_play(request):
+            return
+        world = task(request.problem.task).world
+        if world is not None and world.apart:
+            play = maker(world, request, self.key, self.how, self.log)((), None, False)
+            assert isinstance(play, HostedPlay)
+            play.ahead()
+            self._ahead[request.id] = play
+
     def _begun(self, request: Request) -> Turn:
         """The first turn of an answer; one with a beginning goes on in the play that this beginning tells of."""
         world = task(request.problem.task).world
@@ -175,14 +184,14 @@ class Plays:
         else:
             make = maker(world, request, self.key, self.how, self.log)
             try:
-                play, reply = opened(make)
+                play, reply = opened(make, self._ahead.pop(request.id, None), once=bool(world.door))
             except PlayLost as error:
                 return Turn(changed(request, max_new=0), request, lost=Verdict.invalid("world", str(error)))
             game = Game(world, request, make, play, barred(world, self.codec))
             self._enter(game)
             reply = self._replayed(game, request, reply)
             if reply is not None:
-                return self._asked(game, request, reply)
+                return self._asked(game, request, reply) if not world.door else self._at_door(game, request, reply)
         answer = game.seats[request.seat] = Episode(request, request.prefix, "pause")
         replaced = any(segment.context is not None for segment in request.prefix)
         now, before = going_on(answer) if replaced else (request, ())
@@ -211,13 +220,23 @@ class Plays:
         if ask is None:
             raise AssayError(f"the world of '{request.problem.task}' ended before anybody acted.")
         game.seats[request.seat] = Episode(request, request.prefix, "pause")
-        if ask.seat == request.seat and not ask.say and ask.context == "append":
+        if ask.seat == request.seat and not ask.say and not ask.stops and ask.context == "append":
             turn = self._turn(game, ask, game.seats[request.seat])
             return turn if turn.short else dataclasses.replace(turn, now=_keeping_from(request, game))
         turn = self._heard(game, ask, failed=reply.failed)
         if turn is None:
-            raise AssayError(f"what the world of '{request.problem.task}' says first leaves no token for an answer.")
+            raise DataError(f"what the world of '{request.problem.task}' says first leaves no token for an answer.")
         return turn
+
+    def _at_door(self, game: Game, request: Request, reply: Reply) -> Turn:
+        """The same where a foreign program asks. What it asks may be too long, or what no template writes: then its
+        play is lost, and others go on.
+        """
+        try:
+            return self._asked(game, request, reply)
+        except DataError as error:
+            self._shut(game)
+            return Turn(changed(request, max_new=0), request, lost=Verdict.invalid("world", str(error)))
 
     def _forked(self, moment: Moment, request: Request) -> Game:
         """A second play from a moment of a first one, for a request that goes on from there."""
@@ -251,7 +270,12 @@ class Plays:
         if reply.ask is None:
             return self._over(game, seat, "length" if reply.end == "limit" else "stop")
         waiting = game.seats[seat] = changed(game.seats[seat], finish="pause")
-        turn = self._heard(game, reply.ask, failed=reply.failed)
+        try:
+            turn = self._heard(game, reply.ask, failed=reply.failed)
+        except DataError as error:
+            if not game.world.door:
+                raise
+            return self._lost(game, Verdict.invalid("world", str(error)))
         if turn is None:
             return self._over(game, seat, "length")
         if self.forks:
@@ -266,7 +290,7 @@ class Plays:
         elif ask.context == "replace":
             empty = Segment(np.zeros(0, np.int32), np.zeros(0, np.int8), context=conversation(game, ask, self.codec))
             answer = changed(answer, segments=(*answer.segments, empty))
-        elif ask.say:
+        elif ask.say or ask.messages:
             heard = self._heard_by(game, answer.request, ask, failed)
             answer = changed(answer, segments=(*answer.segments, heard))
         turn = self._turn(game, ask, answer)
@@ -286,14 +310,13 @@ class Plays:
     def _said(self, game: Game, ask: Ask) -> Ids:
         """What is said to a seat that has written before, by the chat template if calls are written in its way."""
         speech, answer = game.world.speech, game.seats[ask.seat]
+        if ask.messages:
+            codec, ended = require_template(self.codec, game), ended_by_token(answer, self.codec)
+            return codec.following(ask.messages, tools=ask.tools or None, ended=ended)
         if speech is None or not speech.templated:
             return self.codec.encode(game.world.written(ask))
-        if not isinstance(self.codec, Templated):
-            raise ConfigError(
-                f"the world of '{game.root.problem.task}' is spoken in a chat template's own way, and this policy has "
-                "no template. Take a language model that has one."
-            )
-        return self.codec.heard([speech.write([line]) for line in ask.say], ended=ended_by_token(answer, self.codec))
+        codec, ended = require_template(self.codec, game), ended_by_token(answer, self.codec)
+        return codec.heard([speech.write([line]) for line in ask.say], ended=ended)
 
     def _seated(self, game: Game, ask: Ask) -> Episode:
         """The empty answer of a seat that is asked for the first time. Answers of one seat form a group, as those of
@@ -316,8 +339,9 @@ class Plays:
         read = len(now.context) + now.given
         left = min(now.max_new, self.models.play(now.role).context - read)
         most = left if ask.most is None else min(ask.most, left)
-        if most != now.max_new:
-            now = changed(now, max_new=most)
+        stop = (*answer.request.stop, *ask.stops)
+        if most != now.max_new or stop != now.stop:
+            now = changed(now, max_new=most, stop=stop)
         return Turn(_keeping_from(now, game), answer.request, game, ask.seat, before, short=most < left)
 
     def _earn(self, game: Game, reply: Reply) -> None:
@@ -348,7 +372,8 @@ class Plays:
         """
         self._shut(game)
         for name, answer in game.seats.items():
-            game.seats[name] = whole = in_words(answer, self.codec)
+            told = last_turn(answer, self.codec)[0] if game.world.door else text_of(answer.segments, self.codec)
+            game.seats[name] = whole = changed(answer, text=told)
             if name == ended_by:
                 game.seats[name] = changed(whole, text=without_stop(whole, self.codec))
         first, *others = (seat.name for seat in game.world.seats)

@@ -7,6 +7,7 @@ A picture is named by its source: the path of a file, or a `data:` address that 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -47,6 +48,16 @@ def _plain(part: Mapping[str, Any]) -> Mapping[str, Any]:
     if part.get("type") == "text" and isinstance(part.get("text"), str):
         return {"type": "text", "text": part["text"]}
     return {"type": "image", "path": source_of(part)}
+
+
+def calls_in_words(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The message with its calls in its text, as templates write them that know of calls, for one that does not."""
+    calls = [call["function"] for call in message.get("tool_calls") or ()]
+    if not calls:
+        return message
+    told = [json.dumps({"name": call["name"], "arguments": call["arguments"]}, ensure_ascii=False) for call in calls]
+    text = "\n".join(filter(None, [message.get("content") or "", *(f"<tool_call>{one}</tool_call>" for one in told)]))
+    return {**{name: value for name, value in message.items() if name != "tool_calls"}, "content": text}
 
 
 def marked(messages: Sequence[Mapping[str, Any]], mark: str | None) -> list[Mapping[str, Any]]:

@@ -21,7 +21,7 @@ from assay.host.files import parse_json, read_bytes
 from assay.policy import conversation, provenance
 from assay.policy.chat import CHARACTERS, OURS, PLAIN, UNOPENED, Message, names_in, render_chat
 from assay.policy.conversation import Chat, opened, plain
-from assay.policy.messages import marked, pictures_in
+from assay.policy.messages import calls_in_words, marked, pictures_in
 from assay.policy.pictures import SETTINGS, Pictures
 from assay.prompt import text_of
 from assay.types import Ids
@@ -114,6 +114,8 @@ class Tokenizer:
         if chat.template == "none":
             return self._unwrapped(given)
         messages = opened(chat, given)
+        if "tool_calls" not in self._template(bool(self.chat.schemas if tools is None else tools)):
+            messages = list(map(calls_in_words, messages))
         if self.alphabet is not None:
             for message in messages:
                 self._check_alphabet(text_of(message.get("content", "")))
@@ -141,15 +143,22 @@ class Tokenizer:
                 f"replies of tools are written by the model's chat template, and {self.place or 'the model'} has none "
                 "for tools. Take a model with one, or a world that is spoken in another way."
             )
+        return self.following(
+            [{"role": "tool", "content": text} for text in texts], tools=self.chat.schemas, ended=ended
+        )
+
+    def following(self, messages: Sequence[Message], *, tools: Sequence[Mapping[str, Any]] | None, ended: bool) -> Ids:
+        """The ids of messages behind a turn of the assistant, up to where its next turn begins. `ended`: the assistant
+        has written the token that ends its turn.
+        """
+        if self.alphabet is not None:
+            for message in messages:
+                self._check_alphabet(text_of(message.get("content", "")))
         mark = "<answer of the assistant>"
-        messages = [{"role": "user", "content": "?"}, {"role": "assistant", "content": mark}]
-        messages += [{"role": "tool", "content": text} for text in texts]
-        seen = {**self.special, **self.chat.switches}
-        template = self._template(bool(self.chat.schemas))
-        _, _, behind = render_chat(
-            template, messages, variables=seen, tools=self.chat.schemas, place=self.place
-        ).rpartition(mark)
-        ids = self._ids(behind)
+        before: list[Message] = [{"role": "user", "content": "?"}, {"role": "assistant", "content": mark}]
+        seen, template = {**self.special, **self.chat.switches}, self._template(bool(tools))
+        whole = render_chat(template, [*before, *messages], variables=seen, tools=tools, place=self.place)
+        ids = self._ids(whole.rpartition(mark)[2])
         return ids[1:] if ended and len(ids) and int(ids[0]) in self.end_ids else ids
 
     def _unwrapped(self, messages: Sequence[Message]) -> Ids:

@@ -26,6 +26,8 @@ from assay.tasks import task
 from assay.verifiers.functions.naming import names, parse
 from assay.verifiers.functions.process import SECONDS, check_timeout
 
+RewardedBy = Literal["verifier", "agent"]
+
 Cut = Literal["auto", "wrong", "scored", "masked"]
 """The worth of an answer that the length limit cut off, in training and in exams alike.
 
@@ -96,6 +98,22 @@ class Machine:
 
 
 @dataclass(frozen=True)
+class Agent:
+    """A foreign program that answers the problems in place of the policy, and asks the policy over OpenAI's interface.
+
+    Agent(command="python agent.py", reward="agent")
+    """
+
+    command: Program = ""  # the program and its arguments; empty: the policy answers itself
+    reward: RewardedBy = "verifier"  # agent: the last line of its output is {"reward": NUMBER}; 1 or more is right
+
+    @property
+    def by_itself(self) -> bool:
+        """Whether an agent says what its answers are worth."""
+        return bool(self.command) and self.reward == "agent"
+
+
+@dataclass(frozen=True)
 class Saving:
     """Which checkpoints and rollouts a run writes to its folder.
 
@@ -155,6 +173,7 @@ class Experiment:
     cut: Cut = "auto"  # the worth of an answer that the length limit cut off
     lora: Lora = field(default_factory=Lora)
     chat: Chat = field(default_factory=Chat)
+    agent: Agent = field(default_factory=Agent)
 
     @property
     def examined(self) -> Pool:

@@ -24,6 +24,11 @@ def scored_by(
     """
     parsed = [parse(text) for text in rewards]
     parts = tuple(Scored(name, function.weight, cut) for name, function in zip(names(parsed), parsed, strict=True))
+    return with_scores(recipe, parts, only=only)
+
+
+def with_scores(recipe: Recipe, parts: tuple[Scored, ...], *, only: bool = False) -> Recipe:
+    """The recipe with these scores where `scored_by` puts those of reward functions."""
 
     def of_policy(before: Rewards) -> Rewards:
         after = parts if only else _replaced(before, parts)

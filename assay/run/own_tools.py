@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from assay.errors import ConfigError, UsageError
+from assay.run.agents import answering
 from assay.run.experiment import Experiment
 from assay.run.spoken_tools import with_tools
 from assay.source import Pool
@@ -63,9 +64,12 @@ def world_of(tools: Sequence[str], given: Mapping[str, Callable[..., Any]]) -> W
 
 @contextlib.contextmanager
 def equipping(experiment: Experiment, given: Mapping[str, Callable[..., Any]] | None) -> Iterator[Experiment]:
-    """Inside the block the rows of the experiment are answered with its tools, of which its chat template tells."""
+    """Inside the block the rows of the experiment are answered with its tools, of which its chat template tells, or by
+    its agent.
+    """
     if not experiment.tools:
-        yield experiment
+        with answering(experiment):
+            yield experiment
         return
     tasks = sorted({share.task for share in experiment.pool.shares if is_data(share.task)})
     with equipped(tasks, world_of(experiment.tools, given or {})):

@@ -26,6 +26,7 @@ from assay.run import (
     picture_needs,
     settings,
 )
+from assay.run.agents import answering, check_agent
 from assay.run.base_training import ready
 from assay.run.bases import base_for
 from assay.run.before_weights import require_fit
@@ -85,7 +86,7 @@ def plan(
     experiment = dataclasses.replace(experiment, tools=own_tools.absolute(tools, pool))
     asked = settings.asked(recipe, overrides or {}, steps=steps, system=system)
     experiment, beside = at_its_profile(experiment, asked)
-    for path in [path for path in asked if path.split(".")[0] in ("pool", "lora", "cut")]:
+    for path in [path for path in asked if path.split(".")[0] in ("pool", "lora", "cut", "agent")]:
         experiment = override(experiment, path, asked.pop(path))
     check_pool(experiment.pool)
     experiment = counted(experiment, rewards, only=only)
@@ -96,13 +97,15 @@ def plan(
     chat = with_tools(with_examples(resolved(experiment.chat), experiment.pool), experiment.pool)
     experiment = dataclasses.replace(experiment, chat=chat)
     require_counted(experiment.recipe, experiment.rewards)
-    check(experiment)
+    check_agent(experiment)
+    with answering(experiment):
+        check(experiment)
     require_examples(experiment.evaluation.shots, experiment.pool)
     kind_needs.require_served(experiment)
     picture_needs.require_sight(experiment)
     attention_needs.require_attention(experiment)
     data_needs.require_solutions(experiment.recipe, experiment.pool)
-    if experiment.rewards:
+    if experiment.rewards or experiment.agent.by_itself:
         idle = open_rows.require_rewarded(experiment.recipe, experiment.pool, scored=True)
     else:
         idle = data_needs.require_answers(experiment.pool, experiment.recipe)

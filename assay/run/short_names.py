@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-SHORT_NAMES = {"lora": "lora.rank", "cut": "cut", "stop": "chat.stop", "shots": "chat.shots"}
+SHORT_NAMES = {"agent": "agent.command", "lora": "lora.rank", "cut": "cut", "stop": "chat.stop", "shots": "chat.shots"}
 """Name -> the setting that it stands for."""
 ELSEWHERE = {
     "lr": "scale.learning_rate",

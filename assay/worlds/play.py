@@ -77,6 +77,9 @@ class Ask:
     say: tuple[Line, ...] = ()  # what this seat has not read yet, beside the prompt of the problem
     context: Literal["append", "replace"] = "append"  # replace: `say` is all that the seat reads from now on
     most: int | None = None  # tokens of this turn alone; None: all that the limit of the answer leaves
+    messages: tuple[Mapping[str, Any], ...] = ()  # in place of `say`: messages of a chat, as chat templates read them
+    tools: tuple[Mapping[str, Any], ...] = ()  # of which the template tells beside them, as OpenAI describes tools
+    stops: tuple[str, ...] = ()  # further texts that end this turn
     seen: np.ndarray | None = None  # float32[F] an observation, for a policy that reads numbers
 
 
@@ -159,6 +162,7 @@ class World:
     natural: Speech | None = None  # how calls are written by language models; None: as `speech` says
     made_of: tuple[str, ...] = ()  # functions of users, FILE.py:FUNCTION, of which other processes make it anew
     externals: tuple[str, ...] = ()  # the foreign programs that its plays run, names in `assay.externals`
+    door: str = ""  # settings of agents that are foreign programs and ask in its place (`assay.worlds.door`)
     numbers: Numbers | None = None  # of a world that shows observations and takes actions; None: it reads words
 
     def seat(self, name: str) -> Seat:

@@ -10,6 +10,8 @@ import numpy as np
 from assay.types import Verdict
 from assay.worlds.play import Act, Ask, Call, Line, Reply
 
+CHATTED = ("messages", "tools", "stops")  # fields of an `Ask` that are tuples of JSON data
+
 
 def reply_data(reply: Reply) -> dict[str, Any]:
     """A reply as JSON data, without what has its default."""
@@ -31,13 +33,15 @@ def _numbers(values: Mapping[str, float]) -> dict[str, float]:
 
 def _ask_data(ask: Ask) -> dict[str, Any]:
     plain = {"context": ask.context, "most": ask.most, "seen": None if ask.seen is None else ask.seen.tolist()}
+    plain |= {name: list(value) for name in CHATTED if (value := getattr(ask, name))}
     said = {"seat": ask.seat, "say": [[line.text, line.author] for line in ask.say]}
     return said | {name: value for name, value in plain.items() if value is not None}
 
 
 def _ask_of(data: Mapping[str, Any]) -> Ask:
     seen = {"seen": np.array(data["seen"], np.float32)} if "seen" in data else {}
-    return Ask(**{**data, "say": tuple(Line(*line) for line in data["say"]), **seen})
+    chatted = {name: tuple(data[name]) for name in CHATTED if name in data}
+    return Ask(**{**data, "say": tuple(Line(*line) for line in data["say"]), **chatted, **seen})
 
 
 def act_data(act: Act) -> dict[str, Any]:
