@@ -72,6 +72,12 @@ def run_chat(arguments: argparse.Namespace) -> Any:
     return chat.run_chat(arguments)
 
 
+def run_serve(arguments: argparse.Namespace) -> Any:
+    from assay.cli import serve
+
+    return serve.run_serve(arguments)
+
+
 def _examined(
     arguments: argparse.Namespace, asking: Asking, ask: Callable[..., dict[str, Any]], table: Callable[[Any], Any]
 ) -> Any:

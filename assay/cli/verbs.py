@@ -25,6 +25,7 @@ from assay.cli.looking import (
     run_report,
     run_sample,
     run_search,
+    run_serve,
     run_show,
     run_sweep,
     run_transfer,
@@ -165,6 +166,12 @@ def of_chat() -> list[Argument]:
     from assay.cli.chat import ARGUMENTS
 
     return [MODEL, *ARGUMENTS, SEED]
+
+
+def of_serve() -> list[Argument]:
+    from assay.cli.serve import ARGUMENTS
+
+    return [MODEL, *ARGUMENTS]
 
 
 def of_eval() -> list[Argument]:
@@ -483,6 +490,11 @@ VERBS: dict[str, Verb] = {
         "talk with a model in the terminal, or let it answer the lines of a pipe; with --json one document a turn",
         of_chat,
         run_chat,
+    ),
+    "serve": (
+        "answer programs that speak OpenAI's interface with a model, until it is stopped (docs/serve.md)",
+        of_serve,
+        run_serve,
     ),
     "eval": ("score a model on held-out problems: unbiased pass@k, with intervals", of_eval, run_eval),
     "bank": ("keep all answers of a model in a file; show what they tell, and compare two models", of_bank, run_bank),

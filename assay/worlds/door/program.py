@@ -11,8 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
-from typing import Any
+from typing import IO, Any
 
 TOLD = 400  # characters of what a program said last, in messages
 LONGEST = 1 << 20  # bytes of the end of an output that are read
@@ -34,8 +33,8 @@ class AgentProgram:
         self, command: Sequence[str], problem: Mapping[str, Any], *, address: str, token: str, model: str
     ) -> None:
         told = json.dumps(problem, ensure_ascii=False)
-        self._files = ExitStack()
-        self._out, self._err = (self._files.enter_context(tempfile.TemporaryFile()) for _ in range(2))
+        self._out: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # they are closed with the program
+        self._err: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
         line = [sys.executable, "-I", "-S", "-c", GUARD, *command]
         names = {"OPENAI_BASE_URL": address, "OPENAI_API_KEY": token, "OPENAI_MODEL": model}
         self.process = subprocess.Popen(
@@ -67,7 +66,8 @@ class AgentProgram:
 
     def close(self) -> None:
         self.end()
-        self._files.close()
+        self._out.close()
+        self._err.close()
 
     def failure(self) -> str:
         """Why a program that has ended did not end well; "" if it did."""
@@ -86,8 +86,9 @@ class AgentProgram:
         except (ValueError, RecursionError):
             return None
         value = said.get("reward") if isinstance(said, dict) else None
-        fits = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-        return float(value) if fits else None
+        if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
+            return None
+        return float(value)
 
 
 def _environment() -> dict[str, str]:
