@@ -47,6 +47,13 @@ print(json.dumps({"reward": 0.25, "told": sorted(problem)}))
     "dies": 'ask(first); sys.exit("out of paper")',
     "hangs": "ask(first); time.sleep(600)",
     "wrong-key": 'told = ask(first, key="wrong"); assert told["status"] == 401; ask(first)',
+    "wrong-key-in-training": """
+with open(__file__ + ".calls", "a") as file:  # an exam of one answer comes before a step of two
+    file.write(".")
+    file.flush()
+    calls = os.fstat(file.fileno()).st_size
+ask(first, **({"key": "wrong"} if calls in (2, 3) else {}))
+""",
     "two-sessions": 'ask(first, session="a"); told = ask(first, session="b"); assert told["status"] == 409, told',
     "at-once": """
 import threading

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -25,18 +26,11 @@ def letters(text: str) -> list[int]:
 class Scripted:
     """An engine whose answers are a function of the whole conversation that it reads, as text without marks."""
 
-    context, vocab, end_ids, has_threads, prefilled, exact, version = (
-        600,
-        CODEC.vocab,
-        CODEC.end_ids,
-        False,
-        0,
-        False,
-        0,
-    )
+    context, vocab, end_ids = 600, CODEC.vocab, CODEC.end_ids
+    has_threads, prefilled = False, 0
 
-    def __init__(self, says: Callable[[str], str], *, ends: bool = True) -> None:
-        self.says, self.ends = says, ends
+    def __init__(self, says: Callable[[str], str], *, ends: bool = True, late: float = 0.0) -> None:
+        self.says, self.ends, self.late = says, ends, late  # late: seconds that a call takes
         self.calls: list[list[Request]] = []  # the requests of each call
         self.sampled: dict[str, list[int]] = {}  # id of a request -> tokens
 
@@ -48,6 +42,7 @@ class Scripted:
         self, requests: Sequence[Request], key: Key, *, done: Done | None = None, heard: Heard | None = None
     ) -> list[Generation]:
         self.calls.append(list(requests))
+        time.sleep(self.late)
         made = [self._written(place, request, heard) for place, request in enumerate(requests)]
         for place, generation in enumerate(made):
             if done is not None:

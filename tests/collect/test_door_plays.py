@@ -152,38 +152,16 @@ def test_an_agent_that_says_no_reward_is_a_fault(command: Callable[..., str]) ->
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("ends", "told"), [("hangs", "did not ask or end within"), ("at-once", "another came")])
-def test_an_agent_that_hangs_or_asks_twice_costs_its_own_play(
-    command: Callable[..., str], ends: str, told: str
-) -> None:
+def test_an_agent_that_hangs_or_asks_twice_is_a_fault(command: Callable[..., str], ends: str, told: str) -> None:
     command(ends, seconds=1.0)
-    engine = Scripted(lambda read: "1")
-    if ends == "at-once":
-        written = engine.generate
-
-        def late(*arguments: Any, **more: Any) -> Any:
-            import time
-
-            time.sleep(1.5)
-            return written(*arguments, **more)
-
-        engine.generate = late  # type: ignore[method-assign]
-    (episode,) = answers(engine)
+    (episode,) = answers(Scripted(lambda read: "1", late=1.5 if ends == "at-once" else 0.0))
     assert episode.verdict is not None and told in episode.verdict.detail
 
 
 @pytest.mark.slow
 def test_a_client_that_left_may_ask_again(command: Callable[..., str]) -> None:
     command("leaves")
-    engine = Scripted(lambda read: "1")
-    written = engine.generate
-
-    def late(*arguments: Any, **more: Any) -> Any:
-        import time
-
-        time.sleep(1.0)
-        return written(*arguments, **more)
-
-    engine.generate = late  # type: ignore[method-assign]
+    engine = Scripted(lambda read: "1", late=1.0)
     (episode,) = answers(engine)
     assert episode.text == "1" and len(engine.calls) == 1
 
