@@ -63,7 +63,12 @@ test-deep: $(STAMP)  ## everything: all recipes, soaks, long simulations; a miss
 $(VENV)-vllm/bin/python:
 	PYTHON=$(PYTHON) bash bench/setup.sh vllm
 
-test-scale: $(STAMP) $(VENV)-vllm/bin/python  ## real Ray clusters and a real vLLM server, which it installs (a quarter of an hour), and then kills
+# Libraries of agents that train at the door. None of them can live with another, nor with us.
+AGENTS := openai verifiers inspect_ai
+$(AGENTS:%=$(VENV)-%/bin/python): $(VENV)-%/bin/python:
+	PYTHON=$(PYTHON) bash bench/setup.sh $*
+
+test-scale: $(STAMP) $(VENV)-vllm/bin/python $(AGENTS:%=$(VENV)-%/bin/python)  ## real Ray clusters, a real vLLM server and agents of other libraries, which it installs (half an hour), and then kills
 	$(PY) -m pip install --quiet --constraint constraints.txt --editable '.[gym,control,scale]'
 	ASSAY_EXTERNALS=all $(PYTEST) -m scale -k "not piece"
 	$(MAKE) kills PIECES="$(PIECES)"

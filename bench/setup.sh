@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes the environments of the other systems: .venv-trl and .venv-vllm, and if it is named .venv-llama_cpp, for which
-# llama.cpp is compiled for this processor. Ours is .venv, made by `make`.
-# usage: bash bench/setup.sh [trl] [vllm] [llama_cpp]
+# llama.cpp is compiled for this processor, or that of a library of agents. Ours is .venv, made by `make`.
+# usage: bash bench/setup.sh [trl] [vllm] [llama_cpp] [openai] [verifiers] [inspect_ai]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python=${PYTHON:-python3.11}
