@@ -20,7 +20,7 @@ from assay.policy.kinds import tokenizer_of
 from assay.rng import Key
 from assay.run.ancestry import origin
 from assay.types import Ids, Problem, Request
-from assay.worlds.door.chat import ChatAsked, Ended, Heard, Refused, Said, TokensAsked, begun
+from assay.worlds.door.chat import ChatAsked, Ended, Heard, Refused, Said, TokensAsked, before_stops, begun
 from assay.worlds.door.http import TURN, DoorServer, same, wrong_token
 
 if TYPE_CHECKING:
@@ -206,17 +206,14 @@ class ServedPolicy:
     def _ended(self, row: _Row, made: Generation) -> Ended | Exception:
         if made.finish == "error":
             return AssayError(made.detail or "the engine failed")
-        ids, text = made.segment.ids, row.before + self._text(made.segment.ids)
-        places = [place for stop in row.stops if (place := text.find(stop)) >= 0]
-        text = text[: min(places)] if places else text
-        known = made.segment.old
+        ids, old = made.segment.ids.tolist(), made.segment.old
         return Ended(
             row.index,
-            text,
+            before_stops(row.before + self._text(made.segment.ids), row.stops),
             "length" if made.finish == "length" else "stop",
-            ids=tuple(ids.tolist()),
-            logprobs=() if known is None else tuple(map(float, known)),
-            tokens=tuple(self.tokenizer.decode([one]) for one in ids.tolist()),
+            ids=tuple(ids),
+            logprobs=() if old is None else tuple(map(float, old)),
+            tokens=tuple(self.tokenizer.decode([token]) for token in ids),
             read=len(row.request.context),
         )
 

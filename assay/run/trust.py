@@ -8,6 +8,7 @@ own command allowed exactly this to the run before (`assay.run.allowed`), or if 
 from __future__ import annotations
 
 import importlib.machinery
+import shlex
 import shutil
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -140,18 +141,33 @@ def doubt(reach: Reach, known: Collection[Allowed], what: str) -> str | None:
 
 
 def known_as(reach: Reach) -> Allowed:
-    """The record of a place: for code its digest, for a program its path."""
+    """The record of a place: for code its digest, for a program its path, and the digest of the files that its command
+    line names.
+    """
     if reach.mark is CODE:
         return Allowed(reach.field, reach.place, digest_of(_contents(_place_of(reach.place))))
-    identity = str(_files(reach)[0]) if reach.mark is PROGRAM else ""
-    return Allowed(reach.field, reach.place, identity)
+    program, *named = _files(reach) or [""]
+    digest = f" {digest_of([read_bytes(path, most=LARGEST) for path in map(Path, named)])}" if named else ""
+    return Allowed(reach.field, reach.place, f"{program}{digest}")
 
 
 def _files(reach: Reach) -> list[Path]:
     """The files that would run."""
     if reach.mark is CODE:
         return _files_of(_place_of(reach.place))
-    return [Path(shutil.which(reach.place) or reach.place).absolute()] if reach.mark is PROGRAM else []
+    return _programs(reach.place) if reach.mark is PROGRAM else []
+
+
+def _programs(place: str) -> list[Path]:
+    """The program at a place and, where that is a command line, the files that it names."""
+    if (found := shutil.which(place)) or Path(place).exists():
+        return [Path(found or place).absolute()]
+    try:
+        program, *words = shlex.split(place)
+    except ValueError:  # no shell reads it, and the run says so
+        return [Path(place).absolute()]
+    named = [Path(word).absolute() for word in words if Path(word).is_file()]
+    return [Path(shutil.which(program) or program).absolute(), *named]
 
 
 def _below(path: Path, folder: Path) -> bool:

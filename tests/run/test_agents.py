@@ -14,6 +14,7 @@ from small_runs import sizes
 import assay
 from assay.cli.main import main
 from assay.errors import ConfigError
+from assay.known import RECIPES
 from assay.part import parts_of
 from assay.reward import Outcome, Scored
 from assay.run import session
@@ -90,20 +91,21 @@ def test_a_command_that_cannot_be_started_is_refused(command: str, told: str) ->
 
 
 def test_a_task_with_a_world_of_its_own_is_refused() -> None:
-    setup = Setup("grpo", model="calculator", task=("calculator:2",), settings={"agent.command": "python agent.py"})
+    setup = Setup("grpo", model="calculator", task=("calculator:2",), settings={"agent.command": "python3 agent.py"})
     with pytest.raises(ConfigError, match="'calculator' has a world of its own"):
         session.planned(setup)
 
 
 def test_recipes_that_go_on_from_within_an_answer_are_refused() -> None:
-    setup = Setup("arpo", model="countdown", task=("countdown:3",), settings={"agent.command": "python agent.py"})
+    method = next(recipe for recipe in RECIPES.values() if any(part.continues for part in recipe.mechanism.expand))
+    setup = Setup(method.name, model="countdown", task=("countdown:3",), settings={"agent.command": "python3 agent.py"})
     with pytest.raises(ConfigError, match="no second play of 'countdown'"):
         session.planned(setup)
 
 
 def test_the_reward_is_that_of_the_verifier_or_of_the_agent() -> None:
     def rewards(reward: str) -> list[type]:
-        experiment = planned("python agent.py", **{"agent.reward": reward})
+        experiment = planned("python3 agent.py", **{"agent.reward": reward})
         return [type(part) for part in parts_of(experiment.recipe.mechanism.reward)]
 
     assert Outcome in rewards("verifier") and Scored not in rewards("verifier")
@@ -111,7 +113,7 @@ def test_the_reward_is_that_of_the_verifier_or_of_the_agent() -> None:
 
 
 def test_tasks_are_answered_by_the_agent_inside_the_block_alone() -> None:
-    experiment = planned("python agent.py")
+    experiment = planned("python3 agent.py")
     before = dict(TASKS)
     with answering(experiment):
         world = task("countdown").world

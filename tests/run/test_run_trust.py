@@ -11,6 +11,7 @@ import sys
 import threading
 import types
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -141,7 +142,7 @@ def test_settings_are_found_wherever_they_stand() -> None:
     (reach,) = reached(experiment)
     assert (reach.field, reach.place) == ("recipe.mechanism.reward.0.then.endpoint.url", "http://a:1/v1")
     assert {found.field.rpartition(".")[2] for found in reaching(Experiment(RECIPES["grpo"], "", Pool(())))} == {
-        *("model", "samplers", "sampler_python", "cluster", "rewards", "tools", "sinks", "mlflow_uri")
+        *("model", "samplers", "sampler_python", "cluster", "rewards", "tools", "sinks", "mlflow_uri", "command")
     }
     assert mark_of(Address) is not None and mark_of(tuple[Address, ...]) is mark_of(Address) and mark_of(str) is None
 
@@ -258,6 +259,7 @@ KINDS_OF_REACH: dict[str, tuple[str, str, Plant]] = {  # name -> (the field, wha
     ),
     "code": ("rewards", "code", lambda e, t: e.update(rewards=[f"{t.folder / 'evil.py'}:near"])),
     "tools": ("tools", "code", lambda e, t: e.update(tools=[f"{t.folder / 'evil.py'}:near"])),
+    "agent": ("agent.command", "code", lambda e, t: e["agent"].update(command=f"{t.folder / 'python.sh'} x")),
     "module": ("rewards", "code", lambda e, t: e.update(rewards=["evilmodule:near"])),
     "data": (
         "pool.shares.0.task",
@@ -272,6 +274,7 @@ OF_VERBS: dict[str, list[str]] = {
     "resume": ["resume {run} --steps 5 --quiet"],
     "sample": ["sample {run} C37=4 --max-new 2"],
     "chat": ["chat {run} --max-new 2"],
+    "serve": ["serve {run}"],
     "eval": ["eval {run} --problems 2 --n 2", "eval {run} --problems 2 --n 2 --task countdown:3 --wording compact"],
     "bank": [
         "bank sample {run} --problems 2 --n 2 --into {out}.parquet --quiet",
@@ -316,10 +319,19 @@ def planted(honest: Path, target: Path, trap: Trap, *kinds: str) -> Path:
     return run
 
 
+@contextmanager
+def stopped() -> Iterator[threading.Event]:
+    """A server that somebody stops as soon as it listens."""
+    event = threading.Event()
+    event.set()
+    yield event
+
+
 def told(shell: Shell, line: str, run: Path, out: Path) -> Reply:
     out.with_suffix(".jsonl").write_text('{"prompt": "1+1", "answer": "2"}\n' * 10)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "stdin", io.StringIO("C37=4\n"))  # `assay chat` reads questions there
+        patch.setattr("assay.cli.serve._until_stopped", stopped)
         return shell(*(word.format(run=run, out=out) for word in line.split()), "--json")
 
 
@@ -351,7 +363,7 @@ def test_a_resume_reaches_nothing_that_a_stranger_named(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["program", "servers", "judge", "code", "tools", "module", "data", "model"])
+@pytest.mark.parametrize("kind", ["program", "servers", "judge", "code", "tools", "agent", "module", "data", "model"])
 def test_what_a_person_allows_is_reached(
     kind: str, honest: Path, trap: Trap, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -418,7 +430,7 @@ def test_no_verb_downloads_the_model_below_a_strangers_adapter(
     for number, line in enumerate(OF_VERBS[verb]):
         reply = told(Shell(capsys), line, run, tmp_path / f"out{number}")
         assert trap.reached == [], line
-        if verb in ("sample", "chat", "eval", "bank", "export", "transfer"):
+        if verb in ("sample", "chat", "serve", "eval", "bank", "export", "transfer"):
             assert reply.code == 78 and "owner/model of the Hub" in reply.document["message"], line
 
 

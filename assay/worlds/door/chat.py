@@ -112,7 +112,7 @@ Heard = Said | Ended | None
 def chat_of(body: Json) -> ChatAsked:
     """What the body of a request asks. `Refused` says what was expected and what came."""
     tools, forced = _tools(body)
-    most = [_number(body, name, least=1) for name in ("max_completion_tokens", "max_tokens")]
+    most, older = (_number(body, name, least=1) for name in ("max_completion_tokens", "max_tokens"))
     options = _choice(body, "stream_options", dict, {})
     if body.get("top_logprobs"):
         raise Refused(400, "top_logprobs is 0 here: only the log-probabilities of written tokens are known.")
@@ -122,7 +122,7 @@ def chat_of(body: Json) -> ChatAsked:
         messages=tuple(map(_message, _messages(body))),
         tools=tools,
         forced=forced,
-        most=next((one for one in most if one is not None), None),
+        most=older if most is None else most,
         stops=_stops(body),
         count=_number(body, "n", least=1, most=MOST_ANSWERS) or 1,
         logprobs=_choice(body, "logprobs", bool, False),
@@ -291,6 +291,12 @@ def spoken(text: str, tools: Sequence[Tool], mark: str) -> Spoken:
 
     left = _CALL.sub(taken, text) if tools else text
     return Spoken(left.strip() if calls else left, tuple(calls))
+
+
+def before_stops(text: str, stops: Sequence[str]) -> str:
+    """The text before the first of the texts that end it."""
+    places = [place for stop in stops if (place := text.find(stop)) >= 0]
+    return text[: min(places)] if places else text
 
 
 def begun(forced: str | None) -> str:

@@ -12,13 +12,13 @@ import secrets
 import shlex
 import threading
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from assay.rng import Key
 from assay.types import Verdict
-from assay.worlds.door.chat import ChatAsked, Ended, Heard, Refused, TokensAsked, chat_of, spoken
+from assay.worlds.door.chat import ChatAsked, Ended, Heard, Refused, TokensAsked, before_stops, chat_of, spoken
 from assay.worlds.door.http import TURN, DoorServer, same, wrong_token
 from assay.worlds.door.program import AgentProgram
 from assay.worlds.play import Act, Ask, Reply, Spec, World
@@ -139,7 +139,7 @@ class DoorPlay:
             if question is None or question.answer is not None:
                 return Reply(fault=self._fault or "the agent did not ask, and was answered")
             finish = "length" if act.finish == "length" else "stop"
-            text = _before_stops(act.text, question.asked.stops)
+            text = before_stops(act.text, question.asked.stops)
             question.answer = Ended(0, text, finish, mark=self._mark)
             said = spoken(text, question.asked.known, self._mark)
             self._read = (*question.asked.messages, _as_read(said.message))
@@ -290,12 +290,6 @@ class DoorPlay:
         finally:
             with self._news:
                 question.clients -= 1
-
-
-def _before_stops(text: str, stops: Sequence[str]) -> str:
-    """The text before the first of the texts that end it."""
-    places = [place for stop in stops if (place := text.find(stop)) >= 0]
-    return text[: min(places)] if places else text
 
 
 def _plain(message: Mapping[str, Any]) -> Mapping[str, Any]:
