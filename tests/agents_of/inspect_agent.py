@@ -1,4 +1,5 @@
 """An agent on inspect-ai: a task of one sample with a tool, whose score is the reward."""
+# pyright: reportMissingImports=false
 
 import json
 import sys

@@ -1,4 +1,5 @@
 """An agent on the OpenAI SDK that knows nothing of Assay: it may call a calculator, and answers."""
+# pyright: reportMissingImports=false
 
 import json
 import sys

@@ -1,4 +1,5 @@
 """An agent on verifiers: the rollout of one task of a taskset, whose reward is the reward here."""
+# pyright: reportMissingImports=false
 
 import asyncio
 import json
