@@ -56,7 +56,7 @@ def calls_in_words(message: Mapping[str, Any]) -> Mapping[str, Any]:
     if not calls:
         return message
     told = [json.dumps({"name": call["name"], "arguments": call["arguments"]}, ensure_ascii=False) for call in calls]
-    text = "\n".join(filter(None, [message.get("content") or "", *(f"<tool_call>{one}</tool_call>" for one in told)]))
+    text = "".join([message.get("content") or "", *(f"<tool_call>{each}</tool_call>" for each in told)])
     return {**{name: value for name, value in message.items() if name != "tool_calls"}, "content": text}
 
 

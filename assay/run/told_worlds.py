@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -38,6 +39,8 @@ def lines_of_worlds(tasks: Iterable[str], scale: Scale, machine: Machine) -> lis
 
 
 def _speakers(world: World) -> str:
+    if world.door:
+        return f"answered by `{json.loads(world.door)['command']}`"
     seats = [seat.name if seat.trains else f"{seat.name} (not trained)" for seat in world.seats]
     calls = ", ".join(tool.name for tool in world.tools)
     who = f"seats {' and '.join(seats)}" if len(seats) > 1 else "it replies to one seat"

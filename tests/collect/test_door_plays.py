@@ -10,13 +10,17 @@ from typing import Any
 import numpy as np
 import pytest
 from agents import agent
+from crashes import small_policy
 from scripted import BOS, CODEC, EOS, SEP, Scripted, letters
 
 from assay.ask import Sampling, first_requests
 from assay.collect import AtEnd, Collector, Worth, played
 from assay.collect.hosts import Hosting, hosting
+from assay.engine.choose import frozen_engine
+from assay.engine.interface import Span
 from assay.memory import Memory
 from assay.models import Models
+from assay.policy import load_policy
 from assay.rng import Key
 from assay.tasks import TASKS
 from assay.types import Episode, Origin, Request
@@ -187,3 +191,23 @@ def test_what_is_lost_is_lost_alone_in_either_schedule(command: Callable[..., st
         episodes, _ = collector(models, requests(4), Memory(0))
     assert [episode.text for episode in episodes] == ["2"] * 4
     assert np.concatenate([episode.stream("ids") for episode in episodes]).size == 4 * 6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ends", ["twice", "anew"])
+def test_what_was_sampled_is_scored_in_the_context_in_which_it_was_written(
+    command: Callable[..., str], ends: str, tmp_path: Path
+) -> None:
+    """The log-probabilities of the sampler are those of a forward over each path: nothing was encoded again."""
+    command(ends)
+    small_policy(tmp_path / "model")
+    engine = frozen_engine(load_policy(tmp_path / "model"), device="cpu", precision="fp32")
+    models: Any = Models({"policy": engine}, {"policy": "policy"})
+    episodes = played(models, requests(4, max_new=30), Key(1), CODEC)
+    assert len(episodes) == 4 and any(len(episode.segments) > 2 for episode in episodes)
+    for episode in episodes:
+        ids, own = episode.stream("ids"), episode.stream("origin") == Origin.POLICY
+        for path in episode.paths(sampled=True):
+            here = slice(path.start, path.stop)
+            (scores,) = engine.score([Span(path.context, ids[here])])
+            np.testing.assert_allclose(episode.stream("old")[here][own[here]], scores.logp[own[here]], atol=1e-4)

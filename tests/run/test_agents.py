@@ -57,6 +57,9 @@ def test_a_run_is_answered_by_an_agent_and_goes_on_with_it(tmp_path: Path, model
     assert run.resume(steps=2).steps == 2
     metrics = [json.loads(line) for line in (place / "metrics.jsonl").read_text().splitlines()]
     assert [one["world/faults"] for one in metrics] == [0.0, 0.0]
+    Path(command.split()[-1]).write_text("print(1)")
+    with pytest.raises(ConfigError, match=r"agent\.command starts the program"):
+        run.resume(steps=3)
 
 
 @pytest.mark.slow
