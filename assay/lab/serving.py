@@ -20,8 +20,9 @@ from assay.policy.kinds import tokenizer_of
 from assay.rng import Key
 from assay.run.ancestry import origin
 from assay.types import Ids, Problem, Request
-from assay.worlds.door.chat import ChatAsked, Ended, Heard, Refused, Said, TokensAsked, before_stops, begun
+from assay.worlds.door.chat import ChatAsked, Ended, Heard, Refused, Said, TokensAsked
 from assay.worlds.door.http import TURN, DoorServer, same, wrong_token
+from assay.worlds.door.replies import before_stops, begun
 
 if TYPE_CHECKING:
     from assay.engine.interface import Generation

@@ -11,7 +11,7 @@ from assay.policy.conversation import Chat
 from assay.policy.lora import Lora
 from assay.recipe import Recipe
 from assay.run.configure import to_data
-from assay.run.experiment import Evaluation, Experiment, Machine, Saving, Tracking
+from assay.run.experiment import Agent, Evaluation, Experiment, Machine, Saving, Tracking
 from assay.run.setup import Setup
 from assay.run.setup_file import as_toml, written
 
@@ -22,6 +22,7 @@ GROUPS = {
     "tracking": Tracking,
     "lora": Lora,
     "chat": Chat,
+    "agent": Agent,
 }
 SHOWN = 44  # columns of a setting before its meaning
 

@@ -9,17 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.worlds.door.chat import (
-    Ended,
-    Refused,
-    Said,
-    Streamed,
-    begun,
-    chat_of,
-    completion,
-    spoken,
-    tokens_of,
-)
+from assay.worlds.door.chat import Ended, Refused, Said, chat_of, tokens_of
+from assay.worlds.door.replies import Streamed, begun, completion, spoken
 
 ADD = {
     "type": "function",

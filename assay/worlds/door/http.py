@@ -22,12 +22,11 @@ from assay.worlds.door.chat import (
     Heard,
     Refused,
     Said,
-    Streamed,
     TokensAsked,
     chat_of,
-    completion,
     tokens_of,
 )
+from assay.worlds.door.replies import Streamed, completion
 
 LARGEST = 32 << 20  # bytes of a body
 SILENCE = 5.0  # seconds after which a stream without news has a comment, which tells both sides that the other lives

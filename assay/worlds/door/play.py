@@ -18,9 +18,10 @@ from typing import Any, Literal
 
 from assay.rng import Key
 from assay.types import Verdict
-from assay.worlds.door.chat import ChatAsked, Ended, Heard, Refused, TokensAsked, before_stops, chat_of, spoken
+from assay.worlds.door.chat import ChatAsked, Ended, Heard, Refused, TokensAsked, chat_of
 from assay.worlds.door.http import TURN, DoorServer, same, wrong_token
 from assay.worlds.door.program import AgentProgram
+from assay.worlds.door.replies import before_stops, spoken
 from assay.worlds.play import Act, Ask, Reply, Spec, World
 
 MODEL = "policy"  # the name of the model, for agents
