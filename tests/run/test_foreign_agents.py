@@ -46,7 +46,7 @@ def python_of(name: str) -> Path:
 def model(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A small policy that has learnt to write the call of a tool."""
     folder = tmp_path_factory.mktemp("callers")
-    tokenizer = character_tokenizer(f"{ALPHABET}\n")
+    tokenizer = character_tokenizer(f"{ALPHABET}\n\N{EM DASH}")  # which prompts of inspect-ai are written with
     shape = PolicyConfig("qwen2", tokenizer.vocab, 64, 2, 4, 4, 16, 128, 4096, attention_bias=True)
     save_policy(fresh_policy(shape, tokenizer, key=Key("door")), folder / "fresh")
     scale = {"num_prompts": 16, "max_new": 80, "learning_rate": 3e-3}
