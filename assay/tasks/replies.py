@@ -18,7 +18,7 @@ from assay.errors import UsageError
 from assay.rng import Key, digest
 from assay.tasks.task import Spec, Task
 from assay.tasks.worked import turns
-from assay.types import Origin
+from assay.types import CONTROLS, Origin
 from assay.worlds.controls import shuffled, silent
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from assay.worlds import World
 
-SILENT, SHUFFLED = "silent:", "shuffled:"
+SILENT, SHUFFLED = CONTROLS
 _LEVEL = "level of the replies"  # a field of a spec
 _DRAWS = 100
 
