@@ -79,6 +79,15 @@ class Origin:
 Finish = Literal["stop", "length", "pause", "error"]
 
 
+CONTROLS = ("silent:", "shuffled:")
+"""How names of tasks begin that are controls of another: they have its problems, and reply otherwise."""
+
+
+def asked_in(task: str) -> str:
+    """The name of the task whose problems a task has: of a control that of its task, of any other its own."""
+    return next((task.removeprefix(kind) for kind in CONTROLS if task.startswith(kind)), task)
+
+
 @dataclass(frozen=True)
 class Problem:
     """One instance of a task. Its identity is its canonical content: equal content, equal id, on every machine."""
@@ -97,8 +106,10 @@ class Problem:
 
     @functools.cached_property
     def id(self) -> str:
-        """Rows of files are known by their content, whichever folder the files are in."""
-        return digest("problem", "data" if self.provenance == "data" else self.task, self.canonical)
+        """Rows of files are known by their content, whichever folder the files are in, and problems of a control of a
+        task are those of the task.
+        """
+        return digest("problem", "data" if self.provenance == "data" else asked_in(self.task), self.canonical)
 
     @property
     def open(self) -> bool:

@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 
 from assay.ask import Sampling, first_requests
-from assay.ask.demonstrate import turns
 from assay.collect.plays import played
 from assay.credit.pack import pack
 from assay.engine.interface import Done, Generation
@@ -28,6 +27,7 @@ from assay.models import Models
 from assay.rng import Key
 from assay.tasks import TASKS, Task
 from assay.tasks import task as task_of
+from assay.tasks.worked import turns
 from assay.types import Episode, Ids, Origin, Problem, Request, Row, Segment
 from assay.verifiers.answers import Wording
 from assay.worlds import Act, Play, Reply, Tool, World
@@ -128,7 +128,7 @@ class _Case:
 def _script(case: _Case, *, hostile: bool) -> list[str]:
     """Turns of a policy: those of the worked solution, then calls and texts by chance."""
     random = case.key("script").generator()
-    shown = [] if len(case.world.seats) > 1 else turns(case.problem)
+    shown = [] if len(case.world.seats) > 1 else turns(case.problem, task_of(case.problem.task))
     good = [text for text, origin in shown if origin != Origin.ENV]
     if good and not hostile:
         return [*good, ""]

@@ -25,6 +25,7 @@ from assay.source import Pool, Share
 from assay.tasks import ALPHABET, BUILT_IN, TASKS, short, task
 from assay.tasks.abilities import OwnBase, OwnPolicy
 from assay.tasks.versions import verifier_versions
+from assay.types import asked_in
 
 if TYPE_CHECKING:
     from assay.policy import Policy
@@ -176,8 +177,8 @@ def base(name: str) -> Base:
 
 
 def base_for(pool: Pool) -> str:
-    """The base whose mixture holds every task of the pool."""
-    wanted = {share.task for share in pool.shares}
+    """The base whose mixture holds every task of the pool. That of a control is the base of its task."""
+    wanted = {asked_in(share.task) for share in pool.shares}
     kinds = {own.kind if (own := task(name).ability(OwnPolicy)) else "" for name in wanted}
     if len(kinds) == 1 and (kind := kinds.pop()):
         return kind

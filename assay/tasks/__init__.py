@@ -12,6 +12,7 @@ from assay.tasks.harder import HARDER, Hardening, harder
 from assay.tasks.judging import COMPARE, JUDGE, judging
 from assay.tasks.lazy_tasks import LazyTasks
 from assay.tasks.pose import PREFIX, Posing, pose
+from assay.tasks.replies import SHUFFLED, SILENT, with_those_of_another, without_replies
 from assay.tasks.steps import Chain
 from assay.tasks.task import Ability, Task
 from assay.types import Problem
@@ -79,7 +80,7 @@ BUILT_IN = frozenset(TASKS)
 """The names of the tasks that come with Assay. `TASKS` also holds those that a package or a program adds."""
 
 _GYM, _CHAIN, _ENVIRONMENT, _PAGES = "gym:", "chain:", "env:", "pages:"
-MADE_ON_DEMAND = (_GYM, _CHAIN, _ENVIRONMENT, _PAGES, JUDGE, COMPARE, HARDER)
+MADE_ON_DEMAND = (_GYM, _CHAIN, _ENVIRONMENT, _PAGES, JUDGE, COMPARE, HARDER, SILENT, SHUFFLED)
 """How names of tasks begin that are made of other names, and not listed."""
 
 
@@ -88,8 +89,9 @@ def task(name: str) -> Task:
 
     A name is that of a built-in task or of another package's task, `pose:NAME` (posing problems of a task),
     `judge:NAME` or `compare:NAME` (judging answers to a task), `harder:NAME` (writing harder variants of its problems),
-    `gym:NAME` (a generator of reasoning-gym), `chain:STATES`, `env:NAME` (an environment of gymnasium), `pages:FOLDER`
-    (questions about pages of your own) or `data:PATH` (the rows of a file).
+    `silent:NAME` or `shuffled:NAME` (controls: its problems with no replies, or those of another play), `gym:NAME` (a
+    generator of reasoning-gym), `chain:STATES`, `env:NAME` (an environment of gymnasium), `pages:FOLDER` (questions
+    about pages of your own) or `data:PATH` (the rows of a file).
 
         task("countdown").problem(Key(0), level=3)
     """
@@ -125,6 +127,9 @@ def task(name: str) -> Task:
                 f"nobody has said how problems of '{varied.name}' become harder; of {able(Hardening)} they can."
             )
         return harder(varied, hardening)
+    for kind, control in ((SILENT, without_replies), (SHUFFLED, with_those_of_another)):
+        if name.startswith(kind):
+            return control(task(name.removeprefix(kind)))
     for kind in (JUDGE, COMPARE):
         if name.startswith(kind):
             return judging(task(name.removeprefix(kind)), kind)
@@ -149,7 +154,7 @@ def able(kind: type[Ability]) -> str:
 
 def of_hub(name: str) -> tuple[str, ...]:
     """The data sets of the Hub that a task of this name reads: none, unless it is that of data."""
-    for kind in (_GYM, PREFIX, HARDER, JUDGE, COMPARE):
+    for kind in (_GYM, PREFIX, HARDER, SILENT, SHUFFLED, JUDGE, COMPARE):
         if name.startswith(kind):
             return of_hub(name.removeprefix(kind))
     if not is_data(name):

@@ -163,6 +163,7 @@ class World:
     made_of: tuple[str, ...] = ()  # functions of users, FILE.py:FUNCTION, of which other processes make it anew
     externals: tuple[str, ...] = ()  # the foreign programs that its plays run, names in `assay.externals`
     door: str = ""  # settings of agents that are foreign programs and ask in its place (`assay.worlds.door`)
+    control: bool = False  # its replies are not those of the task's worked solutions: none is imitated there
     numbers: Numbers | None = None  # of a world that shows observations and takes actions; None: it reads words
 
     def seat(self, name: str) -> Seat:

@@ -46,9 +46,9 @@ def main() -> None:
     )
     with tempfile.TemporaryDirectory() as logs:
         (log,) = eval(task, model=model, display="none", log_dir=logs)
-    if log.status != "success":
-        sys.exit(f"{log.error}"[-400:])
-    print(json.dumps({"reward": log.samples[0].scores["short"].value}))
+        if log.status != "success":
+            sys.exit(f"{log.error}"[-400:])
+        print(json.dumps({"reward": log.samples[0].scores["short"].value}))
 
 
 main()

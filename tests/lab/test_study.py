@@ -15,7 +15,7 @@ from studies import SMALL, TASK, study_of
 
 from assay.cli.parser import parse
 from assay.cli.studies import sweep_of
-from assay.errors import AssayError, DataError, UsageError
+from assay.errors import AssayError, DataError, UnknownName, UsageError
 from assay.known import RECIPES
 from assay.lab.study import files, plan
 from assay.lab.study.declared import check
@@ -23,6 +23,7 @@ from assay.lab.study.files import read
 from assay.lab.study.plan import TRIAL_SEED, Arm, Budget, Expected, StudyRun
 from assay.lab.study.queue import outlook
 from assay.reward import SoftOverlong
+from assay.rng import Key
 from assay.run.bases import BASES
 from assay.run.configure import differing, to_data
 from assay.run.external_needs import judged_by
@@ -193,6 +194,26 @@ def test_a_study_of_a_pretrained_model_is_asked_in_its_words_with_the_exams_of_i
         for profile in ("laptop", "processor")
     }
     assert [(of.final_problems, of.final_samples) for of in exams.values()] == [(256, 256), (48, 16)]
+
+
+CONTROLLED = 'tasks = ["lookup-strict:3"]\nseeds = 2\n[arms.grpo]\n[arms.mute]\nrecipe = "grpo"\ncontrol = "{}"\n'
+
+
+def test_an_arm_may_be_trained_in_a_control_of_the_task(tmp_path: Path) -> None:
+    """Its problems are those of the other arms, so differences are paired by problem; its base is that of the task."""
+    path = tmp_path / "controlled.toml"
+    path.write_text(CONTROLLED.format("silent"))
+    with pytest.raises(UsageError, match="the arms differ in pool"):
+        read(path)
+    path.write_text('differ = ["pool"]\n' + CONTROLLED.format("silent"))
+    study = read(path)
+    told, mute = (study.experiment(StudyRun(arm, "lookup-strict:3", 0), steps=2) for arm in study.arms)
+    assert [share.task for share in mute.pool.shares] == ["silent:lookup-strict"] and mute.model == told.model
+    pairs = [(made.pool.problem(Key(seed)), made.pool) for seed in range(3) for made in (told, mute)]
+    assert [one.id for one, _ in pairs[::2]] == [one.id for one, _ in pairs[1::2]]
+    path.write_text(CONTROLLED.format("quiet"))
+    with pytest.raises(UnknownName, match="no control named 'quiet'"):
+        read(path)
 
 
 @pytest.mark.parametrize("seeds", ["0", '"2"', "true", "1.5"])

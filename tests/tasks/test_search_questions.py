@@ -8,18 +8,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from talking import replies, said
+from talking import said
 from test_tasks_oracles import problems
 
 from assay import check_world
-from assay.errors import ConfigError, DataError, UsageError
+from assay.errors import ConfigError, DataError
 from assay.rng import Key
 from assay.source import Share
 from assay.tasks import TASKS, Task, short, task
 from assay.tasks.own_pages import plain
 from assay.types import Problem
-from assay.worlds import Act, World
-from bench.shuffled_replies import in_place_of, mistaken
+from assay.worlds import World
 
 NAMES = ["search-small", "search"]
 SENTENCES = {
@@ -92,38 +91,11 @@ def test_answers_are_not_guessed_blindly(level: int) -> None:
 
 @pytest.mark.parametrize("level", [1, 3])
 def test_a_reader_finds_nothing_in_the_replies_of_another_play(level: int) -> None:
-    known = task("search-small")
-    wrong = mistaken(known, level).world
-    assert wrong is not None and known.world is not None
-    batch = problems("search-small", level, 60)
-    assert sum(read(problem, known.world) == problem.spec["answer"] for problem in batch) == 60
+    true, wrong = task("search-small").world, task("shuffled:search-small").world
+    assert wrong is not None and true is not None
+    batch = problems("shuffled:search-small", level, 60)
+    assert sum(read(problem, true) == problem.spec["answer"] for problem in batch) == 60
     assert sum(read(problem, wrong) == problem.spec["answer"] for problem in batch) / 60 < 0.05
-
-
-def test_shuffled_replies_are_those_of_the_worked_solution_of_another() -> None:
-    known = task("search-small")
-    wrong = mistaken(known, 2)
-    first, second = problems("search-small", 2, 2)
-    heard = [said(reply) for reply in replies(wrong, first.spec, *["[o Nobody]"] * 5)]
-    assert heard[:2] == heard[2:4] and heard[4] == heard[0] and "!" not in heard
-    for reply in heard:
-        assert reply not in (first.solution or "")
-    assert heard == [said(reply) for reply in replies(wrong, first.spec, *["[s b]"] * 5)]
-    assert wrong.world is not None and wrong.world.fork == "replay"
-    assert wrong.world.start(second.spec, Key(0)).step(Act("policy", "#Xovan")).end == "ended"
-
-
-def test_a_control_takes_the_place_of_its_task_for_a_while() -> None:
-    known = task("search-small")
-    wrong = mistaken(known, 2)
-    (problem,) = problems("search-small", 2, 1)
-    heard = [said(reply) for reply in replies(wrong, problem.spec, "[o a]", "[o a]")]
-    with in_place_of(known, wrong):
-        assert task("search-small") is wrong
-        assert [said(reply) for reply in replies(wrong, problem.spec, "[o a]", "[o a]")] == heard
-    assert task("search-small") is known
-    with pytest.raises(UsageError, match="'countdown' has no world"):
-        mistaken(task("countdown"), 3)
 
 
 # Pages of your own

@@ -14,7 +14,7 @@ from test_tasks_oracles import accepted, answer_of, damaged, problems
 
 from assay.ask import Demonstrate, first_requests
 from assay.ask import Sampling as Settings
-from assay.ask.demonstrate import demonstrate, turns, worked
+from assay.ask.demonstrate import demonstrate, worked
 from assay.collect import generate
 from assay.credit import pack
 from assay.errors import DataError
@@ -23,6 +23,7 @@ from assay.models import Models
 from assay.policy import character_tokenizer
 from assay.rng import Key
 from assay.tasks import ALPHABET, TASKS, task
+from assay.tasks.worked import turns
 from assay.types import Origin, Problem, Row
 
 LIMIT = 0.05
@@ -157,7 +158,7 @@ def test_a_demonstration_imitates_the_calls_and_not_the_replies(name: str) -> No
 
 def test_without_a_world_a_demonstration_is_one_piece() -> None:
     (problem,) = problems("mod-chain", 3, 1)
-    assert turns(problem) == [(problem.solution, Origin.INJECTED)]
+    assert turns(problem, task("mod-chain")) == [(problem.solution, Origin.INJECTED)]
     (segment,) = worked(problem, CODEC)
     assert segment.ids[-1] in CODEC.end_ids and (segment.origin == Origin.INJECTED).all()
     assert Demonstrate() == Demonstrate()

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from talking import said
 
-from assay.ask.demonstrate import turns
 from assay.rng import Key
 from assay.tasks import task
+from assay.tasks.worked import turns
 from assay.types import Origin, Problem
 from assay.worlds import Act, Call, Play, Reply, World
 from assay.worlds.database import Filled, database
@@ -167,7 +167,7 @@ def test_the_answers_are_those_of_another_database(level: int) -> None:
 def test_the_worked_solution_reaches_the_answer(wording: str, level: int) -> None:
     for seed in range(5):
         problem = TASK.problem(Key(seed), level=level, wording="compact" if wording == "compact" else "natural")
-        pieces = turns(problem)
+        pieces = turns(problem, TASK)
         assert [origin == Origin.ENV for _, origin in pieces] == [i % 2 == 1 for i in range(3 if level < 4 else 5)]
         assert TASK.verify(problem, problem.solution or "").status == "ok"
 

@@ -20,7 +20,6 @@ from tiny import batch_of, loss_and_gradient, models_of, policy, recipe_of
 from trading_world import TRADE
 
 from assay.ask import Sampling, first_requests
-from assay.ask.demonstrate import turns
 from assay.collect import AtEnd, Collector, Worth
 from assay.engine.interface import Chunk, Done, Generation, Outputs, Span, Want
 from assay.engine.spans import read_again, scored
@@ -30,6 +29,7 @@ from assay.objective.terms import Entropy
 from assay.recipe import Recipe
 from assay.rng import Key
 from assay.tasks import TASKS, Task, task
+from assay.tasks.worked import turns
 from assay.types import Batch, Episode, Ids, Origin, Request, Reward, Row, Segment
 from assay.worlds import TAGS, Act, Ask, Play, Reply
 
@@ -111,7 +111,7 @@ def _script(request: Request) -> str:
         return ""
     if request.problem.task == "my-world":
         return f"[{1 + heard % 3}]"
-    worked = [text for text, origin in turns(request.problem) if origin != Origin.ENV]
+    worked = [text for text, origin in turns(request.problem, task(request.problem.task)) if origin != Origin.ENV]
     if (known := TASKS[request.problem.task]).checker.externals and known.world:
         worked = [f"[?{known.world.stops[0]}", *worked]  # what follows may end the play without a reply
     return worked[min(heard, len(worked) - 1)]

@@ -12,12 +12,12 @@ import pytest
 from talking import said
 
 from assay import check_world
-from assay.ask.demonstrate import turns
 from assay.collect.hosts import HostedPlay, Hosts, ReplyLog
 from assay.rng import Key
 from assay.sandbox import Limits
 from assay.tasks import task
 from assay.tasks.interpreter import QUESTIONS
+from assay.tasks.worked import turns
 from assay.types import Origin
 from assay.worlds import Reply, World
 from assay.worlds.interpreter import interpreter
@@ -80,7 +80,7 @@ def test_small_models_read_one_line_and_large_ones_a_block() -> None:
 def test_the_interpreter_gives_the_answer_that_was_found_by_other_means(wording: str, level: int) -> None:
     for seed in range(4):
         problem = TASK.problem(Key(seed), level=level, wording="compact" if wording == "compact" else "natural")
-        pieces = turns(problem)
+        pieces = turns(problem, TASK)
         assert len(pieces) == 1 + 2 * len(QUESTIONS[level - 1].programs)
         assert [origin == Origin.ENV for _, origin in pieces] == [i % 2 == 1 for i in range(len(pieces))]
         assert TASK.verify(problem, problem.solution or "").status == "ok"

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from assay import check_world
-from assay.ask.demonstrate import turns
 from assay.errors import ConfigError
 from assay.externals import EXTERNALS, by_name
 from assay.rng import Key
 from assay.tasks import task
+from assay.tasks.worked import turns
 from assay.types import Origin, Problem
 from assay.worlds import Reply
 
@@ -117,7 +117,7 @@ def test_the_goals_of_worked_solutions_are_those_of_the_session(level: int) -> N
     """They are followed in Python where the problem is made, and told by Coq where it is played."""
     for number in range(5):
         problem = task("coq-steps").problem(Key(number), level=level)
-        pieces = turns(problem)
+        pieces = turns(problem, task("coq-steps"))
         assert "".join(text for text, _ in pieces) == problem.solution
         assert sum(origin == Origin.ENV for _, origin in pieces) == len(pieces) // 2
 
@@ -225,7 +225,9 @@ def test_worked_solutions_reach_the_end_through_real_calls_and_are_right(name: s
     for problem in problems:
         play = world.start(problem.spec, Key(0))
         play.open()
-        heard = [play.step(world.act("policy", text, waits=True)) for text, who in turns(problem) if who != Origin.ENV]
+        heard = [
+            play.step(world.act("policy", text, waits=True)) for text, who in turns(problem, known) if who != Origin.ENV
+        ]
         assert [reply.end for reply in heard] == [*[""] * (len(heard) - 1), "ended"]
     pairs = [(problem, problem.solution or "") for problem in problems]
     for verify in (known.checker.verify_many, known.checker.second):

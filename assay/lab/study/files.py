@@ -11,7 +11,7 @@ from typing import Any, get_args
 from assay.errors import AssayError, DataError, unknown
 from assay.known import RECIPES
 from assay.lab.study.declared import check
-from assay.lab.study.plan import Arm, Budget, Expected, Scores, Study, StudyRun, profile_for, tasks_asked
+from assay.lab.study.plan import Arm, Budget, Control, Expected, Scores, Study, StudyRun, profile_for, tasks_asked
 from assay.part import name_of, parts_of
 from assay.recipe import PROFILES
 from assay.reward.endpoint_judges import Judged
@@ -123,20 +123,23 @@ def _without_the_unfit(study: Study) -> Study:
 
 
 def _arm(name: str, given: Any, path: Path) -> Arm:
-    if not isinstance(given, Mapping) or set(given) - {"recipe", "settings", "budget", "seeds", "note"}:
+    if not isinstance(given, Mapping) or set(given) - {"recipe", "settings", "budget", "seeds", "note", "control"}:
         raise DataError(
             f'{path}: the arm {name} is a table with recipe = "NAME" and, if need be, settings = {{...}}, '
-            'budget = "steps=N", seeds = N and note = "...".'
+            'budget = "steps=N", seeds = N, note = "..." and control = "silent" or "shuffled".'
         )
     seeds = given.get("seeds")
     if seeds is not None and (type(seeds) is not int or seeds < 1):
         raise DataError(f"{path}: the arm {name} is run with the first N seeds, seeds = N, and not with {seeds!r}.")
+    if (control := given.get("control", "")) not in get_args(Control):
+        raise unknown("control", str(control), [name for name in get_args(Control) if name], str(path))
     return Arm(
         recipe=str(given.get("recipe", name)),
         settings=setup_file.flat(given.get("settings", {})),
         budget=Budget.parse(str(given["budget"])) if "budget" in given else None,
         seeds=seeds,
         note=str(given.get("note", "")),
+        control=control,
     )
 
 

@@ -34,6 +34,8 @@ Scores = Literal["exam", "equal-tokens"]
 """The score that is compared: that of the exam after training, or the held-out score at the point where the runs of a
 seed have generated equally many tokens.
 """
+Control = Literal["", "silent", "shuffled"]
+"""Whether an arm is trained and examined in a control of the task (`assay/tasks/replies.py`)."""
 MEASURES = ("steps", "tokens")
 TRIAL_SEED = 1_000_003  # of the runs that choose learning rates and measure costs; no report shows it
 SETTINGS: Mapping[str, str] = {  # of every run, unless the study says otherwise
@@ -105,6 +107,7 @@ class Arm:
     budget: Budget | None = None  # its own budget, if that of the study would be no fair share
     seeds: int | None = None  # how many of the study's seeds it is run with, the first ones; None: all
     note: str = ""  # what a reader of the report should know about it
+    control: Control = ""  # the replies that its world gives; none named: those of the task
 
 
 @dataclass(frozen=True)
@@ -175,21 +178,29 @@ class Study:
 
     def setup(self, run: StudyRun, steps: int) -> Setup:
         """What is asked of a run of so many steps."""
-        arm, pool = self.arms[run.arm], self.tasks[run.task]
+        arm, pool = self.arms[run.arm], self.pool(run)
         exams = {} if self.profile in BESIDE else EXAMS
         layers = (SETTINGS, exams, self.settings, arm.settings, UNSEEN[run.kind], self._limit(run))
         return dataclasses.replace(
             self.asked.on(pool),
             recipe=arm.recipe,
-            model=self.model or bases.base_for(pool),
+            model=self.model or bases.base_for(self.tasks[run.task]),
             profile=self.profile,
             seed=run.seed,
             steps=steps,
             settings={full(path): value for layer in layers for path, value in layer.items()},
         )
 
+    def pool(self, run: StudyRun) -> Pool:
+        """The problems of a run: those of the task, in the control of it that the arm may name."""
+        pool, control = self.tasks[run.task], self.arms[run.arm].control
+        if not control:
+            return pool
+        shares = tuple(dataclasses.replace(share, task=f"{control}:{share.task}") for share in pool.shares)
+        return dataclasses.replace(pool, shares=shares)
+
     def _plan(self, run: StudyRun, steps: int) -> Experiment:
-        made, _ = session.planned(self.setup(run, steps), pool=self.tasks[run.task])
+        made, _ = session.planned(self.setup(run, steps), pool=self.pool(run))
         if run.rate == 1.0:
             return made
         scale = dataclasses.replace(made.recipe.scale, learning_rate=made.recipe.scale.learning_rate * run.rate)
