@@ -15,7 +15,7 @@ from assay.part import KINDS, name_of
 from assay.policy.conversation import Chat
 from assay.policy.lora import Lora
 from assay.recipe import PROFILES, Mechanism, Recipe, Rule, Stage, at_profile
-from assay.run.experiment import Evaluation, Machine, Saving, Tracking
+from assay.run.experiment import Agent, Evaluation, Machine, Saving, Tracking
 from assay.scale import Scale
 
 WORDS = ("name", "title", "paper", "claim", "notes", "deviations", "missing")  # prose, which no run depends on
@@ -38,7 +38,7 @@ def golden(recipe: Recipe) -> str:
 def defaults() -> str:
     """What a line that is left out says: the defaults of everything that a run is made of, a line each."""
     scale = {field.name: repr(field.default) for field in dataclasses.fields(Scale) if field.default is not MISSING}
-    records = (*DEFAULTS, Evaluation(), Machine(), Saving(), Tracking(), Lora(), Chat())
+    records = (*DEFAULTS, Evaluation(), Machine(), Saving(), Tracking(), Lora(), Chat(), Agent())
     lines = [f"scale.{name} = {value}" for name, value in scale.items()]
     for record in records:
         place = type(record).__name__.lower()
