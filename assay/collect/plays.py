@@ -293,7 +293,9 @@ class Plays:
                 f"the world of '{game.root.problem.task}' is spoken in a chat template's own way, and this policy has "
                 "no template. Take a language model that has one."
             )
-        return self.codec.heard([speech.write([line]) for line in ask.say], ended=ended_by_token(answer, self.codec))
+        return self.codec.heard(
+            [speech.write([line]) for line in game.world.lines(ask)], ended=ended_by_token(answer, self.codec)
+        )
 
     def _seated(self, game: Game, ask: Ask) -> Episode:
         """The empty answer of a seat that is asked for the first time. Answers of one seat form a group, as those of
