@@ -1,5 +1,5 @@
-"""The rows of `assay list worlds`: tasks in which something replies, games, and libraries whose environments are played;
-for each, whether what it needs is installed, and what installs it.
+"""The rows of `assay list worlds`: tasks in which something replies, games, and libraries whose environments are played.
+For each it says whether what it needs is installed, and what installs it.
 """
 
 from __future__ import annotations

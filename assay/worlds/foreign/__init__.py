@@ -34,9 +34,9 @@ class Bridge:
     repeats: bool = False  # the same seed and acts give the same replies
 
     @property
-    def host(self) -> Path:
-        """The program that speaks for it."""
-        return HOSTS / f"{self.name}_host.py"
+    def host(self) -> tuple[str, str]:
+        """The program that speaks for it, for its interpreter."""
+        return str(HOSTS / "lines.py"), str(HOSTS / f"{self.name}_host.py")
 
     @property
     def folder(self) -> Path:

@@ -24,7 +24,7 @@ class HostLost(RuntimeError):
 
 
 class Host:
-    """A running host program: `Host([python, "-Es", "gem_host.py"]).ask({"text": "5"})`."""
+    """A running host program: `Host([python, "lines.py", "gem_host.py"]).ask({"text": "5"})`."""
 
     def __init__(self, line: Sequence[str]) -> None:
         self.line = tuple(line)

@@ -119,5 +119,5 @@ def foreign(make: Callable[[], Game], seats: int, *, repeats: bool) -> World:
 
 def of_library(bridge: Bridge, seats: int) -> World:
     """The world of a library in an environment of its own, which must be installed."""
-    line = (str(bridge.python()), "-Es", str(bridge.host))
+    line = (str(bridge.python()), "-Es", *bridge.host)
     return foreign(lambda: Hosted(line), seats, repeats=bridge.repeats)

@@ -1,7 +1,7 @@
 """Environments of GEM: Gymnasium's five-tuple, with texts as observations and actions."""
 
 import gem
-from lines import Game, Said, serve
+from lines import Game, Said
 
 
 def play(name: str, seed: int, given: Said) -> Game:
@@ -15,6 +15,3 @@ def play(name: str, seed: int, given: Said) -> Game:
         if ended or cut:
             yield {"end": "ended" if ended else "limit", "won": [won]}
             return
-
-
-serve(play)

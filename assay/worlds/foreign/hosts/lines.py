@@ -1,4 +1,5 @@
-"""What all host programs share. They run in the environments of other libraries, and import nothing of Assay's.
+"""The host program: `python lines.py gem_host.py` runs in the environment of another library, and imports nothing of
+Assay's.
 
 A library's game is a generator of two arguments and more: it yields what it says, and is sent what a seat wrote.
 
@@ -8,19 +9,17 @@ A library's game is a generator of two arguments and more: it yields what it say
 
 import json
 import os
+import runpy
 import sys
 from collections.abc import Callable, Generator
-from typing import Any
+from typing import Any, TextIO
 
 Said = dict[str, Any]
 Game = Generator[Said, str, None]
 
 
-def serve(play: Callable[[str, int, Said], Game]) -> None:
+def serve(play: Callable[[str, int, Said], Game], answers: TextIO) -> None:
     """Answers orders until the input ends: {"name", "seed", "given"} begins a game, {"text"} goes on with it."""
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
-    sys.stdout = sys.stderr
     game: Game | None = None
     for line in sys.stdin.buffer:
         order = json.loads(line)
@@ -34,3 +33,10 @@ def serve(play: Callable[[str, int, Said], Game]) -> None:
             said = {"error": f"{type(error).__name__}: {error}"}
         answers.write(json.dumps(said) + "\n")
         answers.flush()
+
+
+if __name__ == "__main__":
+    to_us = os.fdopen(os.dup(1), "w", encoding="utf-8")  # a library that prints does not write between answers
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    serve(runpy.run_path(sys.argv[1])["play"], to_us)

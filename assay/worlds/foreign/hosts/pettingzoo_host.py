@@ -4,7 +4,7 @@ import importlib
 import re
 
 import numpy as np
-from lines import Game, Said, serve
+from lines import Game, Said
 
 
 def words(seen: Said) -> str:
@@ -35,6 +35,3 @@ def play(name: str, seed: int, given: Said) -> Game:
         env.step(move)
         for one in agents:
             won[one] += float(env.rewards.get(one, 0.0))
-
-
-serve(play)

@@ -1,7 +1,7 @@
 """Environments of SkyRL-Gym: `init(prompt)` and `step(text)`. A row gives the prompt, as messages, and the extras."""
 
 import skyrl_gym
-from lines import Game, Said, serve
+from lines import Game, Said
 
 
 def play(name: str, seed: int, given: Said) -> Game:
@@ -17,6 +17,3 @@ def play(name: str, seed: int, given: Said) -> Game:
             env.close()
             yield {"end": "ended", "won": [won]}
             return
-
-
-serve(play)

@@ -3,7 +3,7 @@ time.
 """
 
 import textarena
-from lines import Game, Said, serve
+from lines import Game, Said
 
 
 def play(name: str, seed: int, given: Said) -> Game:
@@ -18,6 +18,3 @@ def play(name: str, seed: int, given: Said) -> Game:
     seats = range(given["seats"])
     wrong = [seat for seat in seats if about.get(seat, {}).get("invalid_move")]
     yield {"end": "ended", "won": [float(won.get(seat, 0)) for seat in seats], "wrong": wrong}
-
-
-serve(play)
