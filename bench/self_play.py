@@ -30,8 +30,10 @@ from assay.known import RECIPES
 from assay.memory import Memory
 from assay.models import Models
 from assay.objective.terms import Entropy
+from assay.policy import character_tokenizer, fresh_policy
 from assay.recipe import Recipe, Stage, check
-from assay.run.bases import Base, small_shape, untrained
+from assay.rng import Key
+from assay.run.bases import small_shape
 from assay.source import Pool, Share
 from assay.worlds.matches import Mixed
 from assay.worlds.matches.kuhn import STATES, exploitability, value
@@ -41,7 +43,7 @@ MOVES, GAME, TWO = (Pool((Share(f"game:kuhn{name}", (1,)),)) for name in ("-move
 ARMS = {"spiral": (GAME, 64, 1), "self-play": (GAME, 8, 8), "self-play-two": (TWO, 8, 8)}
 """Recipe -> the games, how many deals a step has, and how many games are played of each."""
 IMITATED, STEPS, EVERY = 200, 300, 50
-ENTROPY = 0.2
+ENTROPY, RATE = 0.2, 3e-3
 
 
 def strategy_of(engine: Engine, codec: Codec) -> dict[str, Mixed]:
@@ -76,14 +78,15 @@ class Player:
 
 def beginner(seed: int, *, steps: int = IMITATED) -> Player:
     """A network of one layer that has imitated legal moves by chance."""
-    shape = small_shape(hidden=32, layers=1, heads=2, ffn=64, context=32)
-    policy = untrained(Base("moves", "legal moves", shape, MOVES, RECIPES["sft"].scale, seed=seed))
+    tokenizer = character_tokenizer("12JQKpb")
+    shape = small_shape(hidden=32, layers=1, heads=2, ffn=64, context=32, vocab=tokenizer.vocab)
+    policy = fresh_policy(dataclasses.replace(shape, init_std=0.3), tokenizer, key=Key("self-play", seed))
     make = engine_for("auto", "cpu", "fp32").engine
     player = Player(
         make(copy.deepcopy(policy.network), end_ids=policy.end_ids, decode=policy.codec.decode, optimiser=AdamW()),
         policy.codec,
     )
-    scale = {"num_prompts": 64, "num_steps": steps, "learning_rate": 3e-3}
+    scale = {"num_prompts": 64, "num_steps": steps, "learning_rate": 2e-3}
     learn(small("sft", **scale), MOVES, {"policy": player.engine}, player.codec, Memory(seed), until=steps)
     return player
 
@@ -91,7 +94,7 @@ def beginner(seed: int, *, steps: int = IMITATED) -> Player:
 def small(name: str, **scale: Any) -> Recipe:
     """The recipe at the scale of these games, in one stage."""
     recipe = RECIPES[name]
-    values = {"max_new": 8, "schedule": "linear", "warmup_steps": 5, "num_minibatches": 1, "oversample": 1, **scale}
+    values = {"max_new": 8, "schedule": "constant", "warmup_steps": 5, "num_minibatches": 1, "oversample": 1, **scale}
     found = dataclasses.replace(recipe, scale=dataclasses.replace(recipe.scale, **values), stages=(Stage(),))
     check(found)
     return found
@@ -116,7 +119,7 @@ def curve(name: str, seed: int, *, steps: int = STEPS, every: int = EVERY) -> li
     """What `measured` says at the beginning and after every so many steps."""
     pool, prompts, group = ARMS[name]
     player, memory = beginner(seed), Memory(seed)
-    recipe = small(name, num_prompts=prompts, group_size=group, num_steps=steps, learning_rate=3e-3, num_epochs=1)
+    recipe = small(name, num_prompts=prompts, group_size=group, num_steps=steps, learning_rate=RATE, num_epochs=1)
     goal = dataclasses.replace(recipe.mechanism.objective, regularise=(Entropy(weight=ENTROPY),))
     recipe = dataclasses.replace(recipe, mechanism=dataclasses.replace(recipe.mechanism, objective=goal))
     engines = {model: player.engine if model == "policy" else player.engine.copy() for model in recipe.models}

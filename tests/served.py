@@ -17,6 +17,7 @@ SCHEMA = {
         "required": ["message"],
     }
 }
+MOST = 9  # turns of a game
 GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
 
@@ -51,11 +52,11 @@ class EchoServer:
             (key,) = (line.split(b": ")[1] for line in lines if line.lower().startswith(b"sec-websocket-key"))
             accept = base64.b64encode(hashlib.sha1(key + GUID).digest())
             connection.sendall(b"HTTP/1.1 101 Switching Protocols\r\nSec-WebSocket-Accept: " + accept + b"\r\n\r\n")
-            while (asked := self._read(stream)) is not None:
-                if not self._answered(connection, asked):
+            for turn in range(MOST + 1):
+                if (asked := self._read(stream)) is None or not self._answered(connection, asked, turn == MOST):
                     return
 
-    def _answered(self, connection: socket.socket, asked: dict[str, Any]) -> bool:
+    def _answered(self, connection: socket.socket, asked: dict[str, Any], last_turn: bool) -> bool:
         """Answers a message; false where it hangs up."""
         said = asked["data"].get("message", "")
         if said == "hang up":
@@ -64,7 +65,10 @@ class EchoServer:
         if asked["type"] == "reset":
             self.seeds.append(asked["data"]["seed"])
         seen = {"observation": {"echo": f"heard {said * (50 if self.manner == 'long' else 1)}", "size": len(said)}}
-        whole = {"type": "observation", "data": {**seen, "reward": 1.0 if said else None, "done": said == "end"}}
+        whole = {
+            "type": "observation",
+            "data": {**seen, "reward": 1.0 if said else None, "done": said == "end" or last_turn},
+        }
         if said == "refuse":
             whole = {"type": "error", "data": {"message": "not now"}}
         payload = json.dumps(whole).encode()

@@ -1,4 +1,4 @@
-"""The rows of `assay list worlds`: tasks in which something replies, games, and libraries whose environments are played.
+"""The rows of `assay list worlds`: tasks in which something replies, games, and libraries that are reached.
 For each it says whether what it needs is installed, and what installs it.
 """
 

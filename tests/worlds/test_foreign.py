@@ -230,9 +230,7 @@ def test_a_program_that_never_begins(body: str, words: str, tmp_path: Path) -> N
 
 
 def test_a_process_plays_the_next_game_when_one_has_ended(tmp_path: Path, hosts: list[ForeignPlay]) -> None:
-    file = program(
-        tmp_path, "def play(*_):\n    yield {'say': str(os.getpid())}\n    yield {'end': 'ended'}\nserve(play)"
-    )
+    file = program(tmp_path, "yield {'say': str(os.getpid())}\n    yield {'end': 'ended'}")
     pids = []
     for _ in range(2):
         play = play_of(hosts, file, 1)

@@ -64,7 +64,7 @@ GAMES = st.lists(st.tuples(st.sampled_from("abc"), st.integers(-3, 3)), min_size
 @settings(max_examples=40)
 @given(GAMES, st.floats(0, 1), st.integers(0, 12))
 def test_means_go_on_from_step_to_step(drawn: list[tuple[str, int]], keep: float, cut: int) -> None:
-    """It does not matter how answers fall into steps, nor what other roles win; in a step that is cut, nothing moves."""
+    """It does not matter how answers fall into steps, nor what other roles win."""
     roles, rewards = [role for role, _ in drawn], [float(reward) for _, reward in drawn]
     whole, after = role_advantage(rewards, roles, {}, keep=keep)
     head, between = role_advantage(rewards[:cut], roles[:cut], {}, keep=keep)
