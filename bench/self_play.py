@@ -24,7 +24,8 @@ import numpy as np
 from assay.ask import Codec
 from assay.assemble import assemble
 from assay.engine.choose import engine_for, processor_of
-from assay.engine.interface import Engine, Span
+from assay.engine.interface import Span
+from assay.engine.local import LocalEngine
 from assay.engine.optimiser import AdamW
 from assay.known import RECIPES
 from assay.memory import Memory
@@ -42,11 +43,11 @@ from bench.machine import load
 MOVES, GAME, TWO = (Pool((Share(f"game:kuhn{name}", (1,)),)) for name in ("-moves", "", "-opponent"))
 ARMS = {"spiral": (GAME, 64, 1), "self-play": (GAME, 8, 8), "self-play-two": (TWO, 8, 8)}
 """Recipe -> the games, how many deals a step has, and how many games are played of each."""
-IMITATED, STEPS, EVERY = 200, 300, 50
-ENTROPY, RATE = 0.2, 3e-3
+IMITATED, STEPS, EVERY = 150, 200, 50
+ENTROPY, RATE = 0.5, 2e-3
 
 
-def strategy_of(engine: Engine, codec: Codec) -> dict[str, Mixed]:
+def strategy_of(engine: LocalEngine, codec: Codec) -> dict[str, Mixed]:
     """How likely each move is at each information state in compact wording, at temperature 1: the move and the end of
     the turn. What is missing to 1 is the probability of a turn that makes no move.
     """
@@ -72,7 +73,7 @@ def measured(first: Mapping[str, Mixed], second: Mapping[str, Mixed]) -> dict[st
 class Player:
     """A network, and the codec of its words."""
 
-    engine: Engine
+    engine: LocalEngine
     codec: Codec
 
 
@@ -101,7 +102,7 @@ def small(name: str, **scale: Any) -> Recipe:
 
 
 def learn(
-    recipe: Recipe, pool: Pool, engines: Mapping[str, Engine], codec: Codec, memory: Memory, *, until: int
+    recipe: Recipe, pool: Pool, engines: Mapping[str, LocalEngine], codec: Codec, memory: Memory, *, until: int
 ) -> Memory:
     """Trains the networks from the memory on until this step of the recipe."""
     models = Models(engines, recipe.roles, recipe.models)

@@ -41,7 +41,7 @@ def game_task(name: str) -> Task:
     if opponent == MOVES:
         return _moves(GAMES[game])
     if opponent not in OPPONENTS:
-        raise unknown("opponent", opponent, [*(one for one in OPPONENTS if one), MOVES], "assay list worlds")
+        raise unknown("opponent", opponent, [*filter(None, OPPONENTS), MOVES], "assay list worlds")
     rules, scripted = GAMES[game], opponent if opponent in ("uniform", "best") else ""
     return Task(
         name=f"game:{name}",

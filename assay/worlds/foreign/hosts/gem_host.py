@@ -1,6 +1,6 @@
 """Environments of GEM: Gymnasium's five-tuple, with texts as observations and actions."""
 
-import gem
+import gem  # pyright: ignore[reportMissingImports]
 from lines import Game, Said
 
 

@@ -30,8 +30,9 @@ def play(name: str, seed: int, given: Said) -> Game:
         numbers = re.findall(r"\d{1,5}", text[-400:])
         move = int(numbers[-1]) if numbers else -1
         if not (0 <= move < len(seen["action_mask"]) and seen["action_mask"][move]):
-            yield {"end": "ended", "won": [-1 if one == agent else 1 for one in agents], "wrong": [agents.index(agent)]}
+            lost = [-1 if other == agent else 1 for other in agents]
+            yield {"end": "ended", "won": lost, "wrong": [agents.index(agent)]}
             return
         env.step(move)
-        for one in agents:
-            won[one] += float(env.rewards.get(one, 0.0))
+        for player in agents:
+            won[player] += float(env.rewards.get(player, 0.0))

@@ -1,6 +1,6 @@
 """Environments of SkyRL-Gym: `init(prompt)` and `step(text)`. A row gives the prompt, as messages, and the extras."""
 
-import skyrl_gym
+import skyrl_gym  # pyright: ignore[reportMissingImports]
 from lines import Game, Said
 
 

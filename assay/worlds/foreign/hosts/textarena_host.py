@@ -2,7 +2,7 @@
 time.
 """
 
-import textarena
+import textarena  # pyright: ignore[reportMissingImports]
 from lines import Game, Said
 
 
