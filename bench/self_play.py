@@ -43,8 +43,8 @@ from bench.machine import load
 MOVES, GAME, TWO = (Pool((Share(f"game:kuhn{name}", (1,)),)) for name in ("-moves", "", "-opponent"))
 ARMS = {"spiral": (GAME, 64, 1), "self-play": (GAME, 8, 8), "self-play-two": (TWO, 8, 8)}
 """Recipe -> the games, how many deals a step has, and how many games are played of each."""
-IMITATED, STEPS, EVERY = 150, 200, 50
-ENTROPY, RATE = 0.5, 2e-3
+IMITATED, STEPS, EVERY = 150, 250, 50
+ENTROPY, RATE = 0.2, 1e-3
 
 
 def strategy_of(engine: LocalEngine, codec: Codec) -> dict[str, Mixed]:
