@@ -123,7 +123,7 @@ def curve(name: str, seed: int, *, steps: int = STEPS, every: int = EVERY) -> li
     recipe = small(name, num_prompts=prompts, group_size=group, num_steps=steps, learning_rate=RATE, num_epochs=1)
     goal = dataclasses.replace(recipe.mechanism.objective, regularise=(Entropy(weight=ENTROPY),))
     recipe = dataclasses.replace(recipe, mechanism=dataclasses.replace(recipe.mechanism, objective=goal))
-    engines = {model: player.engine if model == "policy" else player.engine.copy() for model in recipe.models}
+    engines = {model: player.engine if model == "policy" else beginner(seed).engine for model in recipe.models}
     second = engines[recipe.roles.get("opponent", "policy")]
     look = functools.partial(strategy_of, codec=player.codec)
     found = [measured(look(player.engine), look(second))]
