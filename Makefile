@@ -68,8 +68,12 @@ AGENTS := openai verifiers inspect_ai
 $(AGENTS:%=$(VENV)-%/bin/python): $(VENV)-%/bin/python:
 	PYTHON=$(PYTHON) bash bench/setup.sh $*
 
-test-scale: $(STAMP) $(VENV)-vllm/bin/python $(AGENTS:%=$(VENV)-%/bin/python)  ## real Ray clusters, a real vLLM server and agents of other libraries, which it installs (half an hour), and then kills
+environments: $(STAMP)  ## install the libraries whose environments are played, each into an environment of its own (`assay list worlds`)
+	$(PY) -m assay.worlds.foreign
+
+test-scale: $(STAMP) $(VENV)-vllm/bin/python $(AGENTS:%=$(VENV)-%/bin/python)  ## real Ray clusters, a real vLLM server, agents and environments of other libraries, which it installs (half an hour), and then kills
 	$(PY) -m pip install --quiet --constraint constraints.txt --editable '.[gym,control,scale]'
+	$(PY) -m assay.worlds.foreign
 	ASSAY_EXTERNALS=all $(PYTEST) -m scale -k "not piece"
 	$(MAKE) kills PIECES="$(PIECES)"
 
@@ -118,4 +122,4 @@ release: $(STAMP)  ## wheel and source distribution, each installed without a co
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/ ##/' | awk -F' ## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
-.PHONY: install externals demo demo-real test test-fast test-deep test-scale kills test-versions test-variants mutants parity check docs bench gpu wheel release help
+.PHONY: install externals environments demo demo-real test test-fast test-deep test-scale kills test-versions test-variants mutants parity check docs bench gpu wheel release help

@@ -15,7 +15,7 @@ EXAMPLE = Path(__file__).parents[1] / "examples" / "word_problems.jsonl"
 LINES = [
     "--help",
     *(f"{verb} --help" for verb in VERBS),
-    *(f"list {what}" for what in ("recipes", "tasks", "bases", "parts", "gym", "papers", "papers GRPO")),
+    *(f"list {what}" for what in ("recipes", "tasks", "worlds", "bases", "parts", "gym", "papers", "papers GRPO")),
     *(f"show {name}" for name in ("dapo", "countdown", "smollm2", "gate:clip", "paper:dapo")),
     *(f"show {recipe} --toml" for recipe in BEST_KNOWN),
     "verify explain 1/2 0.5",

@@ -256,9 +256,12 @@ def of_claims() -> list[Argument]:
     return [*ARGUMENTS, QUIET]
 
 
+LISTS = ("recipes", "tasks", "worlds", "bases", "parts", "gym", "papers")
+
+
 def of_list() -> list[Argument]:
     return [
-        (("what",), one_of("list", ("recipes", "tasks", "bases", "parts", "gym", "papers"), see="assay list --help")),
+        (("what",), one_of("list", LISTS, see="assay list --help")),
         (
             ("words",),
             {"nargs": "*", "metavar": "WORDS", "help": "for `list papers`: the arXiv id, title or name of a paper"},

@@ -188,9 +188,9 @@ def conversation(game: Game, ask: Ask, codec: Codec) -> Ids:
         return require_template(codec, game).render(ask.messages, tools=ask.tools or None)
     wording = game.root.problem.wording
     if wording == "compact":
-        return codec.render("".join(line.text for line in ask.say))
+        return codec.render("".join(line.text for line in game.world.lines(ask)))
     roles = {"system": "system", ask.seat: "assistant", "tool": "tool"}
-    said = tuple({"role": roles.get(line.author, "user"), "content": line.text} for line in ask.say)
+    said = tuple({"role": roles.get(line.author, "user"), "content": line.text} for line in game.world.lines(ask))
     return codec.render(said)
 
 

@@ -29,7 +29,7 @@ from typing import Any, Literal, TypeVar
 
 from assay.errors import AssayError, ConfigError, StorageError
 from assay.rng import Key
-from assay.tasks import BUILT_IN, task
+from assay.tasks import BUILT_IN, FOREIGN, task
 from assay.types import Verdict
 from assay.worlds import Act, Reply, Spec
 from assay.worlds.wire import act_data, reply_data, reply_of, verdicts_of
@@ -336,7 +336,7 @@ class ReplyLog:
 def place_of(name: str) -> tuple[str, str]:
     """The module that another process imports to have a task, and its name there; empty for a task of Assay."""
     wanted = task(name)
-    if name in BUILT_IN:
+    if name in BUILT_IN or name.startswith(FOREIGN):
         return "", ""
     for module, contents in list(sys.modules.items()):
         for attribute, value in list(vars(contents).items()) if not module.startswith("__") else ():

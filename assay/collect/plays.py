@@ -316,7 +316,7 @@ class Plays:
         if speech is None or not speech.templated:
             return self.codec.encode(game.world.written(ask))
         codec, ended = require_template(self.codec, game), ended_by_token(answer, self.codec)
-        return codec.heard([speech.write([line]) for line in ask.say], ended=ended)
+        return codec.heard([speech.write([line]) for line in game.world.lines(ask)], ended=ended)
 
     def _seated(self, game: Game, ask: Ask) -> Episode:
         """The empty answer of a seat that is asked for the first time. Answers of one seat form a group, as those of

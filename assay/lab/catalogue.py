@@ -76,6 +76,12 @@ def _parts() -> list[dict[str, Any]]:
     return rows
 
 
+def _worlds() -> list[dict[str, Any]]:
+    from assay.lab.world_rows import world_rows
+
+    return world_rows()
+
+
 def _bases() -> list[dict[str, Any]]:
     from assay.run import fresh_models, pretrained
     from assay.run.bases import BASES, describe
@@ -87,6 +93,7 @@ def _bases() -> list[dict[str, Any]]:
 _LISTS = {
     "recipes": _recipes,
     "tasks": _tasks,
+    "worlds": _worlds,
     "bases": _bases,
     "parts": _parts,
     "gym": _gym,

@@ -89,7 +89,8 @@ def _checked(known: Task, plays: int, seed: int) -> Checked:
     if known.world is None:
         raise UsageError(f"the task '{known.name}' has no world: nobody replies while it is answered.")
     levels = itertools.cycle(known.generator.levels)
-    wordings: Iterator[Wording] = itertools.cycle(("compact",) * 2 + (("natural",) * 2 if known.world.natural else ()))
+    two = known.world.natural is not None or known.world.worded is not None
+    wordings: Iterator[Wording] = itertools.cycle(("compact",) * 2 + (("natural",) * 2 if two else ()))
     problems = [known.problem(Key(seed)("world", i), level=next(levels), wording=next(wordings)) for i in range(plays)]
     worlds = [known.world.spoken(problem.wording) for problem in problems]
     every = [_Case(*case, Key(seed)("play", i)) for i, case in enumerate(zip(worlds, problems, strict=True))]
@@ -227,7 +228,7 @@ def _keeps_secrets(case: _Case, reply: Reply) -> None:
     """What one seat alone may see is not said to another, as far as a text can tell."""
     if reply.ask is None:
         return
-    told = "".join(line.text for line in reply.ask.say)
+    told = "".join(line.text for line in case.world.lines(reply.ask))
     for seat in case.world.seats:
         for name in seat.sees if seat.name != reply.ask.seat else ():
             text = str(case.problem.spec.get(name, ""))

@@ -7,22 +7,27 @@ from collections.abc import Sequence
 from assay.part import Rewarding
 from assay.tasks.decisions import DECISIONS, GAP
 from assay.types import Episode, Reward, Verdict
+from assay.worlds.matches import DOMAIN, PAYOFF
 
 NONE = 9.0  # the gap of what is no answer: no answer to a problem of ours costs ten times as much as a good one
 
 
 def outcome(episodes: Sequence[Episode], *, max_new: int, right: float, wrong: float) -> list[Reward | None]:
-    """`right` if the verdict is ok, else `wrong`; where answers have a cost, right - (right - wrong) gap. None where a
-    world paid for each step.
+    """`right` if the verdict is ok, else `wrong`; where answers have a cost, right - (right - wrong) gap; in a game,
+    what was won. None where a world paid for each step.
     """
     rewarded = {True: Reward("outcome", right), False: Reward("outcome", wrong)}
-    return [None if e.paid else _by_cost(e, right, wrong) or rewarded[e.right] for e in episodes]
+    return [None if e.paid else _measured(e, right, wrong) or rewarded[e.right] for e in episodes]
 
 
-def _by_cost(episode: Episode, right: float, wrong: float) -> Reward | None:
+def _measured(episode: Episode, right: float, wrong: float) -> Reward | None:
     """The reward of an answer that costs more than the reference by a share, the gap: `right` for one that costs as
-    much, `wrong` for one that costs twice as much, and so on. None where answers have no cost.
+    much, `wrong` for one that costs twice as much, and so on. In a game it is what the seat won. None where answers
+    have neither.
     """
+    if episode.request.problem.domain == DOMAIN and episode.verdict is not None:
+        won = episode.verdict.scores.get(PAYOFF)
+        return None if won is None else Reward("outcome", won)
     if episode.request.problem.domain != DECISIONS:
         return None
     gap = (episode.verdict.scores if episode.verdict else {}).get(GAP)
@@ -32,7 +37,7 @@ def _by_cost(episode: Episode, right: float, wrong: float) -> Reward | None:
 class Outcome(Rewarding):
     """The outcome reward: one number for a right answer, another for a wrong one. Where answers have a cost, as in the
     task tsp, `right` is for one that costs as much as the reference, `wrong` for one that costs twice as much, and
-    others have a reward on the line through these two.
+    others have a reward on the line through these two. In a game it is what the seat won, whatever these numbers say.
 
     reward=(Outcome(right=1.0, wrong=-1.0),)
     --mechanism.reward outcome --mechanism.reward.0.wrong -1
@@ -54,7 +59,7 @@ def graded(episodes: Sequence[Episode], *, right: float, wrong: float, malformed
     worth = {"ok": right, "malformed": malformed, "wrong": wrong}
     kinds = ["ok" if v.status == "ok" else "malformed" if v.kind in MALFORMED else "wrong" for v in verdicts]
     pairs = zip(episodes, kinds, strict=True)
-    return [_by_cost(episode, right, wrong) or Reward("outcome", worth[kind]) for episode, kind in pairs]
+    return [_measured(episode, right, wrong) or Reward("outcome", worth[kind]) for episode, kind in pairs]
 
 
 class Graded(Rewarding):

@@ -24,6 +24,7 @@ from assay.scale import Scale
 from assay.source import Pool, Share
 from assay.tasks import ALPHABET, BUILT_IN, TASKS, short, task
 from assay.tasks.abilities import OwnBase, OwnPolicy
+from assay.tasks.games import GAMES, MOVES
 from assay.tasks.versions import verifier_versions
 from assay.types import asked_in
 
@@ -163,6 +164,19 @@ BASES = Bases(
             shape=small_shape(hidden=128, layers=4, heads=4, ffn=384, context=192),
             pool=Pool((Share("mod-chain-7", (1, 2, 3, 4, 5)), Share("harder:mod-chain-7", (1, 2, 3)))),
             scale=imitation(num_steps=300),
+        ),
+        Base(
+            name="games",
+            summary="legal moves by chance in the games for two, as a beginner makes them",
+            shape=small_shape(hidden=64, layers=2, heads=4, ffn=192, context=64),
+            pool=Pool(
+                tuple(
+                    Share(f"game:{name}{second}", tuple(rules.levels), 4.0 if second == f"-{MOVES}" else 0.5)
+                    for name, rules in GAMES.items()
+                    for second in (f"-{MOVES}", "", "-opponent", "-uniform", "-best")
+                )
+            ),
+            scale=imitation(num_steps=200),
         ),
     )
 )

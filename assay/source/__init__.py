@@ -17,7 +17,7 @@ from assay.source.epochs import Epochs
 from assay.source.examined import Examine, Unsolved
 from assay.source.pose import Pose
 from assay.source.rows import draw
-from assay.tasks import MADE_ON_DEMAND, of_hub, short, task
+from assay.tasks import FOREIGN, MADE_ON_DEMAND, of_hub, short, task
 from assay.tasks.task import Split
 from assay.types import Problem
 from assay.verifiers.answers import Wording
@@ -65,7 +65,8 @@ class Share:
         """
         mixed, _, weight = text.partition("=")
         kind = next((kind for kind in MADE_ON_DEMAND if mixed.startswith(kind)), "")
-        first, _, levels = mixed.removeprefix(kind).partition(":")
+        rest = mixed.removeprefix(kind)
+        first, _, levels = (rest, "", "") if kind in FOREIGN else rest.partition(":")
         name = kind + first
         known = task(name).generator
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib.metadata import EntryPoint
 
 from assay.errors import ConfigError, unknown
@@ -16,6 +17,7 @@ from assay.tasks.replies import SHUFFLED, SILENT, with_those_of_another, without
 from assay.tasks.steps import Chain
 from assay.tasks.task import Ability, Task
 from assay.types import Problem
+from assay.worlds.foreign import BRIDGES
 
 ALPHABET = "".join(map(chr, range(ord(" "), ord("~") + 1)))
 """Every character that compact wordings and their solutions may use."""
@@ -79,8 +81,9 @@ TASKS = LazyTasks(
 BUILT_IN = frozenset(TASKS)
 """The names of the tasks that come with Assay. `TASKS` also holds those that a package or a program adds."""
 
-_GYM, _CHAIN, _ENVIRONMENT, _PAGES = "gym:", "chain:", "env:", "pages:"
-MADE_ON_DEMAND = (_GYM, _CHAIN, _ENVIRONMENT, _PAGES, JUDGE, COMPARE, HARDER, SILENT, SHUFFLED)
+_GYM, _CHAIN, _ENVIRONMENT, _PAGES, _GAME = "gym:", "chain:", "env:", "pages:", "game:"
+FOREIGN = tuple(f"{name}:" for name in BRIDGES)
+MADE_ON_DEMAND = (_GYM, _CHAIN, _ENVIRONMENT, _PAGES, _GAME, *FOREIGN, JUDGE, COMPARE, HARDER, SILENT, SHUFFLED)
 """How names of tasks begin that are made of other names, and not listed."""
 
 
@@ -90,8 +93,9 @@ def task(name: str) -> Task:
     A name is that of a built-in task or of another package's task, `pose:NAME` (posing problems of a task),
     `judge:NAME` or `compare:NAME` (judging answers to a task), `harder:NAME` (writing harder variants of its problems),
     `silent:NAME` or `shuffled:NAME` (controls: its problems with no replies, or those of another play), `gym:NAME` (a
-    generator of reasoning-gym), `chain:STATES`, `env:NAME` (an environment of gymnasium), `pages:FOLDER` (questions
-    about pages of your own) or `data:PATH` (the rows of a file).
+    generator of reasoning-gym), `chain:STATES`, `env:NAME` (an environment of gymnasium), `game:NAME` (a game for two),
+    `textarena:NAME` and its like (environments of other libraries), `pages:FOLDER` (questions about pages of your own)
+    or `data:PATH` (the rows of a file).
 
         task("countdown").problem(Key(0), level=3)
     """
@@ -109,6 +113,14 @@ def task(name: str) -> Task:
         from assay.tasks.control.environments import environment_task
 
         return environment_task(name.removeprefix(_ENVIRONMENT))
+    if name.startswith(_GAME):
+        from assay.tasks.games import game_task
+
+        return game_task(name.removeprefix(_GAME))
+    if name.startswith(FOREIGN):
+        from assay.tasks.games.foreign import foreign_task
+
+        return foreign_task(name)
     if name.startswith(_PAGES):
         from assay.tasks.own_pages import pages_task
 
@@ -199,7 +211,7 @@ def short(name: str) -> str:
     if name.startswith(_PAGES):
         return f"pages-{name.rpartition('/')[2].removeprefix(_PAGES)}"
     if not is_data(name):
-        return name.replace(":", "-")
+        return re.sub(r"[:/@]+", "-", name)
     from assay.tasks.data.task import Data
 
     return Data.of(name).label

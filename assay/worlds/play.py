@@ -160,6 +160,7 @@ class World:
     fork: Literal["save", "replay", "no"] = "replay"  # how a second play comes to the state of a first one
     apart: bool = False  # its plays wait for others, or may hang: they run in processes of their own
     natural: Speech | None = None  # how calls are written by language models; None: as `speech` says
+    worded: Callable[[str], str] | None = None  # a line as language models read it; None: as it stands
     made_of: tuple[str, ...] = ()  # functions of users, FILE.py:FUNCTION, of which other processes make it anew
     externals: tuple[str, ...] = ()  # the foreign programs that its plays run, names in `assay.externals`
     door: str = ""  # settings of agents that are foreign programs and ask in its place (`assay.worlds.door`)
@@ -171,7 +172,9 @@ class World:
 
     def spoken(self, wording: str) -> World:
         """The world as problems of this wording speak in it: `compact` with small models, `natural` with others."""
-        return self if self.natural is None or wording == "compact" else replace(self, speech=self.natural)
+        if wording == "compact":
+            return self if self.worded is None else replace(self, worded=None)
+        return self if self.natural is None else replace(self, speech=self.natural)
 
     @property
     def stops(self) -> tuple[str, ...]:
@@ -183,6 +186,11 @@ class World:
         calls = self.speech.read(text, self.tools, waits=waits) if self.speech and finish == "stop" else ()
         return Act(seat, text, calls, finish)
 
+    def lines(self, ask: Ask) -> tuple[Line, ...]:
+        """What is said to a seat, in the words that it reads."""
+        return ask.say if self.worded is None else tuple(Line(self.worded(one.text), one.author) for one in ask.say)
+
     def written(self, ask: Ask) -> str:
         """What is said to a seat, as text."""
-        return self.speech.write(ask.say) if self.speech else "".join(line.text for line in ask.say)
+        lines = self.lines(ask)
+        return self.speech.write(lines) if self.speech else "".join(line.text for line in lines)

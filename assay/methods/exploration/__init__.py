@@ -36,4 +36,6 @@ METHODS = (
     "rstar2",
     "rlad",
     "azr",
+    "self_play",
+    "spiral",
 )
