@@ -81,11 +81,11 @@ def states(groups: Sequence[str], anchors: Sequence[Sequence[Told]], similarity:
     first: dict[str, list[Told]] = {}
     made: list[list[Hashable]] = []
     for group, own in zip(groups, anchors, strict=True):
-        known = first.setdefault(group, [])
+        heads = first.setdefault(group, [])
         keys: list[Hashable] = []
         for told in own:
-            like = next((i for i, other in enumerate(known) if alike(told, other) >= similarity), len(known))
-            known += [told] if like == len(known) else []
+            like = next((i for i, other in enumerate(heads) if alike(told, other) >= similarity), len(heads))
+            heads += [told] if like == len(heads) else []
             keys.append((group, like))
         made.append(keys)
     return made
