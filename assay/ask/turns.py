@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from assay.part import Asking, for_caller
-from assay.tasks.equipment import lacking
+from assay.tasks.equipment import OfShares, lacking
 from assay.types import Request
-
-if TYPE_CHECKING:
-    from assay.source import Pool
 
 
 def limit_calls(requests: Sequence[Request], *, most: int) -> list[Request]:
@@ -30,13 +26,14 @@ class LimitCalls(Asking):
     """
 
     examined = True
+    needs = ("texts",)
 
     most: int = 8  # turns that get a reply
     tools: tuple[str, ...] = for_caller(())  # one of these the world must have, by name; (): whatever it has
     does = limit_calls
 
-    def unfit(self, pool: Pool) -> str | None:
-        return lacking("LimitCalls", [share.task for share in pool.shares], self.tools) if self.tools else None
+    def unfit(self, pool: OfShares) -> str | None:
+        return lacking("LimitCalls", pool, self.tools) if self.tools else None
 
 
 def forget_replies(requests: Sequence[Request], *, keep: int) -> list[Request]:
@@ -56,6 +53,7 @@ class ForgetReplies(Asking):
     """
 
     examined = True
+    needs = ("texts",)
 
     keep: int = 32  # tokens of a reply that are still read when there is a later one
     does = forget_replies

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 from assay.curate.turns import own_turns
 from assay.part import Rewarding
 from assay.tasks import task
-from assay.tasks.equipment import lacking
+from assay.tasks.equipment import OfShares, lacking
 from assay.types import Episode, Reward
 from assay.verifiers.answers import count_answers, find_answer
 from assay.worlds import Call
 
 if TYPE_CHECKING:
     from assay.policy.codec import Codec
-    from assay.source import Pool
 
 
 def calls_in(episode: Episode, codec: Codec) -> list[tuple[tuple[Call, ...], bool]]:
@@ -61,8 +60,8 @@ class Called(Rewarding):
     does = called
     needs = ("texts",)
 
-    def unfit(self, pool: Pool) -> str | None:
-        return lacking("Called", [share.task for share in pool.shares], self.tools) if self.tools else None
+    def unfit(self, pool: OfShares) -> str | None:
+        return lacking("Called", pool, self.tools) if self.tools else None
 
 
 def turn_form(

@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from typing import Protocol
 
 from assay.tasks import task
 
 
-def lacking(part: str, tasks: Iterable[str], tools: Sequence[str]) -> str | None:
-    """Why a part that needs one of these tools cannot work on these tasks, and what to change; None if it can.
+class OfTask(Protocol):
+    """A share of a pool."""
 
-    lacking("LimitCalls", ["countdown"], ("python",))
+    @property
+    def task(self) -> str: ...
+
+
+class OfShares(Protocol):
+    """A pool of problems (`assay.source.Pool`)."""
+
+    @property
+    def shares(self) -> Sequence[OfTask]: ...
+
+
+def lacking(part: str, pool: OfShares, tools: Sequence[str]) -> str | None:
+    """Why a part that needs one of these tools cannot work on the tasks of this pool, and what to change; None if it
+    can.
+
+    lacking("LimitCalls", Pool((Share("countdown"),)), ("python",))
     """
-    for name in tasks:
+    for name in (share.task for share in pool.shares):
         world = task(name).world
         there = [] if world is None else [tool.name for tool in world.tools]
         if not set(there) & set(tools):

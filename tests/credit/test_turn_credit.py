@@ -2,50 +2,23 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Sequence
-
 import numpy as np
 import pytest
 import torch
 from formulas import standard
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_turns import earning
 from partners import credited
 from tiny import episode, group_of, segment
 
 from assay.credit import GAE, GroupRelative, ReturnToGo, SameTurn, pack
 from assay.credit.gae import estimate
 from assay.curate.turns import own_turns, turn_returns, turn_rewards
-from assay.types import Origin, Reward, Row, Segment
+from assay.types import Origin, Row, Segment
 
 NUMBER = st.integers(-8, 8).map(lambda n: n / 4)
 ENV = Origin.ENV
-
-
-def answer(
-    *turns: tuple[float, Sequence[int]],
-    reward: float = 0.0,
-    sample: int = 0,
-    group: str = "g",
-    own: int = 2,
-    last: bool = False,
-) -> Row:
-    """Turns of `own` tokens, each with what it earns at its last token, and a reply of these tokens behind it; `last`:
-    the last turn has its reply too.
-    """
-    pieces: list[Segment] = []
-    places, at = [], 0
-    for place, (_, reply) in enumerate(turns):
-        pieces.append(segment([1] * own))
-        at += own
-        places.append(at - 1)
-        if place < len(turns) - 1 or last:
-            pieces.append(segment(reply, origin=ENV))
-            at += len(reply)
-    given_ = Reward("turns", sum(r for r, _ in turns), "turn", np.array([r for r, _ in turns]), np.array(places))
-    made = episode(pieces, sample=sample, group=group, reward=reward)
-    return Row.of(dataclasses.replace(made, rewards=(*made.rewards, given_)))
 
 
 # What a turn is
@@ -87,7 +60,7 @@ def test_in_worlds_of_numbers_each_step_is_a_turn() -> None:
 
 def test_what_turns_earn_and_return() -> None:
     """1, 2 and 4 + 8: with gamma 1/2 the returns are 1 + 1 + 3, 2 + 6 and 12."""
-    row = answer((1.0, [3]), (2.0, [3, 3]), (4.0, [3]), reward=8.0)
+    row = earning((1.0, [3]), (2.0, [3, 3]), (4.0, [3]), reward=8.0)
     rewards = turn_rewards(row, own_turns(row.episode))
     assert rewards.tolist() == [1, 2, 12]
     assert turn_returns(rewards, 0.5).tolist() == [5, 8, 12] and turn_returns(rewards, 0.0).tolist() == [1, 2, 12]
@@ -100,7 +73,7 @@ def test_what_is_to_come_is_discounted_from_turn_to_turn() -> None:
     """Returns of the two answers: 1 + (2 + 8) / 2 = 6, and 4 alone; their mean is 5. Within the first turn nothing is
     discounted, the reward stands at its last token, and over a reply what comes then is to come.
     """
-    rows = [answer((1.0, [3]), (2.0, [3]), reward=8.0), answer((0.0, [3]), reward=4.0, sample=1)]
+    rows = [earning((1.0, [3]), (2.0, [3]), reward=8.0), earning((0.0, [3]), reward=4.0, sample=1)]
     first, second = credited(ReturnToGo(gamma=0.5), rows)
     assert first == [6 - 5, 6 - 5, 5 - 5, 10 - 5, 10 - 5] and second == [-1, -1]
     undiscounted, _ = credited(ReturnToGo(), rows)
@@ -120,9 +93,9 @@ def test_without_rewards_of_turns_returns_are_centred(rewards: list[float]) -> N
 def test_answers_are_compared_at_the_same_turn() -> None:
     """Returns 3, 2 (= 2 + 0) and 1, 1, and 5 alone: first turns 3, 1, 5, second turns 2, 1. Nobody has a third one."""
     rows = [
-        answer((1.0, [3]), (2.0, [4])),
-        answer((0.0, [3, 3]), (0.0, [4]), reward=1.0, sample=1),
-        answer((0.0, [3]), reward=5.0, sample=2),
+        earning((1.0, [3]), (2.0, [4])),
+        earning((0.0, [3, 3]), (0.0, [4]), reward=1.0, sample=1),
+        earning((0.0, [3]), reward=5.0, sample=2),
     ]
     found = credited(SameTurn(scale="none"), rows)
     assert found == [[0, 0, 0, 0.5, 0.5], [-2, -2, 0, 0, -0.5, -0.5], [2, 2]]
@@ -133,7 +106,7 @@ def test_answers_are_compared_at_the_same_turn() -> None:
 
 
 def test_a_turn_that_no_other_answer_has_is_compared_with_none() -> None:
-    rows = [answer((0.0, [3]), (4.0, [3])), answer((1.0, [3]), sample=1)]
+    rows = [earning((0.0, [3]), (4.0, [3])), earning((1.0, [3]), sample=1)]
     assert credited(SameTurn(scale="none"), rows) == [[1.5, 1.5, 0, 0, 0], [-1.5, -1.5]]
     assert credited(SameTurn(gamma=0.0, scale="none"), rows) == [[-0.5, -0.5, 0, 0, 0], [0.5, 0.5]]
 
@@ -154,19 +127,19 @@ def test_neither_place_nor_order_nor_other_groups_matter(turns: list[list[float]
     """With gamma = 0 a constant for every turn changes nothing."""
 
     def rows(by: float) -> list[Row]:
-        return [answer(*((r + by, [3]) for r in each), sample=i) for i, each in enumerate(turns)]
+        return [earning(*((r + by, [3]) for r in each), sample=i) for i, each in enumerate(turns)]
 
     part = SameTurn(gamma=0.0, scale="none")
     plain = credited(part, rows(0.0))
     for one, other in zip(plain, credited(part, rows(shift)), strict=True):
         assert one == pytest.approx(other, abs=1e-9)
     assert credited(part, rows(0.0)[::-1])[::-1] == plain
-    assert credited(part, [*rows(0.0), answer((9.0, [3]), group="h")])[: len(turns)] == plain
+    assert credited(part, [*rows(0.0), earning((9.0, [3]), group="h")])[: len(turns)] == plain
 
 
 def test_replies_have_no_advantage_and_train_nothing() -> None:
     """The same, wherever in a batch the row stands."""
-    rows = [answer((1.0, [3, 4]), (2.0, [4])), answer((0.0, [3]), reward=1.0, sample=1)]
+    rows = [earning((1.0, [3, 4]), (2.0, [4])), earning((0.0, [3]), reward=1.0, sample=1)]
     for part in (SameTurn(), ReturnToGo(gamma=0.5), GAE(per="turn", gamma=0.5)):
         made = [row.mark(advantage=np.array(a)) for row, a in zip(rows, credited(part, rows), strict=True)]
         batch = pack(made)
@@ -181,7 +154,7 @@ def test_gae_jumps_over_replies() -> None:
     """The recursion over own tokens alone, in plain loops: delta_t = r_t + gamma V_next - V_t, where the next own token
     stands behind the reply, and what is told of values and rewards at replies is read by nobody.
     """
-    row = answer((1.0, [3, 4]), (0.5, [3]), reward=2.0)
+    row = earning((1.0, [3, 4]), (0.5, [3]), reward=2.0)
     dense = np.asarray(row.process)
     value = np.array([0.5, 0.25, 99.0, -99.0, 1.0, 0.75], np.float32)
     row = row.mark(value=value, process=dense + np.array([0, 0, 7.0, 7.0, 0, 0]))
@@ -200,7 +173,7 @@ def test_gae_by_turn_discounts_where_a_turn_ends() -> None:
     """gamma = 1/2 and lambda = 1/4 behind tokens 1 and 5 alone. The last turn: 2.5 - 3/4, and 3/4 - 1 more before it.
     The first: 1 + 1/2 - 1/4 + 1/8 of what comes then, and 1/4 - 1/2 more before it.
     """
-    row = answer((1.0, [3, 4]), (0.5, [3]), reward=2.0)
+    row = earning((1.0, [3, 4]), (0.5, [3]), reward=2.0)
     row = row.mark(value=np.array([0.5, 0.25, 0, 0, 1.0, 0.75], np.float32))
     (found,) = credited(GAE(gamma=0.5, lam=0.25, per="turn"), [row])
     last, before = 2.5 - 0.75, 2.5 - 0.75 + (0.75 - 1.0)
@@ -210,7 +183,7 @@ def test_gae_by_turn_discounts_where_a_turn_ends() -> None:
 
 @given(values=st.lists(st.tuples(NUMBER, NUMBER), min_size=1, max_size=6), gamma=st.sampled_from([0.0, 0.5, 1.0]))
 def test_of_turns_of_one_token_gae_by_turn_is_gae(values: list[tuple[float, float]], gamma: float) -> None:
-    row = answer(*((r, [3]) for r, _ in values), own=1, reward=1.0)
+    row = earning(*((r, [3]) for r, _ in values), own=1, reward=1.0)
     at = np.zeros(len(row.episode), np.float32)
     at[[turn.start for turn in own_turns(row.episode)]] = [v for _, v in values]
     rows = [row.mark(value=at)]
@@ -220,6 +193,6 @@ def test_of_turns_of_one_token_gae_by_turn_is_gae(values: list[tuple[float, floa
 @given(values=st.lists(NUMBER, min_size=1, max_size=6), reward=NUMBER)
 def test_within_one_turn_the_return_is_whole(values: list[float], reward: float) -> None:
     """Whatever gamma and lambda are, A + V of an answer of one turn is its reward."""
-    row = answer((0.0, [3]), own=len(values), reward=reward).mark(value=np.array(values, np.float32))
+    row = earning((0.0, [3]), own=len(values), reward=reward).mark(value=np.array(values, np.float32))
     (found,) = credited(GAE(gamma=0.25, lam=0.5, per="turn"), [row])
     np.testing.assert_allclose(torch.tensor(found) + torch.tensor(values), reward, atol=1e-9)

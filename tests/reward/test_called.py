@@ -2,45 +2,21 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_turns import CODEC, of, worded
 from tiny import register
 
 from assay.part import bind
-from assay.policy import character_tokenizer
 from assay.reward import Called, TurnForm
 from assay.reward.called import calls_in
-from assay.rng import Key
 from assay.source import Pool, Share
-from assay.tasks import ALPHABET, task
-from assay.types import Episode, Origin, Problem, Request, Segment
+from assay.types import Episode, Origin, Problem, Request
 
-CODEC = character_tokenizer(ALPHABET)
 SEARCH = ("search", "s")
-
-
-def of(text: str, origin: int, **about: Any) -> Segment:
-    ids = np.asarray(CODEC.encode(text), np.int32)
-    return Segment(ids, np.full(len(ids), origin, np.int8), **about)
-
-
-def problem(name: str = "search-small") -> Problem:
-    return dataclasses.replace(task(name).problem(Key(3), level=task(name).generator.first_level))
-
-
-def answer(*turns: str, name: str = "search-small", failed: tuple[int, ...] = (), finish: Any = "stop") -> Episode:
-    """Turns and replies by turns, beginning with a turn; `failed`: the replies that tell of an error."""
-    pieces = [
-        of(text, Origin.ENV if i % 2 else Origin.POLICY, failed=i % 2 == 1 and i // 2 in failed)
-        for i, text in enumerate(turns)
-    ]
-    request = Request(problem(name), CODEC.render("?"), "g", 99, seat="policy")
-    return Episode(request, tuple(pieces), finish, text="".join(turns))
 
 
 def value(part: Any, episode: Episode) -> float:
@@ -49,27 +25,28 @@ def value(part: Any, episode: Episode) -> float:
 
 
 def test_calls_are_those_that_the_world_reads() -> None:
-    made = calls_in(answer("[o Abc]", "b X", "so [s b X][s]", "!", "#Y", failed=(1,)), CODEC)
-    assert [([(c.name, dict(c.arguments)) for c in calls], failed) for calls, failed in made][0] == (
+    made = calls_in(worded("[o Abc]", "b X", "so [s b X][s]", "!", "#Y", failed=(1,)), CODEC)
+    first, failed = made[0]
+    assert ([(c.name, dict(c.arguments)) for c in first], failed) == (
         [("o", {"title": "Abc"})],
         False,
     )
     assert made[1][1] and len(made) == 2
-    assert calls_in(answer("#4", name="countdown"), CODEC) == []
+    assert calls_in(worded("#4", name="countdown"), CODEC) == []
 
 
 def test_a_call_of_the_tool_that_told_something_is_paid_once() -> None:
     part = Called(tools=SEARCH, right=0.5, wrong=-0.25)
-    assert value(part, answer("[s b X]", "Y Z", "#Y")) == 0.5
-    assert value(part, answer("[s b X]", "Y Z", "[s b X]", "Y Z", "#Y")) == 0.5
-    assert value(part, answer("[s b X]", "!", "#Y", failed=(0,))) == -0.25
-    assert value(part, answer("[o X]", "b Y", "#Y")) == -0.25 and value(part, answer("#Y")) == -0.25
-    assert value(Called(), answer("[o X]", "b Y", "#Y")) == 0.5 and value(Called(), answer("#Y")) == 0.0
-    assert value(part, answer("[s b X]")) == -0.25, "the call that a limit left without a reply"
+    assert value(part, worded("[s b X]", "Y Z", "#Y")) == 0.5
+    assert value(part, worded("[s b X]", "Y Z", "[s b X]", "Y Z", "#Y")) == 0.5
+    assert value(part, worded("[s b X]", "!", "#Y", failed=(0,))) == -0.25
+    assert value(part, worded("[o X]", "b Y", "#Y")) == -0.25 and value(part, worded("#Y")) == -0.25
+    assert value(Called(), worded("[o X]", "b Y", "#Y")) == 0.5 and value(Called(), worded("#Y")) == 0.0
+    assert value(part, worded("[s b X]")) == -0.25, "the call that a limit left without a reply"
 
 
 def test_a_reply_that_looks_like_a_call_is_none() -> None:
-    assert value(Called(tools=SEARCH), answer("[o X]", "[s b X]", "#Y")) == 0.0
+    assert value(Called(tools=SEARCH), worded("[o X]", "[s b X]", "#Y")) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -88,24 +65,24 @@ def test_a_reply_that_looks_like_a_call_is_none() -> None:
     ],
 )
 def test_the_form_of_turns(turns: tuple[str, ...], expected: bool) -> None:
-    assert value(TurnForm(right=1.0, wrong=-2.0), answer(*turns)) == (1.0 if expected else -2.0)
+    assert value(TurnForm(right=1.0, wrong=-2.0), worded(*turns)) == (1.0 if expected else -2.0)
 
 
 def test_a_cut_answer_and_a_long_one_have_no_form() -> None:
-    assert value(TurnForm(), answer("[o X]", "b Y", "#Y", finish="length")) == 0.0
-    assert value(TurnForm(longest=2), answer("#one two")) == 1.0
-    assert value(TurnForm(longest=2), answer("#one two three")) == 0.0 != value(TurnForm(), answer("#one two three"))
+    assert value(TurnForm(), worded("[o X]", "b Y", "#Y", finish="length")) == 0.0
+    assert value(TurnForm(longest=2), worded("#one two")) == 1.0
+    assert value(TurnForm(longest=2), worded("#one two three")) == 0.0 != value(TurnForm(), worded("#one two three"))
 
 
 @settings(max_examples=50, deadline=None)
 @given(texts=st.lists(st.text(alphabet="[]#so X!", max_size=8), min_size=1, max_size=5))
 def test_whatever_is_written_has_a_form_or_none_and_replies_do_not_decide(texts: list[str]) -> None:
     turns = [text or "X" for text in texts]
-    form = value(TurnForm(), answer(*turns))
+    form = value(TurnForm(), worded(*turns))
     others = [text if i % 2 == 0 else "#" * len(text) for i, text in enumerate(turns)]
-    assert form == value(TurnForm(), answer(*others)) and form in (0.0, 1.0)
-    calls = value(Called(tools=SEARCH), answer(*turns))
-    assert calls == value(Called(tools=SEARCH), answer(*others))
+    assert form == value(TurnForm(), worded(*others)) and form in (0.0, 1.0)
+    calls = value(Called(tools=SEARCH), worded(*turns))
+    assert calls == value(Called(tools=SEARCH), worded(*others))
 
 
 def test_letters_have_a_form_of_one_turn(monkeypatch: pytest.MonkeyPatch) -> None:

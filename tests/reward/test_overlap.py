@@ -50,7 +50,9 @@ def test_f1_is_symmetric_and_one_for_the_same_words(one: list[str], other: list[
     assert (f1(first, second, words="set") == 1.0) == (set(one) == set(other))
 
 
-def answered(text: str, *, wording: str = "compact", finish: str = "stop", right: bool = False, **spec: object) -> Episode:
+def answered(
+    text: str, *, wording: str = "compact", finish: str = "stop", right: bool = False, **spec: object
+) -> Episode:
     problem = Problem("tiny", "?", spec, "?", solution=None if spec else "x#red fox", wording=wording)  # type: ignore[arg-type]
     made = episode([1])
     verdict = Verdict.ok("x") if right else Verdict.fail("wrong")
@@ -64,9 +66,9 @@ def rewards(*episodes: Episode) -> list[float]:
 
 def test_the_answer_is_the_marked_one_and_the_best_reference_counts() -> None:
     assert rewards(answered("fox fox#red fox")) == [1.0] and rewards(answered("red fox#hen")) == [0.0]
-    several = {"golds": ["hen", "red fox"]}
-    assert rewards(answered("\\boxed{fox}", wording="natural", **several)) == pytest.approx([2 / 3])
-    assert rewards(answered("fox", wording="natural", **several)) == [0.0], "nothing is marked"
+    several = ["hen", "red fox"]
+    assert rewards(answered("\\boxed{fox}", wording="natural", golds=several)) == pytest.approx([2 / 3])
+    assert rewards(answered("fox", wording="natural", golds=several)) == [0.0], "nothing is marked"
     assert rewards(answered("#fox", gold="red fox")) == pytest.approx([2 / 3])
 
 

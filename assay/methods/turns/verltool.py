@@ -53,6 +53,7 @@ VERLTOOL_DAPO = Like(
     name="verltool-dapo",
     claim="as with text alone: a higher upper clip and mixed groups alone",
     changes={
+        "tasks": VERLTOOL.tasks,
         "mechanism.expand": (Refill(max_rounds=10),),
         "mechanism.curate": (MixedGroups(by="accuracy"), FirstGroups()),
         "mechanism.objective.gate": Clip(low=0.2, high=0.28, dual=10.0),

@@ -44,7 +44,7 @@ GIGPO_MEAN = Like(
     name="gigpo-mean",
     claim="the paper's second normalisation: no division by deviations, which helps where they are small because a "
     "task is too easy or too hard",
-    changes={"mechanism.credit.scale": "none"},
+    changes={"tasks": GIGPO.tasks, "mechanism.credit.scale": "none"},
     notes=("F = 1 in both levels, as in the released scripts (mean_norm). All other values are those of gigpo.",),
 )
 
@@ -53,6 +53,7 @@ GIGPO_SEARCH = Like(
     name="gigpo-search",
     claim="turns of searches are compared where what was found is nearly the same: exact states seldom recur there",
     changes={
+        "tasks": ("search", "search-small"),
         "mechanism.credit.similarity": 0.9,
         "mechanism.reward": (Outcome(right=1.0, wrong=0.0), FailedReplies(cost=0.01)),
         "mechanism.objective.regularise": (KL(weight=0.001, estimator="k3"),),
