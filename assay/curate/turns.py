@@ -18,9 +18,9 @@ Told = tuple[bytes, ...]
 class OwnTurn:
     """Tokens [start, stop) of an answer, which its seat wrote without a break.
 
-    `told` are the replies since the turn before. Before the first turn that is the prompt, or what a world says first;
-    where a world replaces what is read, it is what stands there now; in worlds of numbers each step is a turn, before
-    which an observation was shown.
+    `told` are the replies since the turn before. Before the first turn that is what a world says first, mostly nothing:
+    all answers of a group begin in one state, however they are asked. Where a world replaces what is read, it is what
+    stands there now; in worlds of numbers each step is a turn, before which an observation was shown.
     """
 
     start: int
@@ -33,8 +33,8 @@ class OwnTurn:
 def own_turns(episode: Episode) -> list[OwnTurn]:
     """The turns of an answer, in their order."""
     made: list[OwnTurn] = []
-    told, read = [_bytes(episode.request.context)], True  # read: nothing was said beside what stands in the context
-    at = 0
+    told: list[bytes] = []
+    read, at = True, 0  # read: nothing was said beside what stands in the context
     for segment in episode.segments:
         if segment.context is not None:
             told, read = [_bytes(segment.context)], True
@@ -44,7 +44,7 @@ def own_turns(episode: Episode) -> list[OwnTurn]:
             made[-1:] = [dataclasses.replace(t, replied=True, failed=t.failed or segment.failed) for t in made[-1:]]
         elif segment.seen is not None:
             made += [OwnTurn(at + i, at + i + 1, (_bytes(seen),)) for i, seen in enumerate(segment.seen)]
-        elif len(segment) and made and not told:
+        elif len(segment) and made and not told and not read:
             made[-1] = dataclasses.replace(made[-1], stop=at + len(segment))
         elif len(segment):
             made.append(OwnTurn(at, at + len(segment), tuple(told)))

@@ -55,8 +55,8 @@ class Called(Rewarding):
     """
 
     tools: tuple[str, ...] = ()  # names of tools, one of which is to be called; (): any
-    right: float = 0.5
-    wrong: float = 0.0
+    right: float = 0.5  # the reward where a tool was called and told something
+    wrong: float = 0.0  # and where not
     does = called
     needs = ("texts",)
 
@@ -90,12 +90,12 @@ class TurnForm(Rewarding):
     """Rewards the form of an answer in turns: every turn before the last one is exactly one call that can be read, the
     last one marks exactly one answer, which is not empty, and nothing was cut. What replies say does not count.
 
-        reward=(Outcome(), TurnForm(right=0.0, wrong=-1.0))
-        --mechanism.reward outcome,turn-form --mechanism.reward.1.wrong -1
+        reward=(Outcome(), TurnForm(right=0.0))
+        --mechanism.reward outcome,turn-form --mechanism.reward.1.right 0
     """
 
-    right: float = 1.0
-    wrong: float = 0.0
+    right: float = 1.0  # the reward of an answer in this form
+    wrong: float = 0.0  # of any other
     longest: int = 0  # words of an answer at most; 0: any number
     does = turn_form
     needs = ("texts",)

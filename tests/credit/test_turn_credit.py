@@ -31,9 +31,8 @@ def test_turns_stand_between_replies_and_know_what_was_told() -> None:
         segment([2]), segment([3], origin=ENV), segment([0]),
     ]  # fmt: skip
     made = own_turns(episode(pieces))
-    prompt = episode(pieces).request.context.tobytes()
     assert [(turn.start, turn.stop) for turn in made] == [(0, 3), (6, 7), (8, 9)]
-    assert [turn.told for turn in made] == [(prompt,), (ids(4, 4), ids(4)), (ids(3),)]
+    assert [turn.told for turn in made] == [(), (ids(4, 4), ids(4)), (ids(3),)]
     assert [(turn.replied, turn.failed) for turn in made] == [(True, True), (True, False), (False, False)]
 
 

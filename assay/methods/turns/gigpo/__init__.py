@@ -53,7 +53,7 @@ GIGPO_SEARCH = Like(
     name="gigpo-search",
     claim="turns of searches are compared where what was found is nearly the same: exact states seldom recur there",
     changes={
-        "tasks": ("search", "search-small"),
+        "tasks": ("search-small", "search"),
         "mechanism.credit.similarity": 0.9,
         "mechanism.reward": (Outcome(right=1.0, wrong=0.0), FailedReplies(cost=0.01)),
         "mechanism.objective.regularise": (KL(weight=0.001, estimator="k3"),),
