@@ -1,5 +1,5 @@
-"""What the paper says of the tokens of a step, in plain Python: all answers of a group begin in one state, and no
-other state is visited twice.
+"""What the paper says of the tokens of a step, in plain Python: the answers of a group that begin before anything was
+said begin in one state, and no other state is visited twice.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,11 +28,15 @@ def both_levels(scaled: Scaled) -> Callable[[Sequence[Answer], Step], list[list[
     def advantages(answers: Sequence[Answer], step: Step) -> list[list[float]]:
         whole = scaled([answer.reward for answer in answers])
         numbers = [max(turns(answer), default=-1) for answer in answers]
-        begun = [i for i, last in enumerate(numbers) if last >= 0]
+        begun = [i for i, answer in enumerate(answers) if turns(answer)[:1] == [0]]
         first = dict(zip(begun, scaled([answers[i].reward * GAMMA ** numbers[i] for i in begun]), strict=True))
-        return [
-            [0.0 if turn < 0 else whole[i] + (first[i] if turn == 0 else 0.0) for turn in turns(answer)]
+        rows = [
+            [whole[i] + (first.get(i, 0.0) if turn == 0 else 0.0) for turn in turns(answer)]
             for i, answer in enumerate(answers)
+        ]
+        return [
+            [value for value, trains in zip(row, answer.trains.tolist(), strict=True) if trains]
+            for row, answer in zip(rows, answers, strict=True)
         ]
 
     return advantages
