@@ -1,6 +1,4 @@
-"""Recipes with tools in the worlds that they are for: forks in states of programs and tables, choices by errors of
-programs, and tasks that are refused.
-"""
+"""Recipes with tools in the worlds that they are for: forks in states of programs and tables, and refused tasks."""
 
 from __future__ import annotations
 
@@ -9,16 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from in_turns import CODEC, small_model, worded
+from in_turns import CODEC, small_model
 
 import assay
 from assay.collect.games import maker, opened
 from assay.collect.hosts import present
 from assay.errors import ConfigError
-from assay.methods.exploration.rstar2.resample import penalty
 from assay.rng import Key
 from assay.tasks import TASKS, interpreter, task
-from assay.types import Request, Row
+from assay.types import Request
 from assay.worlds import Reply
 
 SIZES: dict[str, Any] = {
@@ -76,14 +73,6 @@ def test_a_fork_goes_on_with_what_the_programs_of_its_trunk_defined(monkeypatch:
     monkeypatch.setitem(TASKS, "interpreter", dataclasses.replace(interpreter.INTERPRETER, world=here))
     trunk, fork = in_two_plays("interpreter", 1, ["x=6", "y=x*7"], ["y=1", "y"], ["y", "z"])
     assert trunk == ["", "1"] and fork[0] == "42" and "NameError" in fork[1]
-
-
-def test_errors_of_programs_count_against_an_answer() -> None:
-    """One of two programs failed: 1/2; none did: 0; no program at all: 1/2, as the paper has it."""
-    clean = worded("[2**9]", "512", "#512", name="interpreter")
-    failing = worded("[2**x]", "NameError", "[2**9]", "512", "#512", name="interpreter", failed=(0,))
-    bare = worded("#512", name="interpreter")
-    assert [penalty(Row(one)) for one in (clean, failing, bare)] == pytest.approx([0, 1 / 2, 1 / 2])
 
 
 @pytest.mark.deep
