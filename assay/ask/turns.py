@@ -48,6 +48,8 @@ class ForgetReplies(Asking):
 
     A reply within a chat template stays whole, because a part of it is no message.
 
+    For your own recipes: where many pages or outputs are read, and the context has room for few.
+
         ask=(ForgetReplies(keep=32),)
         --mechanism.ask forget-replies --mechanism.ask.0.keep 32
     """
