@@ -71,6 +71,8 @@ TASKS = LazyTasks(
         "metamath-steps": "metamath_steps:METAMATH_STEPS",
         "verilog-turns": "verilog_turns:VERILOG_TURNS",
         "equation": "equation:EQUATION",
+        "coq-library": "coq_library:COQ_LIBRARY",
+        "coq-library-steps": "coq_steps:COQ_LIBRARY_STEPS",
     }
 )
 """Name -> task. A task stands as `module:NAME`, and its module is imported when somebody asks for the task."""
@@ -78,8 +80,8 @@ TASKS = LazyTasks(
 BUILT_IN = frozenset(TASKS)
 """The names of the tasks that come with Assay. `TASKS` also holds those that a package or a program adds."""
 
-_GYM, _CHAIN, _ENVIRONMENT, _PAGES = "gym:", "chain:", "env:", "pages:"
-MADE_ON_DEMAND = (_GYM, _CHAIN, _ENVIRONMENT, _PAGES, JUDGE, COMPARE, HARDER)
+_GYM, _CHAIN, _ENVIRONMENT, _PAGES, _THEOREMS = "gym:", "chain:", "env:", "pages:", "theorems:"
+MADE_ON_DEMAND = (_GYM, _CHAIN, _ENVIRONMENT, _PAGES, _THEOREMS, JUDGE, COMPARE, HARDER)
 """How names of tasks begin that are made of other names, and not listed."""
 
 
@@ -89,7 +91,8 @@ def task(name: str) -> Task:
     A name is that of a built-in task or of another package's task, `pose:NAME` (posing problems of a task),
     `judge:NAME` or `compare:NAME` (judging answers to a task), `harder:NAME` (writing harder variants of its problems),
     `gym:NAME` (a generator of reasoning-gym), `chain:STATES`, `env:NAME` (an environment of gymnasium), `pages:FOLDER`
-    (questions about pages of your own) or `data:PATH` (the rows of a file).
+    (questions about pages of your own), `theorems:FILE` (theorems of a database of Metamath) or `data:PATH` (the rows
+    of a file).
 
         task("countdown").problem(Key(0), level=3)
     """
@@ -111,6 +114,10 @@ def task(name: str) -> Task:
         from assay.tasks.own_pages import pages_task
 
         return pages_task(name)
+    if name.startswith(_THEOREMS):
+        from assay.tasks.own_theorems import theorems_task
+
+        return theorems_task(name)
     if is_data(name):
         from assay.tasks.data.task import data_task
 
@@ -193,6 +200,8 @@ def short(name: str) -> str:
     """A task's name in titles and folders. For rows of a file, it is the file's name without its folder."""
     if name.startswith(_PAGES):
         return f"pages-{name.rpartition('/')[2].removeprefix(_PAGES)}"
+    if name.startswith(_THEOREMS):
+        return f"theorems-{name.rpartition('/')[2].removeprefix(_THEOREMS).removesuffix('.json')}"
     if not is_data(name):
         return name.replace(":", "-")
     from assay.tasks.data.task import Data
