@@ -118,11 +118,10 @@ def test_the_checker_refuses_a_file_with_the_library_that_switches_a_check_off()
 
 @pytest.mark.slow
 @pytest.mark.external("coq")
-@pytest.mark.parametrize("level", LEVELS)
-def test_the_replies_of_worked_solutions_are_those_of_the_session(level: int) -> None:
+def test_the_replies_of_worked_solutions_are_those_of_the_session() -> None:
     known = task("coq-library-steps")
     assert known.world is not None and known.checker.verify_many is not None
-    asked = problems(2, level, name="coq-library-steps")
+    asked = problems(2, *LEVELS, name="coq-library-steps")
     for problem in asked:
         assert "".join(text for text, _ in turns(problem)) == problem.solution
         play = known.world.start(problem.spec, Key(0))

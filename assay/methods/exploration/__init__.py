@@ -36,4 +36,5 @@ METHODS = (
     "rstar2",
     "rlad",
     "azr",
+    "bfs_prover_v2",
 )
