@@ -37,4 +37,6 @@ METHODS = (
     "rlad",
     "azr",
     "bfs_prover_v2",
+    "stp",
+    "gar",
 )
