@@ -112,8 +112,8 @@ def shares(own: Sequence[Episode]) -> tuple[float, float]:
     return (sum(episode.right for episode in own) + others) / len(own), others / len(own)
 
 
-def fusion(episodes: Sequence[Episode], *, everyone: Sequence[Episode], floor: float) -> list[Reward | None]:
-    """(1 - p) (1 - m) 1[p > floor] of the answers to a theorem; 0 for what is none. None without a verdict yet."""
+def fusion(episodes: Sequence[Episode], *, everyone: Sequence[Episode], unproved: float) -> list[Reward | None]:
+    """(1 - p) (1 - m) of the answers to a theorem, `unproved` if p = 0; 0 for what is none. None without a verdict."""
     tries: dict[str, list[Episode]] = {}
     for other in everyone:
         if other.verified:
@@ -125,19 +125,19 @@ def fusion(episodes: Sequence[Episode], *, everyone: Sequence[Episode], floor: f
             result.append(Reward("fusion", 0.0) if posed(episode) is None else None)
             continue
         p, m = shares(own)
-        result.append(Reward("fusion", (1 - p) * (1 - m) if p > floor else 0.0))
+        result.append(Reward("fusion", (1 - p) * (1 - m) if p > 0 else unproved))
     return result
 
 
 class Fusion(Rewarding):
-    """r = (1 - p)(1 - m) 1[p > floor] for a theorem of the fuser: p of its answers prove something, and m prove another
+    """r = (1 - p)(1 - m) 1[p > 0] for a theorem of the fuser: p of its answers prove something, and m prove another
     statement than was asked (GAR 2510.11769). Text that is no theorem earns 0.
 
         Rule("proposer", reward=(Fusion(),))
         --mechanism.rules.0.reward fusion
     """
 
-    floor: Proportion = 0.0  # a theorem with at most this share of proofs is worth nothing
+    unproved: Proportion = 0.0  # the worth of a theorem that no answer proves; with 1 no prover validates theorems
     does = fusion
 
 

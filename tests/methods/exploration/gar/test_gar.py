@@ -49,9 +49,9 @@ def fused(text: str = "p,(p>q):q", *, sample: int = 0) -> Episode:
     return dataclasses.replace(made, request=request, text=text, verdict=verdict)
 
 
-def worth(*rows: str, floor: float = 0.0) -> float | None:
+def worth(*rows: str, unproved: float = 0.0) -> float | None:
     own = fused()
-    (found,) = fusion([own], everyone=[own, *(answer(r, parent=own.request.id) for r in rows)], floor=floor)
+    (found,) = fusion([own], everyone=[own, *(answer(r, parent=own.request.id) for r in rows)], unproved=unproved)
     return None if found is None else found.value
 
 
@@ -74,9 +74,9 @@ def test_the_reward_of_the_fuser_by_hand() -> None:
     assert worth("ABm", "AB", "AB", "AB") == pytest.approx(0.75)
     assert worth("ABm", "A", "AB", "AB") == pytest.approx((1 - 0.5) * (1 - 0.25))
     assert worth("AB", "AB") == 0.0 and worth("ABm") == 0.0
-    assert worth("ABm", "AB", "AB", "AB", floor=0.25) == 0.0
+    assert worth("AB", "AB", unproved=1.0) == 1.0 and worth("ABm", unproved=1.0) == 0.0
     assert worth() is None, "nobody has tried it yet"
-    (none,) = fusion([fused("nothing")], everyone=[], floor=0.0)
+    (none,) = fusion([fused("nothing")], everyone=[], unproved=0.0)
     assert none is not None and none.value == 0.0
 
 
