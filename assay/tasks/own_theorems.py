@@ -97,16 +97,16 @@ def read_theorems(path: Path) -> list[Spec]:
     if (meant := named.get("sha256")) not in (None, mark):
         raise DataError(f"{file} is another version than {path} means: its sha256 is {mark}, not {meant}.")
     try:
-        known = theorems(text)
+        database = theorems(text)
     except Unusable as error:
         raise DataError(f"{file} is no database of Metamath that can be used: {error}.") from error
-    stated = [_theorem(label, known, path, file) for label in named.get("theorems", [])]
-    if places := [place for name in named.get("statements", []) for place in _files(path.parent / name)]:
+    stated = [_theorem(label, database, path, file) for label in named.get("theorems", [])]
+    if others := [other for name in named.get("statements", []) for other in _files(path.parent / name)]:
         declared = symbols(text)
-        stated += [_statement(place, len(text), declared, file) for place in places]
+        stated += [_statement(other, len(text), declared, file) for other in others]
     if not stated:
         raise DataError(f"{path} names no theorem: expected labels in `theorems`, or files in `statements`.")
-    return [_spec(one, str(file), mark) for one in {one.label: one for one in stated}.values()]
+    return [_spec(theorem, str(file), mark) for theorem in {theorem.label: theorem for theorem in stated}.values()]
 
 
 def _named(path: Path) -> dict[str, Any]:

@@ -64,13 +64,13 @@ def theorems(text: str) -> dict[str, Stated]:
                 label, after = text[end : mark.start()].split(), mark.end()
                 begin = end
                 stop = _behind(marks, "$=" if kind == "$p" else "$.")
-                said = " ".join(text[after : stop - 2].split())
+                formula = " ".join(text[after : stop - 2].split())
                 end = _behind(marks, "$.") if kind == "$p" else stop
                 if kind == "$e":
-                    scopes[-1].append((label[-1], said))
+                    scopes[-1].append((label[-1], formula))
                 elif kind == "$p":
                     given = tuple(pair for scope in scopes for pair in scope)
-                    named[label[-1]] = Stated(label[-1], given, said, begin)
+                    named[label[-1]] = Stated(label[-1], given, formula, begin)
             case _:
                 end = mark.end() if mark[0] == "$." else _behind(marks, "$.")
     return named

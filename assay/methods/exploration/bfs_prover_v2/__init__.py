@@ -52,7 +52,7 @@ BFS_PROVER_V2 = Recipe(
     claim="rounds of search and imitation with tactics of a middle band of perplexity, and retraining from the base "
     "when they stall, give a step-prover that proves 82.4 (7B) and 86.1 percent (32B) of miniF2F, 95.1 with a planner",
     missing="Lean: Coq and Metamath take its place; the planner at test time and its cache of sub-goals",
-    tasks=("metamath-steps:1,2", "coq-steps", "coq-library-steps"),
+    tasks=("metamath-steps", "coq-steps", "coq-library-steps"),
     mechanism=FIT,
     scale=Scale(num_prompts=128, group_size=8, max_new=1024, learning_rate=1e-5, num_steps=200, warmup_steps=5),
     stages=(*_round(1), *_round(2), *_anew(1), *_round(3), *_round(4), *_anew(2)),

@@ -40,16 +40,14 @@ def keep_proofs(memory: Memory, *, episodes: Sequence[Episode], anew: bool, plac
     held = {episode.request.problem.id: episode for episode in memory.kept.get(place, ())}
     about = dict(memory.store(place))
     for episode in episodes:
-        problem = episode.request.problem.id
-        if not episode.right or episode.provenance != "fresh":
-            continue
-        known = about.get(problem)
-        size, found = len(tactics_of(episode.stream("origin"))), surprisals(episode)
-        old = known is not None and anew and known["stage"] != memory.stage
-        if known is not None and not old and len(known["surprisals"]) <= size:
-            continue
-        held[problem] = bare(episode)
-        about[problem] = {"surprisals": found, "stage": memory.stage, "version": episode.segments[-1].version}
+        if episode.right and episode.provenance == "fresh":
+            problem, own = episode.request.problem.id, surprisals(episode)
+            earlier = about.get(problem)
+            if earlier is not None and anew and earlier["stage"] != memory.stage:
+                earlier = None
+            if earlier is None or len(own) < len(earlier["surprisals"]):
+                held[problem] = bare(episode)
+                about[problem] = {"surprisals": own, "stage": memory.stage, "version": episode.segments[-1].version}
     return memory.hold(place, list(held.values())).keep(place, about)
 
 
@@ -87,19 +85,19 @@ def tactic_band(rows: Sequence[Row], memory: Memory, *, low: float, high: float,
     corpus, both included. Answers that are not in the corpus keep all their tokens.
     """
     about = memory.store(place)
-    every = list(itertools.chain.from_iterable(one["surprisals"] for one in about.values()))
+    every = list(itertools.chain.from_iterable(proof["surprisals"] for proof in about.values()))
     if not every:
         return list(rows)
     least, most = np.quantile(every, low, method="lower"), np.quantile(every, high, method="higher")
     result = []
     for row in rows:
         own = tactics_of(row.episode.stream("origin"))
-        known = about.get(row.episode.request.problem.id, {"surprisals": ()})["surprisals"]
-        if row.episode.provenance != "replay" or len(known) != len(own):
+        stored = about.get(row.episode.request.problem.id, {"surprisals": ()})["surprisals"]
+        if row.episode.provenance != "replay" or len(stored) != len(own):
             result.append(row)
             continue
         keep = np.zeros(len(row.episode), bool)
-        for places, surprisal in zip(own, known, strict=True):
+        for places, surprisal in zip(own, stored, strict=True):
             keep[places] = least <= surprisal <= most
         result.append(row.mark(keep=keep if row.keep is None else keep & row.keep))
     return result

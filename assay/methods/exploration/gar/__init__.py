@@ -28,7 +28,7 @@ GAR = Recipe(
     "(Goedel-Prover-V2-8B) and from 70.5 to 74.2 (DeepSeek-Prover-V2-7B), where statements that stay as they are give "
     "nothing",
     missing="statements in words and their formalisation: the fuser writes theorems of Metamath; Lean",
-    tasks=("metamath:1,2",),
+    tasks=("metamath",),
     mechanism=Mechanism(
         source=FusePairs(),
         ask=(PosedOnce(role="proposer"),),

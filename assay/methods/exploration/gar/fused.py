@@ -104,6 +104,7 @@ class KeptStatement(Rewarding):
     outcome = True
     does = kept_statement
     needs_verdict = True
+    needs = ("texts",)
 
 
 def shares(own: Sequence[Episode]) -> tuple[float, float]:
@@ -139,14 +140,16 @@ class Fusion(Rewarding):
 
     unproved: Proportion = 0.0  # the worth of a theorem that no answer proves; with 1 no prover validates theorems
     does = fusion
+    needs = ("texts",)
 
 
-def provable(rows: Sequence[Row], *, most: float, role: str) -> list[Row]:
-    """The groups of this role train if a share 0 < p <= most of their answers proves something."""
+def provable(rows: Sequence[Row], *, most: float) -> list[Row]:
+    """Groups of answers to theorems train if a share 0 < p <= most of their answers proves something."""
     out: set[int] = set()
     for group in by_group(rows).values():
         own = [row.episode for row in group.members if row.verified]
-        if group.members[0].role == role and not (own and 0 < shares(own)[0] <= most):
+        posing = group.members[0].episode.request.problem.task.startswith(PREFIX)
+        if not posing and not (own and 0 < shares(own)[0] <= most):
             out.update(group.places)
     return leave_out(rows, out)
 
@@ -159,9 +162,9 @@ class Provable(Curator):
     """
 
     most: Proportion = 0.5
-    role: str = "policy"
     does = provable
     needs_verdict = True
+    needs = ("texts",)
 
 
 def over_all(rows: Sequence[Row], *, epsilon: float) -> list[Row]:

@@ -70,7 +70,7 @@ STP = Recipe(
     "iteration proves of LeanWorkbook: 26.3 to 13.2 percent",
     missing="Lean and Isabelle: Metamath takes their place; embeddings of the policy for matching, and seconds of the "
     "verifier in the weights",
-    tasks=("metamath:1,2",),
+    tasks=("metamath",),
     mechanism=fitting(),
     scale=Scale(num_prompts=128, group_size=32, max_new=1024, learning_rate=5e-5, num_steps=200, warmup_steps=5),
     models={"policy": Model()},

@@ -48,14 +48,14 @@ def conjectures(
     rates = memory.store(place).get("rates", {})
     key = memory.key("targets", memory.stage)
     every = set_of(pool, memory.seed, size)
-    open_ones = [one for one in every if not rates.get(one.id) or key(one.id).bits < again * 2**64] or list(every)
+    wanted = [goal for goal in every if not rates.get(goal.id) or key(goal.id).bits < again * 2**64] or list(every)
     seeds, named = _seeds(memory, rates, least, place), Counter[str]()
     result = []
     for ordinal in range(first, first + count):
         turn, index = divmod(ordinal, drawn)
         if index < targets:
             begin = memory.step * targets + turn * targets + index
-            result += in_epochs(open_ones, key, begin, 1)
+            result += in_epochs(wanted, key, begin, 1)
             continue
         own = memory.key("conjecture", memory.step, ordinal)
         share_of = pool.shares[ordinal % len(pool.shares)].task
@@ -134,16 +134,17 @@ def prove_conjectures(
 ) -> list[Request]:
     """`answers` requests for each new conjecture, at most as many conjectures as targets were asked in this step."""
     own = [episode for episode in episodes if episode.request.problem.task.startswith(PREFIX)]
-    if any(episode.request.parent in {one.request.id for one in own} for episode in episodes):
+    asked = {episode.request.id for episode in own}
+    if any(episode.request.parent in asked for episode in episodes):
         return []
-    targets = {e.request.problem.id for e in episodes if e not in own}
-    known = targets | set(memory.store(place).get("rates", {}))
-    found: dict[str, tuple[Episode, Problem]] = {}
+    targets = {e.request.problem.id for e in episodes if e.request.id not in asked}
+    earlier = targets | set(memory.store(place).get("rates", {}))
+    new: dict[str, tuple[Episode, Problem]] = {}
     for episode in own:
         problem = posed(episode)
-        if problem is not None and problem.id not in known and task(problem.task).split_of(problem.spec) == "train":
-            found.setdefault(problem.id, (episode, problem))
-    chosen = list(itertools.islice(found.values(), max(1, len(targets))))
+        if problem is not None and problem.id not in earlier and task(problem.task).split_of(problem.spec) == "train":
+            new.setdefault(problem.id, (episode, problem))
+    chosen = list(itertools.islice(new.values(), max(1, len(targets))))
     about: dict[str, Any] = {"sampling": sampling, "codec": codec, "answers": answers or group_size}
     return answers_to(chosen, episodes, memory, **about)
 

@@ -115,7 +115,7 @@ def _conjectures(
         barely.setdefault(lemma, []).append((episode, problem.canonical, elegance))
     free = max(20 * sum(len(own) for lemma, own in barely.items() if lemma), NO_LEMMA)
     barely[""] = barely.get("", [])[:free]
-    chosen = [one for own in barely.values() for one in elegant(own, inelegant)]
+    chosen = [triple for own in barely.values() for triple in elegant(own, inelegant)]
     matched = matches([text for _, text, _ in chosen], targets, most=most)
     pairs = Counter(matched)
     return [(chosen[i][0], count * len(chosen) / len(targets)) for i, count in sorted(pairs.items())]

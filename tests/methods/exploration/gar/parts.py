@@ -4,4 +4,4 @@ ALONG = {"expand:prove-fused": ("source:fuse-pairs",)}
 BUSY = ("expand:prove-fused", "curate:provable")
 CHOOSES = {"gar": "groups"}
 OF_ITS_OWN = {"reward:fusion": "verdicts of the answers to a theorem"}
-FREE = {"role": "the role whose groups are chosen"}
+WITHOUT_VERDICT = {"reward:fusion": "verdicts on answers to theorems that the policy posed"}

@@ -97,7 +97,7 @@ def test_theorems_that_are_proved_by_at_most_half_train_the_prover() -> None:
         Row(answer(one, group=name, sample=i)) for name, said in groups.items() for i, one in enumerate(said.split())
     ]
     own = Row(fused())
-    marked = provable([*rows, own], most=0.5, role="policy")
+    marked = provable([*rows, own], most=0.5)
     assert {row.group for row in marked[:-1] if row.in_loss} == {"half", "changed"} and marked[-1].in_loss
 
 
