@@ -98,14 +98,14 @@ def statement(text: str, place: int, known: set[str]) -> Stated:
     """
     body = re.sub(r"(?<!\S)\$@(?!\S)", "@.", text.strip().removeprefix("$(").removesuffix("$)"))
     body = re.sub(r"(?<!\S)@\((?!\S).*?(?<!\S)@\)(?!\S)|(?<=@\.)\s*\(Contributed.*?@\.", " ", body, flags=re.DOTALL)
-    found = theorems(re.sub(r"(?<!\S)@([{}=.ep])(?!\S)", r"$\1", body))
-    if len(found) != 1:
-        raise Unusable(f"expected one theorem, and there are {len(found)}")
-    (stated,) = found.values()
-    used = {symbol for _, said in (*stated.hypotheses, ("", stated.statement)) for symbol in said.split()}
+    stated_here = theorems(re.sub(r"(?<!\S)@([{}=.ep])(?!\S)", r"$\1", body))
+    if len(stated_here) != 1:
+        raise Unusable(f"expected one theorem, and there are {len(stated_here)}")
+    (stated,) = stated_here.values()
+    used = {symbol for _, formula in (*stated.hypotheses, ("", stated.statement)) for symbol in formula.split()}
     if lacking := sorted(used - known):
         raise Unusable(f"the database has no symbol {' '.join(lacking[:5])}: it is of another version")
-    block = "".join(f"{label} $e {said} $.\n" for label, said in stated.hypotheses)
+    block = "".join(f"{label} $e {formula} $.\n" for label, formula in stated.hypotheses)
     return Stated(stated.label, stated.hypotheses, stated.statement, place, block)
 
 
@@ -140,13 +140,13 @@ def verify(claims: Sequence[Claim], ask: Ask | None = None) -> list[Verdict]:
     parts = [own[i : i + AT_ONCE] for own in groups.values() for i in range(0, len(own), AT_ONCE)]
     send = ask or workers_of("metamath").map
     outcomes = send([_job([claims[i] for i in part]) for part in parts]) if parts else []
-    found = {
+    results = {
         i: (outcome, f"assay-{n}") for part, outcome in zip(parts, outcomes, strict=True) for n, i in enumerate(part)
     }
-    again = [i for i, (outcome, label) in found.items() if not _proved(outcome, label)]
+    again = [i for i, (outcome, label) in results.items() if not _proved(outcome, label)]
     alone = send([_job([claims[i]]) for i in again]) if again else []
-    found |= {i: (outcome, "assay-0") for i, outcome in zip(again, alone, strict=True)}
-    for i, (outcome, label) in found.items():
+    results |= {i: (outcome, "assay-0") for i, outcome in zip(again, alone, strict=True)}
+    for i, (outcome, label) in results.items():
         verdicts[i] = _decided(outcome, label, claims[i].proof)
     return [verdict for verdict in verdicts if verdict is not None]
 
