@@ -27,9 +27,9 @@ $(STAMP): $(BARE) pyproject.toml
 install: $(STAMP)  ## create .venv and install everything into it
 
 # The small ones first: where time runs out, they are there.
-DEBIAN := bubblewrap metamath iverilog yosys coq
+DEBIAN := bubblewrap metamath metamath-databases iverilog yosys coq
 
-externals:  ## install the programs that some verifiers ask: bubblewrap metamath iverilog yosys coq (Debian, as root)
+externals:  ## install the programs that some verifiers ask: bubblewrap metamath metamath-databases iverilog yosys coq (Debian, as root)
 	@command -v apt-get >/dev/null || { echo "make externals needs apt-get, which is not here. Install by hand what you need of: $(DEBIAN)"; exit 1; }
 	@test "$$(id -u)" = 0 || { echo "make externals installs with apt-get, which needs root: sudo make externals"; exit 1; }
 	apt-get update -qq

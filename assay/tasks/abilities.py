@@ -81,6 +81,18 @@ class OwnBase(Ability):
     eye: EyeShape | None = None  # of a base that sees pictures
 
 
+@dataclass(frozen=True)
+class Proving(Ability):
+    """What can be said of a proof beside its verdict. Both functions are pure and total.
+
+    Example:
+        task("metamath").ability(Proving).lemmas(spec, "ABm")  # ("m",)
+    """
+
+    lemmas: Callable[[Spec, str], Sequence[str]]  # the lemmas that an answer uses, each once
+    proves_else: Callable[[Spec, str], bool]  # whether an answer is a proof, of another statement than was asked
+
+
 def concepts_of(of: Task, problem: Problem) -> tuple[str, ...]:
     """The knowledge that a problem needs, each item once: the concepts of its instance, or else its level."""
     concepts = of.ability(Concepts)

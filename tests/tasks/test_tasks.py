@@ -24,10 +24,11 @@ EVERYDAY = {name for name in TASKS if TASKS[name].wordings.unmarked}  # answered
 CHAINS = {name for name in TASKS if TASKS[name].checker.steps is not None}  # long on purpose: test_steps.py
 TWO_TURNS = {"drawing"}  # a plan, its rendering and a picture: test_drawing.py
 STATEMENTS = {"sql-tool"}  # a solution is a whole statement
-BY_TURNS = {"metamath-steps", "verilog-turns", "coq-steps", "equation"}  # test_prover_worlds.py
+BY_TURNS = {"metamath-steps", "verilog-turns", "coq-steps", "coq-library-steps", "equation"}  # test_prover_worlds.py
 SPOKEN = {name for name in TASKS if (world := TASKS[name].world) and world.speech == TAGS}
 """Their world speaks in lines and tags, as language models do, and replies at length."""
-DEAR = {"metamath", "verilog", "coq"} | BY_TURNS  # a verdict takes long, so they are asked less: test_tasks_verified.py
+DEAR = {"metamath", "verilog", "coq", "coq-library"} | BY_TURNS
+"""A verdict takes long, so they are asked less: test_tasks_verified.py, test_coq_library.py."""
 NAMES = [name for name in TASKS if name not in SHOWN | DEAR]  # all that no other file tests in its own way
 EASIEST = {name: TASKS[name].generator.levels[0] for name in NAMES}
 

@@ -38,4 +38,7 @@ METHODS = (
     "azr",
     "self_play",
     "spiral",
+    "bfs_prover_v2",
+    "stp",
+    "gar",
 )
