@@ -371,9 +371,10 @@ class HostedPlay:
         self.hosts, self.log, self.key, self.alone = hosts, log, key, alone
         held = None if saved is None else base64.b64encode(saved).decode()
         world = task(name).world
-        made_of = () if world is None else world.made_of
+        made_of, servers = ((), ()) if world is None else (world.made_of, world.servers)
         self.order = {"do": "start", "task": name, "spec": dict(spec), "key": key.hex, "saved": held}
-        self.order |= {"tools": made_of, "at": ("", "") if made_of else place_of(name)}
+        self.order |= {"tools": made_of, "servers": servers, "seconds": hosts.seconds}
+        self.order |= {"at": ("", "") if made_of or servers else place_of(name)}
         self.number = next(self._numbers)
         self.acts = list(acts)
         self.begins = len(acts) if saved is not None else 0

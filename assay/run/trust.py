@@ -17,12 +17,13 @@ from pathlib import Path
 from assay.errors import ConfigError, StorageError
 from assay.host import terminal
 from assay.host.files import read_bytes
-from assay.host.reach import CODE, PROGRAM, Consent, Reach, of_hub_below, reached
+from assay.host.reach import CODE, COMMAND, PROGRAM, Consent, Reach, of_hub_below, reached
 from assay.record.folder import RunFolder
 from assay.rng import digest_of
 from assay.run.allowed import Allowed, allow, allowed
 from assay.run.experiment import Experiment
 from assay.verifiers.functions.naming import NAMELESS, is_file, names, parse
+from assay.worlds.mcp.server_names import words_of
 
 LARGEST = 16 << 20  # bytes of a file of code
 
@@ -140,18 +141,21 @@ def doubt(reach: Reach, known: Collection[Allowed], what: str) -> str | None:
 
 
 def known_as(reach: Reach) -> Allowed:
-    """The record of a place: for code its digest, for a program its path."""
+    """The record of a place: for code its digest, for a program or command the path of what is started."""
     if reach.mark is CODE:
         return Allowed(reach.field, reach.place, digest_of(_contents(_place_of(reach.place))))
-    identity = str(_files(reach)[0]) if reach.mark is PROGRAM else ""
+    identity = str(_files(reach)[0]) if reach.mark in (PROGRAM, COMMAND) else ""
     return Allowed(reach.field, reach.place, identity)
 
 
 def _files(reach: Reach) -> list[Path]:
-    """The files that would run."""
+    """The files that would run: of a command the program, and those that its words name."""
     if reach.mark is CODE:
         return _files_of(_place_of(reach.place))
-    return [Path(shutil.which(reach.place) or reach.place).absolute()] if reach.mark is PROGRAM else []
+    if reach.mark not in (PROGRAM, COMMAND):
+        return []
+    first, *others = [reach.place] if reach.mark is PROGRAM else words_of(reach.place)
+    return [Path(shutil.which(first) or first).absolute(), *(Path(word) for word in others if is_file(word))]
 
 
 def _below(path: Path, folder: Path) -> bool:

@@ -158,6 +158,7 @@ class World:
     apart: bool = False  # its plays wait for others, or may hang: they run in processes of their own
     natural: Speech | None = None  # how calls are written by language models; None: as `speech` says
     made_of: tuple[str, ...] = ()  # functions of users, FILE.py:FUNCTION, of which other processes make it anew
+    servers: tuple[str, ...] = ()  # MCP servers of users, whose tools other processes ask for anew
     externals: tuple[str, ...] = ()  # the foreign programs that its plays run, names in `assay.externals`
     control: bool = False  # its replies are not those of the task's worked solutions: none is imitated there
     numbers: Numbers | None = None  # of a world that shows observations and takes actions; None: it reads words
