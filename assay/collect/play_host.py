@@ -24,7 +24,7 @@ from assay.worlds import Play, World
 from assay.worlds.wire import act_of, reply_data, verdict_data
 
 Order = Mapping[str, Any]
-PATIENCE = 0.9  # of the time that a reply may take, for a call of a server: then it is ended, and no other play with it
+PATIENCE = 0.8  # of the time that a reply may take, for a call of a server: then it is ended, and no other play with it
 
 
 class Hosted:

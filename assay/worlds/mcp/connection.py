@@ -43,6 +43,9 @@ class Connection:
     """
 
     def __init__(self, server: str, *, seconds: float = START_SECONDS) -> None:
+        if not is_address(server):
+            words_of(server)
+        needed()
         self.server, self.lost = server, False
         self._spoken = Spoken()
         self._open: Future[Client] = Future()
@@ -95,7 +98,7 @@ class Connection:
 
     def _told(self, error: BaseException, seconds: float) -> ServerLost:
         """The error with the server's name. From now on nothing is asked in this session."""
-        self.lost = True
+        self.lost = self._spoken.lost = True
         kind = Slow if isinstance(error, Late) else ServerLost
         why = f"no answer within {seconds:g} s" if kind is Slow else _innermost(error)
         return kind(f"the MCP server {self.server}: {'; '.join(filter(None, [why, str(self._spoken)]))}")

@@ -26,6 +26,7 @@ class Spoken:
 
     def __init__(self) -> None:
         self.why = ""
+        self.lost = False  # nobody waits for it any more: it is killed without grace
         self._end: deque[bytes] = deque(maxlen=8)
 
     def note(self, chunk: bytes) -> None:
@@ -53,7 +54,7 @@ async def pipes(words: list[str], spoken: Spoken) -> AsyncIterator[tuple[Any, An
             yield read, write
         finally:
             with anyio.CancelScope(shield=True):
-                await _ended(process)
+                await _ended(process, 0.0 if spoken.lost else GRACE)
             for stream in (heard, read, write, said):
                 stream.close()
             tasks.cancel_scope.cancel()
@@ -66,17 +67,21 @@ async def _hear(process: Process, heard: Any, spoken: Spoken) -> None:
     from mcp.shared.message import SessionMessage
 
     assert process.stdout is not None
-    rest = b""
+    rest = bytearray()
     with contextlib.suppress(anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError):
         while not spoken.why:
-            *lines, rest = (rest + await process.stdout.receive()).split(b"\n")
+            chunk = await process.stdout.receive()
+            rest += chunk
             if len(rest) > LONGEST:
                 spoken.why = f"it wrote more than {LONGEST >> 20} MiB without an end"
-            for line in filter(bytes.strip, lines):
+            if spoken.why or b"\n" not in chunk:
+                continue
+            *lines, rest = rest.split(b"\n")
+            for line in filter(bytearray.strip, lines):
                 try:
                     message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
                 except ValueError:
-                    spoken.why = f"it wrote what is no message: {line[:60]!r}"
+                    spoken.why = f"it wrote what is no message: {bytes(line[:60])!r}"
                     break
                 await heard.send(SessionMessage(message))
     if not spoken.why:
@@ -104,14 +109,14 @@ async def _overhear(process: Process, spoken: Spoken) -> None:
             spoken.note(await process.stderr.receive())
 
 
-async def _ended(process: Process) -> None:
-    """Closes the input of the program, and kills it if it does not end by that."""
+async def _ended(process: Process, grace: float) -> None:
+    """Closes the input of the program, and kills it if it does not end by that within so many seconds."""
     import anyio
 
     assert process.stdin is not None
     with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
         await process.stdin.aclose()
-    with anyio.move_on_after(GRACE):
+    with anyio.move_on_after(grace):
         while process.returncode is None:
             await anyio.sleep(0.01)
     with contextlib.suppress(ProcessLookupError):

@@ -17,7 +17,7 @@ from assay.worlds.play import Tool, World
 from assay.worlds.speech import CHAT, Speech
 from assay.worlds.tools import Run, Scene, calling
 
-CALL_SECONDS = 54.0  # that a call may take where nobody says otherwise: a reply of a play apart has 60
+CALL_SECONDS = 48.0  # that a call may take where nobody says otherwise: a reply of a play apart has 60
 
 
 class ServerSession:
