@@ -63,7 +63,11 @@ test-deep: $(STAMP)  ## everything: all recipes, soaks, long simulations; a miss
 $(VENV)-vllm/bin/python:
 	PYTHON=$(PYTHON) bash bench/setup.sh vllm
 
-test-scale: $(STAMP) $(VENV)-vllm/bin/python  ## real Ray clusters and a real vLLM server, which it installs (a quarter of an hour), and then kills
+$(VENV)-mcp/bin/python:
+	$(PYTHON) -m venv $(VENV)-mcp
+	$(VENV)-mcp/bin/python -m pip install --quiet mcp-server-time==2026.10.19
+
+test-scale: $(STAMP) $(VENV)-vllm/bin/python $(VENV)-mcp/bin/python  ## real Ray clusters, a real vLLM server and an MCP server, which it installs (a quarter of an hour), and then kills
 	$(PY) -m pip install --quiet --constraint constraints.txt --editable '.[gym,control,scale]'
 	ASSAY_EXTERNALS=all $(PYTEST) -m scale -k "not piece"
 	$(MAKE) kills PIECES="$(PIECES)"

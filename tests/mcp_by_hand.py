@@ -33,7 +33,7 @@ def tools() -> list[dict[str, Any]]:
 
 def called(text: str, starts: int) -> dict[str, Any]:
     """The result of a call, unless the process does something else."""
-    if HOW == "dies" or (HOW == "dies-once" and starts == 1):
+    if HOW == "dies" or text == "die" or (HOW == "dies-once" and starts == 1):
         os._exit(3)
     if HOW == "hangs" or text == "hang":
         time.sleep(60)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import subprocess
 from collections import deque
 from collections.abc import AsyncIterator
@@ -119,7 +120,8 @@ async def _ended(process: Process, grace: float) -> None:
     with anyio.move_on_after(grace):
         while process.returncode is None:
             await anyio.sleep(0.01)
-    with contextlib.suppress(ProcessLookupError):
-        process.kill()
+    if process.returncode is None:  # not `process.kill`, which would reap it before the event loop can
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process.pid, signal.SIGKILL)
     with anyio.move_on_after(GRACE):
         await process.aclose()
