@@ -16,7 +16,11 @@ HOW = sys.argv[1] if len(sys.argv) > 1 else "well"
 STARTS = Path(sys.argv[2]) if len(sys.argv) > 2 else None
 TEXT = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
 SCHEMAS: dict[str, Any] = {
-    "odd-schema": {"type": "object", "properties": {"text": True, "at": {"type": {"a": 1}, "enum": 3}}, "required": ["x"]}
+    "odd-schema": {
+        "type": "object",
+        "properties": {"text": True, "at": {"type": {"a": 1}, "enum": 3}},
+        "required": ["x"],
+    }
 }
 NAMES = {"no-tools": [], "twice": ["say", "say"], "spaces": ["say it"], "empty-name": [""]}
 

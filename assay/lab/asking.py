@@ -153,9 +153,9 @@ class Asking:
     @contextlib.contextmanager
     def equipped(self, pool: Pool) -> Iterator[Pool]:
         """Inside the block the rows of the pool are answered with the tools that the model's run had."""
-        run = origin(self.model)
+        run, rows = origin(self.model), any(is_data(share.task) for share in pool.shares)
         with contextlib.ExitStack() as during:
-            if run is not None and own_tools.has_tools(run.experiment) and any(is_data(share.task) for share in pool.shares):
+            if run is not None and own_tools.has_tools(run.experiment) and rows:
                 require_trust(run.folder, run.experiment, self.trust, of=("tools", "mcp"))
                 if lost := nameless(run.experiment.tools):
                     terminal.say(

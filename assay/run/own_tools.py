@@ -1,6 +1,7 @@
 """Functions of a user, and MCP servers, as tools of a run: the policy may call them while it answers rows of data.
 
-What a run folder or a file names is imported, started or asked when the run starts, behind the question whether that is allowed.
+What a run folder or a file names is imported, started or asked when the run starts, behind the question whether
+that is allowed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tools of MCP servers in runs: from a call to a run folder, on resume, in exams, and who is asked before they start."""
+"""Tools of MCP servers in runs: from a call to a run folder, on resume, in exams; who is asked before."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import json
 import os
 import shlex
 import sys
+import zlib
 from pathlib import Path
 from typing import Any
 
 import pytest
-from test_own_tools import ROWS, SMALL, model_with_a_template, planned
+from test_own_tools import ROWS, SMALL, model_with_a_template
 
 import assay
 from assay.cli.main import main
@@ -79,10 +80,10 @@ def test_what_no_run_can_have_is_refused(rows: Path) -> None:
 
 
 def test_what_a_server_reaches_depends_on_its_name(rows: Path) -> None:
-    told = [str(reach) for reach in reached(asked(rows, "some-server --fast", "https://there/mcp")) if reach.field == "mcp"]
-    assert told == [
-        "mcp starts the program some-server --fast", "mcp calls tools of the server https://there/mcp"
+    told = [
+        str(reach) for reach in reached(asked(rows, "some-server --fast", "https://there/mcp")) if reach.field == "mcp"
     ]
+    assert told == ["mcp starts the program some-server --fast", "mcp calls tools of the server https://there/mcp"]
 
 
 @pytest.mark.parametrize("server", ["program", "address"])
@@ -119,9 +120,7 @@ def test_a_run_calls_a_server_goes_on_and_is_examined_with_it(
     server = by_hand("well")
     run = trained(tmp_path, server, steps=1)
     document = json.loads((tmp_path / "run" / "run.json").read_text())
-    assert document["mcp"] == {
-        server: {"name": "by-hand", "version": "1", "protocol": "2025-06-18", "tools": ["say"]}
-    }
+    assert document["mcp"] == {server: {"name": "by-hand", "version": "1", "protocol": "2025-06-18", "tools": ["say"]}}
     assert f"mcp = [{json.dumps(server)}]" in (tmp_path / "run" / "run.toml").read_text()
     turns = [turn for row in run.rollouts(step=1) for turn in row["turns"]]
     replies = [turn for turn in turns if turn["author"] == "world"]
@@ -151,10 +150,10 @@ def test_exams_of_a_strangers_run_start_no_server(tmp_path: Path) -> None:
 
 @pytest.mark.deep
 def test_a_server_that_dies_is_no_zero(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Turns of an odd length kill the server, in whichever play they are; those of an even length are replied to."""
+    """One text of eight kills the server, in whichever play it is written; the others are replied to."""
 
     def said(self: ChatCalls, text: str, tools: Any, *, waits: bool) -> tuple[Call, ...]:
-        return (Call("say", {"text": "die" if len(text) % 2 else "tea"}),)
+        return (Call("say", {"text": "die" if zlib.crc32(text.encode()) % 8 == 0 else "tea"}),)
 
     monkeypatch.setattr(ChatCalls, "read", said)
     run = trained(tmp_path, by_hand("well"), steps=2)
@@ -163,7 +162,7 @@ def test_a_server_that_dies_is_no_zero(tmp_path: Path, monkeypatch: pytest.Monke
     assert lost and all(row["verdict"] == "invalid" for row in lost) and len(lost) < len(answers)
     assert sum(row.get("world/faults", 0) for row in run.metrics()) == len(lost)
     monkeypatch.setattr(ChatCalls, "read", lambda self, text, tools, *, waits: (Call("say", {"text": "die"}),))
-    with pytest.raises(AssayError, match=r"failed in all 4 answers of an exam, 4 times with ServerLost: the MCP server"):
+    with pytest.raises(AssayError, match=r"all 4 answers of an exam, 4 times with ServerLost: the MCP server"):
         assay.evaluate(run, problems=4, n=1)
 
 

@@ -21,7 +21,7 @@ from assay.collect.hosts import HostedPlay, Hosts, PlayLost, ReplyLog
 from assay.errors import ConfigError, UsageError
 from assay.rng import Key
 from assay.tasks.data.task import equipped
-from assay.worlds import JSON, ToolError, World
+from assay.worlds import JSON, Act, ToolError, World
 from assay.worlds.mcp import listed, mcp_tools, pipes, served
 from assay.worlds.mcp.connection import Connection, ServerLost
 from assay.worlds.mcp.listing import Listing, plain_schema
@@ -63,7 +63,10 @@ def test_a_server_of_the_package_says_what_it_has_and_replies() -> None:
         price = connection.tools[0]
         assert price.description == "The price of some pieces." and price.input_schema["required"] == ["item"]
         assert connection.call("price", {"item": "cake", "pieces": 2}, seconds=30) == "10 EUR"
-        assert connection.call("stock-of", {"items": ["tea"]}, seconds=30).replace(" ", "").replace("\n", "") == '{"tea":3}'
+        assert (
+            connection.call("stock-of", {"items": ["tea"]}, seconds=30).replace(" ", "").replace("\n", "")
+            == '{"tea":3}'
+        )
         assert connection.call("picture", {}, seconds=30) == "[image]"
         for wrong in ({"item": 3}, {}, {"item": "gold"}):
             with pytest.raises(ToolError, match="price"):
@@ -126,7 +129,10 @@ def test_of_two_tools_with_one_name_each_has_its_server_before_it() -> None:
 
 def test_schemas_that_are_none_are_left_to_the_server() -> None:
     at = {"type": "integer", "description": "when"}
-    given = {"properties": {"at": at, "any": True, "odd": {"type": ["colour"], "enum": "red"}}, "required": ["at", "no"]}
+    given = {
+        "properties": {"at": at, "any": True, "odd": {"type": ["colour"], "enum": "red"}},
+        "required": ["at", "no"],
+    }
     properties = {"at": at, "any": {}, "odd": {}}
     assert plain_schema(given) == {"type": "object", "properties": properties, "required": ["at"]}
     for nothing in ({}, {"properties": [1], "required": 3}):
@@ -166,9 +172,9 @@ def test_a_command_that_is_none_is_refused_with_what_it_said() -> None:
 
 
 def test_errors_of_the_policy_are_told_apart_from_errors_of_the_server(opened: list[ServerSession]) -> None:
-    with pytest.raises(ToolError, match="^bad$"):
+    with pytest.raises(ToolError, match=r"^bad$"):
         session_of(opened, "well").call("say", {"text": "bad"}, 10)
-    with pytest.raises(ToolError, match="^the text must be shorter$"):
+    with pytest.raises(ToolError, match=r"^the text must be shorter$"):
         session_of(opened, "refuses").call("say", {"text": "a"}, 10)
     with pytest.raises(ServerLost, match="the text must be shorter"):
         session_of(opened, "fails").call("say", {"text": "a"}, 10)
@@ -244,5 +250,5 @@ def test_plays_apart_share_a_server_which_ends_with_their_process() -> None:
     assert gone(server)
 
 
-def _say(world: World, text: str) -> object:
+def _say(world: World, text: str) -> Act:
     return world.act("policy", f'{{"name": "say", "arguments": {{"text": "{text}"}}}}\n', waits=True)

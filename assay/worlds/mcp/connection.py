@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from assay.errors import AssayError, ConfigError
 from assay.host.reach import is_address
-from assay.worlds.mcp.server_names import words_of
 from assay.worlds.mcp.pipes import Spoken, pipes
+from assay.worlds.mcp.server_names import words_of
 from assay.worlds.tools import ToolError
 
 if TYPE_CHECKING:

@@ -97,7 +97,9 @@ async def _say(process: Process, said: Any) -> None:
     assert process.stdin is not None
     with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
         async for message in said:
-            await process.stdin.send(message.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+            await process.stdin.send(
+                message.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
+            )
 
 
 async def _overhear(process: Process, spoken: Spoken) -> None:
