@@ -75,13 +75,13 @@ def sample_typed(
     here too. None for any other model.
     """
     run, model = origin(asking.model), asking.model
-    if run is None or not has_tools(run.experiment):
+    rows = [] if run is None else [share.task for share in run.experiment.pool.shares if is_data(share.task)]
+    if run is None or not rows or not has_tools(run.experiment):
         return None
     if count < 1:
         raise UsageError(f"--n must be at least 1, not {count}.")
     most = max_new or run.experiment.recipe.scale.max_new
     check_sampling(max_new=most, temperature=temperature, top_p=top_p)
-    rows = [share.task for share in run.experiment.pool.shares if is_data(share.task)]
     about = {"domain": "data", "provenance": "data", "wording": "natural", "level": 1}
     problem = Problem(rows[0], prompt, {"row": 0, "gold": None, "columns": {}}, prompt, **about)
     policy, engine = open_engine(model, system=asking.system)

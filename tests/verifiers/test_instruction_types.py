@@ -161,7 +161,7 @@ def test_what_follows_strictly_follows_loosely(text: str, name: str) -> None:
 @pytest.mark.parametrize(
     ("rule", "says"),
     [
-        (["keywords:existense", {}], "none of the kinds of IFEval|begins with one of"),
+        (["keywords:existense", {}], "none of the kinds of IFEval|begins with one of"),  # codespell:ignore existense
         (["keywords:existence", {}], "'keywords' of 'keywords:existence' is a list of texts, not nothing"),
         (["keywords:existence", {"keywords": []}], r"a list of texts, not \[\]"),
         (["keywords:existence", {"keywords": ["a"], "relation": LESS}], "has no argument 'relation'; it has keywords"),
