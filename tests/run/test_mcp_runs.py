@@ -19,7 +19,14 @@ from assay.errors import AssayError, ConfigError, UsageError
 from assay.host.reach import reached
 from assay.lab.asking import Asking
 from assay.run import session
-from assay.run.own_tools import equipping, servers_named, tool_names_of, world_of
+from assay.run.own_tools import (
+    changes_of_servers,
+    equipping,
+    records_of_servers,
+    servers_named,
+    tool_names_of,
+    world_of,
+)
 from assay.run.setup import Setup
 from assay.run.trust import Trust
 from assay.tasks import task
@@ -60,6 +67,11 @@ def test_a_run_has_the_tools_of_a_server_only_while_it_goes_on(
         world = task(share.task).world
         assert world is not None and world.apart and world.fork == "no" and world.servers == experiment.mcp
         assert [tool["function"]["name"] for tool in equipped.chat.schemas or []] == ["say"]
+        known = records_of_servers(experiment)
+        assert changes_of_servers(experiment, known) == [] == changes_of_servers(experiment, {})
+        older = {server: {**record, "version": "0", "tools": ["shout"]} for server, record in known.items()}
+        (change,) = changes_of_servers(experiment, older)
+        assert change.endswith("is by-hand 1 with say, and was by-hand 0 with shout when the run began")
     assert task(share.task).world is None and starts.read_text() == "1"
 
 

@@ -105,6 +105,12 @@ def _reached(address: str) -> Connection:
             time.sleep(0.1)
 
 
+def test_without_the_package_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "mcp", None)
+    with pytest.raises(ConfigError, match=r"the package mcp: run `pip install 'assay-rl\[tools\]'`"):
+        listed(by_hand())
+
+
 def test_what_a_server_lists_becomes_tools() -> None:
     listing = listed(by_hand())
     schema = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}

@@ -81,12 +81,13 @@ class Connection:
             raise ToolError(text_of(result))
         return text_of(result)
 
-    def close(self) -> None:
-        """Ends the session, and the program that it started."""
+    def close(self, *, wait: bool = True) -> None:
+        """Ends the session, and the program that it started. `wait`: until that is done, for some seconds at most."""
         self.lost = True
         with contextlib.suppress(RuntimeError):  # the loop has ended by itself
             self._loop.call_soon_threadsafe(self._over.set)
-        self._thread.join(timeout=5.0)
+        if wait:
+            self._thread.join(timeout=5.0)
 
     def _done(self, work: Any, seconds: float) -> Any:
         """What a coroutine of the session returns."""

@@ -31,7 +31,7 @@ class ServerSession:
     def connection(self) -> Connection:
         with self._lock:
             if self._connection is not None and self._connection.lost:
-                self._connection.close()
+                self._connection.close(wait=False)
                 self._connection = None
             if self._connection is None:
                 self._connection = Connection(self.server)
@@ -43,7 +43,7 @@ class ServerSession:
         try:
             return first.call(name, arguments, seconds=seconds)
         except Slow:
-            first.close()
+            first.close(wait=False)  # the reply is late already
             raise
         except ServerLost:
             return self.connection().call(name, arguments, seconds=seconds)
