@@ -46,17 +46,17 @@ async def pipes(words: list[str], spoken: Spoken) -> AsyncIterator[tuple[Any, An
     environment = {name: value for name, value in os.environ.items() if name not in HIDDEN}
     process = await anyio.open_process(words, stderr=subprocess.PIPE, env=environment)
     heard, read = anyio.create_memory_object_stream[Any](16)
-    write, said = anyio.create_memory_object_stream[Any](16)
+    write, written = anyio.create_memory_object_stream[Any](16)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_hear, process, heard, spoken)
-        tasks.start_soon(_say, process, said)
+        tasks.start_soon(_say, process, written)
         tasks.start_soon(_overhear, process, spoken)
         try:
             yield read, write
         finally:
             with anyio.CancelScope(shield=True):
                 await _ended(process, 0.0 if spoken.lost else GRACE)
-            for stream in (heard, read, write, said):
+            for stream in (heard, read, write, written):
                 stream.close()
             tasks.cancel_scope.cancel()
 
@@ -90,13 +90,13 @@ async def _hear(process: Process, heard: Any, spoken: Spoken) -> None:
     heard.close()
 
 
-async def _say(process: Process, said: Any) -> None:
+async def _say(process: Process, written: Any) -> None:
     """Writes what the client says. The program may have ended: whoever hears it then says so."""
     import anyio
 
     assert process.stdin is not None
     with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
-        async for message in said:
+        async for message in written:
             await process.stdin.send(
                 message.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
             )
