@@ -68,10 +68,15 @@ AGENTS := openai verifiers inspect_ai
 $(AGENTS:%=$(VENV)-%/bin/python): $(VENV)-%/bin/python:
 	PYTHON=$(PYTHON) bash bench/setup.sh $*
 
+$(VENV)-mcp/bin/python:
+	$(PYTHON) -m venv $(VENV)-mcp
+	$(VENV)-mcp/bin/python -m pip install --quiet mcp-server-time==2026.10.19
+
 environments: $(STAMP)  ## install the libraries whose environments are played, each into an environment of its own (`assay list worlds`)
 	$(PY) -m assay.worlds.foreign
 
-test-scale: $(STAMP) $(VENV)-vllm/bin/python $(AGENTS:%=$(VENV)-%/bin/python)  ## real Ray clusters, a real vLLM server, agents and environments of other libraries, which it installs (half an hour), and then kills
+APART := $(VENV)-vllm/bin/python $(VENV)-mcp/bin/python $(AGENTS:%=$(VENV)-%/bin/python)
+test-scale: $(STAMP) $(APART)  ## real Ray clusters, a real vLLM server, an MCP server, agents and environments of other libraries, which it installs (half an hour), and then kills
 	$(PY) -m pip install --quiet --constraint constraints.txt --editable '.[gym,control,scale]'
 	$(PY) -m assay.worlds.foreign
 	ASSAY_EXTERNALS=all $(PYTEST) -m scale -k "not piece"

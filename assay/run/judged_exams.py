@@ -18,6 +18,7 @@ from assay.rng import Key, digest
 from assay.run.grader import Grader
 from assay.scoring import bank
 from assay.scoring.bank import Bank, Rewarded
+from assay.scoring.instruction_rates import instruction_rates
 from assay.types import Episode, Problem, Request, Verdict
 from assay.verifiers.functions.grading import Grading
 from assay.view.judged import name_of_rewards, name_of_verifiers, with_judges
@@ -61,6 +62,7 @@ class Exam:
     def _told(self, record: dict[str, Any], ks: Sequence[int] = ()) -> dict[str, Any]:
         told = with_judges(record, self.judge, self.others, ks=ks, digests=self.digests) if self.judge else record
         told |= {"silent": self.silent} if self.silent else {}
+        told |= {"instructions": rates} if (rates := instruction_rates(self.episodes)) else {}
         return told | ({PLAYS: plays} if (plays := told_of_plays(self.episodes)) else {})
 
 
