@@ -72,6 +72,9 @@ TASKS = LazyTasks(
         "metamath-steps": "metamath_steps:METAMATH_STEPS",
         "verilog-turns": "verilog_turns:VERILOG_TURNS",
         "equation": "equation:EQUATION",
+        "wish": "wish:WISH",
+        "wish-model": "wish:WISH_MODEL",
+        "wish-reply": "wish:WISH_REPLY",
     }
 )
 """Name -> task. A task stands as `module:NAME`, and its module is imported when somebody asks for the task."""
