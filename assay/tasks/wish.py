@@ -238,7 +238,7 @@ WISH = _wish(
     "w",
     "about facts that the user alone knows",
     user(SCRIPT, natural=TAGS),
-    OwnBase("what a user wishes, from two questions and a third", levels=(2,), num_steps=160, context=128),
+    OwnBase("what a user wishes, from two questions and a third", levels=(2,), num_steps=90, context=128),
 )
 WISH_MODEL = _wish(
     "wish-model",

@@ -22,7 +22,7 @@ CRITIC = Mechanism(
     curate=(NoTraining(),),
     forwards=(LearnTurns(model="critic", reference="reference", beta=0.1, rate=1.0, num_epochs=4),),
     credit=CREDIT,
-    objective=OBJECTIVE,
+    objective=Objective(ratio=NoRatio(), gate=Open()),
 )
 
 TURNS = Mechanism(

@@ -1,0 +1,11 @@
+"""What the tests over all parts have to know of these; `tests/of_methods.py` says what it means."""
+
+TEXTS = {
+    "LearnTurns.model": "a model, a role or a store of the recipe",
+    "LearnTurns.reference": "a model, a role or a store of the recipe",
+    "TurnAdvantage.model": "a model, a role or a store of the recipe",
+    "TurnAdvantage.reference": "a model, a role or a store of the recipe",
+    "TurnActions.role": "a model, a role or a store of the recipe",
+    "TurnActions.of": "a model, a role or a store of the recipe",
+    "Halves.role": "a model, a role or a store of the recipe",
+}
