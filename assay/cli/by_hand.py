@@ -79,7 +79,7 @@ class Person:
             terminal.say(HELP)
 
     def typed(self, asked: Asked) -> str | None:
-        """The next turn; None at the end of the input. A turn that cannot be is told at the terminal, and asked again."""
+        """The next turn; None at the end of the input. At the terminal a turn that cannot be is asked for again."""
         if asked.refused and not self.at_terminal:
             raise DataError(asked.refused)
         if asked.refused:
@@ -116,11 +116,11 @@ def told(document: Mapping[str, Any]) -> str:
 
 
 def _problem(document: Mapping[str, Any]) -> str:
-    asked = document["prompt"]
+    asked = document["prompt"] or ""
     text = asked if isinstance(asked, str) else "\n".join(f"{m['role']}: {m['content']}" for m in asked)
     who = f"you are {document['seat']}" if document["seat"] else "the model plays all seats"
     head = f"{document['task']}, level {document['level']}, problem {document['problem']}; {who}"
-    lines = [head, _block("asked", text)]
+    lines = [head, _block("asked", text)] if text else [head]
     for tool in document["tools"]:
         fields = ", ".join(tool["schema"].get("properties", {}))
         lines.append(_block("tool", f"{tool['name']}({fields}) {tool['about']}".strip()))

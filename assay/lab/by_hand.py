@@ -97,6 +97,7 @@ class ByHand:
     def _problem(self) -> Json:
         told = {"task": self.problem.task, "level": self.problem.level, "problem": self.problem.id}
         plain = self.problem.prompt if isinstance(self.problem.prompt, str) else list(self.problem.prompt)
+        plain = plain if self.seat in ("", self.seats[0]) else None  # the other seats do not read it
         return {**told, "prompt": plain, "seats": self.seats, "seat": self.seat or None, "tools": self._tools()}
 
     def _tools(self) -> list[Json]:
