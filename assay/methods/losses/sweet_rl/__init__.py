@@ -55,7 +55,7 @@ SWEET_RL = Recipe(
     mechanism=TURNS,
     scale=Scale(num_prompts=16, group_size=3, max_new=1024, learning_rate=2e-7, num_steps=400),
     models={"policy": Model(), "critic": Model(), "reference": Model(trained=False)},
-    roles={"policy": "policy", "turn": "policy", "user": "reference"},
+    roles={"policy": "policy", "turn": "policy"},
     stages=(Stage("critic", share=1, mechanism=CRITIC), Stage("turns", share=1)),
     notes=(
         "3 answers of a problem, the first right one against each wrong one, beta 0.1 of both losses, 4 passes of the "
@@ -71,7 +71,7 @@ SWEET_RL = Recipe(
         "the worked solution where it says nothing.",
         "An action ends where the world would reply. Pairs of equal worth are left out. The likelihood is a mean over "
         "the winner's own tokens.",
-        "A seat `user` that a model plays is played by the reference, which does not train.",
+        "Where a model plays the user, the reference does, as each recipe's frozen base plays seats that do not train.",
     ),
     deviations=(
         "The release trains its critic on the mean over all tokens of an answer. The paper, and this recipe, sum over "
