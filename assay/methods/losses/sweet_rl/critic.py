@@ -68,6 +68,7 @@ def learn_turns(
     micro_tokens: int,
     model: str,
     reference: str,
+    told: bool,
     beta: float,
     rate: float,
     num_epochs: int,
@@ -76,7 +77,7 @@ def learn_turns(
     episodes, pairs = paired(rows)
     if not pairs:
         return list(rows), {}
-    learning = Lesson(episodes, pairs, codec, models, model, reference, beta)
+    learning = Lesson(episodes, pairs, codec, models, model, reference, told, beta)
     settings = dataclasses.replace(
         scale, learning_rate=rate * scale.learning_rate, num_minibatches=1, num_epochs=num_epochs
     )
@@ -114,6 +115,7 @@ class Lesson:
     models: Models
     model: str
     reference: str
+    told: bool
     beta: float
     seen: list[tuple[float, float]] = dataclasses.field(default_factory=list)  # (loss, accuracy) before each step
 
@@ -121,14 +123,15 @@ class Lesson:
         """A row for each path of an answer, in their order; nothing is masked."""
         from assay.engine.spans import laid
 
-        return laid(told_spans(self.episodes, self.codec)[0])
+        return laid(told_spans(self.episodes, self.codec, told=self.told)[0])
 
     def weights(self) -> np.ndarray:
         """dL/d log phi at every token of the batch, under the critic's present weights."""
-        logps = compared(self.models, self.episodes, self.codec, model=self.model, reference=self.reference)
+        of = {"model": self.model, "reference": self.reference, "told": self.told}
+        logps = compared(self.models, self.episodes, self.codec, **of)
         sums = [
-            turn_advantages(told, bare, turns_in(episode)).sum()
-            for episode, (told, bare) in zip(self.episodes, logps, strict=True)
+            turn_advantages(seen, bare, turns_in(episode)).sum()
+            for episode, (seen, bare) in zip(self.episodes, logps, strict=True)
         ]
         loss, right, slopes = bradley_terry(np.array(sums), self.pairs, beta=self.beta)
         self.seen.append((loss, right))
@@ -167,10 +170,11 @@ class LearnTurns(Forward):
 
     model: str = "critic"  # its name in the recipe's `models`
     reference: str = "reference"  # the frozen model that it is compared with
+    told: bool = True  # no: it reads what the policy reads, for comparison
     beta: Positive = 0.1
     rate: Positive = 1.0  # its learning rate, as a multiple of the policy's
     num_epochs: Count = 4  # its optimiser steps on the pairs of a step
     does = learn_turns
 
     def prompts(self, prompt: Prompt, problem: Problem, codec: Codec, max_new: int) -> Sequence[Prompt]:
-        return (prompt.longer(len(codec.encode(privilege(problem)))),)
+        return (prompt.longer(len(codec.encode(privilege(problem)))) if self.told else prompt,)

@@ -55,32 +55,36 @@ def turn_advantages(logp: np.ndarray, reference: np.ndarray, turns: Sequence[np.
     return np.array([float(np.mean(logp[turn] - reference[turn], dtype=np.float64)) for turn in turns])
 
 
-def told_spans(episodes: Sequence[Episode], codec: Codec) -> tuple[list[Span], list[int]]:
-    """The answers as the critic reads them: as spans, one for each path, and the number of paths of each answer."""
+def told_spans(episodes: Sequence[Episode], codec: Codec, *, told: bool) -> tuple[list[Span], list[int]]:
+    """The answers as the critic reads them, which is `told` what is hidden or not: as spans, one for each path, and the
+    number of paths of each answer.
+    """
     from assay.engine.interface import Span
     from assay.engine.spans import paths_of
 
     spans, counts = paths_of(episodes, sampled=True)
-    before = [codec.encode(privilege(episode.request.problem)) for episode in episodes]
-    told = [ids for ids, count in zip(before, counts, strict=True) for _ in range(count)]
+    before = [codec.encode(privilege(episode.request.problem) if told else "") for episode in episodes]
+    hints = [ids for ids, count in zip(before, counts, strict=True) for _ in range(count)]
     made = [
         Span(np.concatenate([ids, span.context]).astype(np.int32), span.ids, span.temperature)
-        for ids, span in zip(told, spans, strict=True)
+        for ids, span in zip(hints, spans, strict=True)
     ]
     return made, counts
 
 
 def compared(
-    models: Models, episodes: Sequence[Episode], codec: Codec, *, model: str, reference: str
+    models: Models, episodes: Sequence[Episode], codec: Codec, *, model: str, reference: str, told: bool
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """(log phi of the critic, which is told, log ref of the reference, which is not) at the tokens of each answer."""
+    """(log phi of the critic, which may be told what is hidden, log ref of the reference, which is not) at the tokens
+    of each answer.
+    """
     from assay.engine.spans import joined, scored
 
     if missing := [name for name in (model, reference) if name not in models]:
         raise ConfigError(f"the recipe has no model '{missing[0]}'; its models are {', '.join(models)}.")
     if not episodes:
         return []
-    spans, counts = told_spans(episodes, codec)
-    told = joined([scores.logp for scores in models[model].score(spans)], counts)
+    spans, counts = told_spans(episodes, codec, told=told)
+    seen = joined([scores.logp for scores in models[model].score(spans)], counts)
     bare = [scores.logp for scores in scored(models[reference], episodes, sampled=True)]
-    return list(zip(told, bare, strict=True))
+    return list(zip(seen, bare, strict=True))

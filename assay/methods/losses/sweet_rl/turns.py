@@ -71,13 +71,12 @@ class TurnActions(Expansion):
 
 
 def turn_advantage(
-    episodes: Sequence[Episode], *, models: Models, codec: Codec, model: str, reference: str
+    episodes: Sequence[Episode], *, models: Models, codec: Codec, model: str, reference: str, told: bool
 ) -> list[Reward | None]:
     """The advantage of the last turn of each answer, by the critic."""
     found: list[Reward | None] = []
-    for episode, logps in zip(
-        episodes, compared(models, episodes, codec, model=model, reference=reference), strict=True
-    ):
+    seen = compared(models, episodes, codec, model=model, reference=reference, told=told)
+    for episode, logps in zip(episodes, seen, strict=True):
         turns = turns_in(episode)
         found.append(Reward("turn-advantage", float(turn_advantages(*logps, turns[-1:])[0])) if turns else None)
     return found
@@ -93,10 +92,11 @@ class TurnAdvantage(Rewarding):
 
     model: str = "critic"  # its name in the recipe's `models`
     reference: str = "reference"  # the frozen model that it is compared with
+    told: bool = True  # as of `learn-turns`
     does = turn_advantage
 
     def prompts(self, prompt: Prompt, problem: Problem, codec: Codec, max_new: int) -> Sequence[Prompt]:
-        return (prompt.longer(len(codec.encode(privilege(problem)))),)
+        return (prompt.longer(len(codec.encode(privilege(problem)))) if self.told else prompt,)
 
 
 def half_pairs(scores: Sequence[float], *, most: int, key: Key) -> list[tuple[int, int]]:

@@ -169,7 +169,7 @@ def test_without_a_pair_there_is_nothing_to_learn(told: Task) -> None:
     models = Models({"critic": engine, "reference": engine.copy()}, {})
     about = {"scale": recipe_of("sweet-rl").scale, "micro_tokens": 99, "model": "critic", "reference": "reference"}
     same, stats = learn_turns(
-        rows, models=models, memory=Memory(0), codec=CODEC, beta=0.1, rate=1.0, num_epochs=1, **about
+        rows, models=models, memory=Memory(0), codec=CODEC, told=True, beta=0.1, rate=1.0, num_epochs=1, **about
     )
     assert same == rows and stats == {} and engine.version == 0
 
@@ -185,7 +185,7 @@ def test_the_critic_alone_is_told_what_is_hidden(told: Task) -> None:
     one = talk("a", "d", "d")
     one = dataclasses.replace(one, request=dataclasses.replace(one.request, problem=problem))
     assert privilege(problem) == "d " and hidden(problem) == "d"
-    ((seen, bare),) = compared(models, [one], CODEC, model="critic", reference="reference")
+    ((seen, bare),) = compared(models, [one], CODEC, model="critic", reference="reference", told=True)
     from assay.engine.interface import Span
 
     ids = one.stream("ids").astype(np.int32)
@@ -195,7 +195,9 @@ def test_the_critic_alone_is_told_what_is_hidden(told: Task) -> None:
     np.testing.assert_allclose(seen, wanted[0].logp, atol=1e-12)
     np.testing.assert_allclose(bare, wanted[1].logp, atol=1e-12)
     assert np.abs(seen - bare).max() > 1e-6
-    (reward,) = turn_advantage([one], models=models, codec=CODEC, model="critic", reference="reference")
+    ((same, _),) = compared(models, [one], CODEC, model="critic", reference="reference", told=False)
+    np.testing.assert_allclose(same, bare, atol=1e-12)
+    (reward,) = turn_advantage([one], models=models, codec=CODEC, model="critic", reference="reference", told=True)
     assert reward is not None and reward.value == pytest.approx((seen - bare)[2])
 
 
@@ -209,7 +211,9 @@ def test_without_a_word_of_the_task_the_answer_of_the_solution_is_what_is_hidden
 
 def test_a_model_that_is_missing_is_named(told: Task) -> None:
     with pytest.raises(ConfigError, match="no model 'critic'"):
-        compared(Models({"reference": policy()}, {}), [talk("a")], CODEC, model="critic", reference="reference")
+        compared(
+            Models({"reference": policy()}, {}), [talk("a")], CODEC, model="critic", reference="reference", told=True
+        )
 
 
 # How the critic learns
@@ -228,7 +232,7 @@ def test_the_update_does_not_depend_on_how_answers_are_cut(told: Task, micro_tok
         engine = models_for(recipe_of("sweet-rl"), policy())["critic"]
         models = Models({"critic": engine, "reference": policy()}, {})
         scale = recipe_of("sweet-rl", learning_rate=0.1, warmup_steps=0).scale
-        about = {"codec": CODEC, "model": "critic", "reference": "reference", "beta": 1.0, "rate": 1.0}
+        about = {"codec": CODEC, "model": "critic", "reference": "reference", "told": True, "beta": 1.0, "rate": 1.0}
         _, stats = learn_turns(
             lessons(), models=models, memory=Memory(0), scale=scale, micro_tokens=size, num_epochs=3, **about
         )
@@ -242,7 +246,7 @@ def test_the_critic_learns_the_pairs_of_a_step(told: Task) -> None:
     """At the policy's own weights sums are near 0; what is learnt raises those of right answers above the others'."""
     recipe = recipe_of("sweet-rl", learning_rate=0.02, warmup_steps=0)
     models = models_for(recipe, policy())
-    about = {"codec": CODEC, "model": "critic", "reference": "reference", "beta": 1.0, "rate": 1.0}
+    about = {"codec": CODEC, "model": "critic", "reference": "reference", "told": True, "beta": 1.0, "rate": 1.0}
     found = [
         learn_turns(
             lessons(), models=models, memory=Memory(0), scale=recipe.scale, micro_tokens=999, num_epochs=4, **about
@@ -252,7 +256,7 @@ def test_the_critic_learns_the_pairs_of_a_step(told: Task) -> None:
     losses = [stats["critic/loss"] for stats in found]
     assert losses[-1] < 0.5 * losses[0] and found[-1]["critic/accuracy"] == 1.0
     episodes, pairs = paired(lessons())
-    lesson = Lesson(episodes, pairs, CODEC, models, "critic", "reference", 1.0)
+    lesson = Lesson(episodes, pairs, CODEC, models, "critic", "reference", True, 1.0)
     assert lesson.weights()[: len(episodes[0])][episodes[0].stream("origin") == Origin.ENV].tolist() == [0.0]
 
 
