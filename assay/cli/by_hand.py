@@ -148,17 +148,17 @@ def _end(document: Mapping[str, Any]) -> str:
     if document["left"]:
         return "[left: nothing was judged]"
     lines = []
-    for one in document["seats"]:
-        verdict = one["verdict"]
+    for answer in document["seats"]:
+        verdict = answer["verdict"]
         status = (
             "no verdict" if verdict is None else {"ok": "right", "fail": "wrong"}.get(verdict["status"], "no verdict")
         )
         kind = "" if verdict is None or verdict["kind"] in ("", "wrong") else f" ({verdict['kind']})"
         why = "" if verdict is None or not verdict["detail"] else f", {verdict['detail']}"
-        scores = "".join(f", {name} {value:g}" for name, value in one["scores"].items() if value is not None)
-        earned = "" if one["earned"] is None else f", earned {one['earned']:+g}"
-        cut = ", cut by a limit" if one["finish"] == "length" else ""
-        lines.append(_block("verdict", f"{one['seat']}: {status}{kind}{why}{scores}{earned}{cut}"))
+        scores = "".join(f", {name} {value:g}" for name, value in answer["scores"].items() if value is not None)
+        earned = "" if answer["earned"] is None else f", earned {answer['earned']:+g}"
+        cut = ", cut by a limit" if answer["finish"] == "length" else ""
+        lines.append(_block("verdict", f"{answer['seat']}: {status}{kind}{why}{scores}{earned}{cut}"))
     if document["solution"]:
         lines.append(_block("solution", document["solution"]))
     return "\n".join(lines)

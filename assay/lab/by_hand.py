@@ -246,10 +246,10 @@ def by_hand(
     check_sampling(max_new=max_new, temperature=temperature, top_p=top_p)
     pool = Asking(Setup(model=model, task=(world,), system=system or "")).pool()
     spoken = _world(pool.shares[0].task)
-    if seat and seat not in [one.name for one in spoken.seats]:
+    seats = [each.name for each in spoken.seats]
+    if seat and seat not in seats:
         raise UsageError(
-            f"--seat {seat}: the world of '{pool.shares[0].task}' has no such seat; it has "
-            f"{', '.join(one.name for one in spoken.seats)}."
+            f"--seat {seat}: the world of '{pool.shares[0].task}' has no such seat; it has {', '.join(seats)}."
         )
     policy, engine = open_engine(model, system=system, precision=precision)
     tokenizer_of(policy, "a world that speaks")

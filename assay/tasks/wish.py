@@ -39,12 +39,12 @@ NEEDLESS = "needless"  # the score of a verdict: questions that were refused, we
 DONT_KNOW = "I do not know what you mean. Ask me about one thing."
 
 
-class Node(NamedTuple):
+class WishTree(NamedTuple):
     """A thing, and what is to be found where the user has it and where not; or a person, at a leaf."""
 
     name: str
-    yes: Node | None = None
-    no: Node | None = None
+    yes: WishTree | None = None
+    no: WishTree | None = None
 
 
 # Instances
@@ -69,13 +69,13 @@ def _instance(generator: np.random.Generator, level: int) -> Spec:
     return {"tree": tree, "has": has, "names": names, "most": level + 1 + SPARE}
 
 
-def read(tree: str) -> Node:
+def read(tree: str) -> WishTree:
     """The tree that is written so, each node before what is below it: `read("aBC").yes.name` is "B"."""
     letters = iter(tree)
 
-    def node() -> Node:
+    def node() -> WishTree:
         name = next(letters)
-        return Node(name) if name.isupper() else Node(name, node(), node())
+        return WishTree(name) if name.isupper() else WishTree(name, node(), node())
 
     return node()
 
@@ -162,7 +162,7 @@ SCRIPT = Script(answer=_answer, refusal=lambda question: DONT_KNOW if " " in que
 
 
 def _natural(spec: Spec) -> str:
-    def rule(node: Node) -> str:
+    def rule(node: WishTree) -> str:
         if node.yes is None or node.no is None:
             return f"their {PERSONS[LETTERS.index(node.name.lower())]}"
         thing = THINGS[LETTERS.index(node.name)]
@@ -235,14 +235,14 @@ def _wish(name: str, mark: str, who: str, world: World, *abilities: OwnBase | Pl
 
 WISH = _wish(
     "wish",
-    "w",
+    "y",
     "about facts that the user alone knows",
     user(SCRIPT, natural=TAGS),
     OwnBase("what a user wishes, from two questions and a third", levels=(2,), num_steps=90, context=128),
 )
 WISH_MODEL = _wish(
     "wish-model",
-    "W",
+    "z",
     "a model that plays the user",
     user(SCRIPT, sees=("has", "names"), natural=TAGS),
     PlayedFrom(("wish", "wish-reply")),

@@ -49,7 +49,7 @@ def walked(spec: Spec) -> tuple[str, str]:
 
 def test_a_wish_by_hand() -> None:
     problem = pose()
-    assert problem.prompt == "w4 abABcCD" and problem.solution == "[a]1[b]0[B]w#w"
+    assert problem.prompt == "y4 abABcCD" and problem.solution == "[a]1[b]0[B]w#w"
     verdicts = [task("wish").verify(problem, text) for text in ("#w", "#q", "[a]1[c]1[c]1[b]0[B]w#w", "[?]?#w", "#")]
     assert [verdict.status for verdict in verdicts] == ["ok", "fail", "ok", "ok", "fail"]
     assert [verdict.scores["needless"] for verdict in verdicts] == [0, 0, 2, 1, 0]

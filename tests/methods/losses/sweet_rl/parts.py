@@ -9,3 +9,5 @@ TEXTS = {
     "TurnActions.of": "a model, a role or a store of the recipe",
     "Halves.role": "a model, a role or a store of the recipe",
 }
+
+ELSEWHERE = {"reward:turn-advantage": "a model"}
