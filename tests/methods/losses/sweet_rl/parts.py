@@ -11,3 +11,7 @@ TEXTS = {
 }
 
 ELSEWHERE = {"reward:turn-advantage": "a model"}
+OWN_MODELS = {
+    "forwards:learn-turns": "the critic that is told what is hidden",
+    "reward:turn-advantage": "the critic that is told what is hidden",
+}
