@@ -168,8 +168,8 @@ BASES = Bases(
             name="wishes",
             summary="questions to a user, and the answers that this user gives",
             shape=small_shape(hidden=128, layers=4, heads=4, ffn=384, context=128),
-            pool=Pool((Share("wish", (2,)), Share("wish-reply", (6, 8, 10)))),
-            scale=imitation(num_steps=300),
+            pool=Pool((Share("wish", (2,)), Share("wish-reply", (6, 8, 10), 7.0))),
+            scale=imitation(num_steps=700),
         ),
     )
 )
