@@ -15,3 +15,5 @@ OWN_MODELS = {
     "forwards:learn-turns": "the critic that is told what is hidden",
     "reward:turn-advantage": "the critic that is told what is hidden",
 }
+CHOOSES = {"sweet-rl": "groups"}
+BUSY = ("expand:turn-actions",)
