@@ -146,6 +146,15 @@ def _facts_in_words(spec: Spec) -> str:
     return f"You have {has}, and nothing else. The first letters of names: {names}."
 
 
+def what_matters(spec: Spec) -> str:
+    """The facts on the path, each a letter and what the user would say: `a1b0Bw`. The last one is the answer."""
+    return "".join(name + fact(spec, name) for name in path(spec))
+
+
+def _what_matters_in_words(spec: Spec) -> str:
+    return " ".join(in_words(spec, name) for name in path(spec))
+
+
 def _told(spec: Spec, question: str) -> str:
     """What a model reads that plays the user. It is never told the tree."""
     if len(question) == 1:
@@ -228,7 +237,7 @@ def _wish(name: str, mark: str, who: str, world: World, *abilities: OwnBase | Pl
         generator=Generator(levels=range(1, 6), first=2, instance=_instance, canonical=_canonical),
         wordings=Wordings(compact=lambda spec: f"{mark}{spec['most']} {spec['tree']}", natural=_natural, solve=_solve),
         checker=Checker(check=_check, verify_many=_verify_all),
-        abilities=(Hidden(known_facts, _facts_in_words), *abilities),
+        abilities=(Hidden(what_matters, _what_matters_in_words), *abilities),
         world=world,
     )
 

@@ -18,7 +18,7 @@ from assay.lab.by_hand import Asked, by_hand
 from assay.lab.trial import small_model
 from assay.tasks import TASKS, task
 
-HOW = {"seed": 0, "max_new": 40, "temperature": 1.0, "top_p": 1.0, "system": None}
+HOW: dict[str, Any] = {"seed": 0, "max_new": 40, "temperature": 1.0, "top_p": 1.0, "system": None}
 Json = dict[str, Any]
 
 

@@ -14,6 +14,7 @@ from assay.rng import Key
 from assay.run.bases import base_for
 from assay.source import Pool, Share
 from assay.tasks import ALPHABET, task
+from assay.tasks.abilities import Hidden
 from assay.tasks.wish import (
     DONT_KNOW,
     LETTERS,
@@ -74,6 +75,13 @@ def test_only_the_facts_on_the_path_matter(level: int) -> None:
         if level == 1:
             turned = {**problem.spec, "has": "" if path[0] in problem.spec["has"] else path[0]}
             assert walked(turned)[0][-1] != path[-1]
+
+
+def test_what_a_critic_is_told_is_the_path_and_the_answer() -> None:
+    told = task("wish").ability(Hidden)
+    assert told is not None and told.of(pose()) == "a1b0Bw"
+    words = ("Yes, I have a car.", "No, I do not have a garden.", "The name of my uncle begins with w.")
+    assert told.of(pose("natural")) == " ".join(words)
 
 
 def test_a_tree_is_read_node_by_node() -> None:

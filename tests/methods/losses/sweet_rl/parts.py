@@ -16,4 +16,4 @@ OWN_MODELS = {
     "reward:turn-advantage": "the critic that is told what is hidden",
 }
 CHOOSES = {"sweet-rl": "groups"}
-BUSY = ("expand:turn-actions",)
+BUSY = ("expand:turn-actions", "curate:halves")

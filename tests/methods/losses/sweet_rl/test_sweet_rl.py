@@ -11,7 +11,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from talking import replying
-from tiny import TINY, Letters, Notes, episode, models_for, policy, recipe_of, register, segment, stages_of
+from tiny import TINY, Letters, Notes, episode, here, models_for, policy, recipe_of, register, segment, stages_of
 from torch.nn.functional import logsigmoid
 
 from assay.ask import Sampling, first_requests
@@ -206,7 +206,8 @@ def test_without_a_word_of_the_task_the_answer_of_the_solution_is_what_is_hidden
     assert hidden(chain) == (chain.solution or "").rpartition("#")[2]
     assert privilege(Problem("data:x", "?", {}, "?", provenance="data")) == ""
     wish = task("wish").problem(Key(0), level=2, wording="natural")
-    assert privilege(wish).startswith("In light that the final answer is: You have a")
+    assert privilege(wish).startswith("In light that the final answer is: ")
+    assert privilege(wish).count("have a") == 2 and "begins with" in privilege(wish)
 
 
 def test_a_model_that_is_missing_is_named(told: Task) -> None:
@@ -237,7 +238,7 @@ def test_the_update_does_not_depend_on_how_answers_are_cut(told: Task, micro_tok
             lessons(), models=models, memory=Memory(0), scale=scale, micro_tokens=size, num_epochs=3, **about
         )
         assert stats["critic/pairs"] == 3.0 and engine.version == 3
-        states.append({name: value for name, value in engine.state().items() if name.startswith("parameter/")})
+        states.append({name: value for name, value in here(engine).state().items() if name.startswith("parameter/")})
     for name, value in states[0].items():
         torch.testing.assert_close(states[1][name], value, rtol=1e-7, atol=1e-9)
 
