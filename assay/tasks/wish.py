@@ -136,8 +136,9 @@ def question_in_words(name: str) -> str:
 
 
 def known_facts(spec: Spec) -> str:
-    """What the user alone knows, in letters: the things, then each person with the letter of the name."""
-    return f"{spec['has']} {''.join(LETTERS[i].upper() + letter for i, letter in enumerate(spec['names']))}"
+    """What the user alone knows, each thing and person with the user's answer behind it: `a1b0...AqBw...`."""
+    things, persons = LETTERS[: len(THINGS)], LETTERS[: len(PERSONS)].upper()
+    return "".join(name + fact(spec, name) for name in things + persons)
 
 
 def _facts_in_words(spec: Spec) -> str:

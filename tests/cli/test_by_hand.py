@@ -48,14 +48,14 @@ def script(*lines: str) -> Callable[[Asked], str | None]:
 
 
 def played(model: str, world: str, seat: str, lines: Sequence[str], **how: Any) -> list[Json]:
-    return list(by_hand(model, world, seat=seat, **HOW | how).play(script(*lines)))
+    return list(by_hand(model, world, seat=seat, **{**HOW, **how}).play(script(*lines)))
 
 
 def path_of(model: str, world: str, seed: int = 0) -> str:
     """The facts that matter in the problem of a seed."""
     from assay.tasks.wish import path
 
-    return path(by_hand(model, world, seat="policy", **HOW | {"seed": seed}).problem.spec)
+    return path(by_hand(model, world, seat="policy", **{**HOW, "seed": seed}).problem.spec)
 
 
 def test_a_person_plays_the_policy_with_its_tool(shell: Shell, model: str) -> None:
@@ -115,7 +115,8 @@ def test_a_person_plays_the_user_and_reads_what_the_user_reads(model: str, monke
 
     asked, *turns, end = game.play(typed)
     assert asked["prompt"] is None and [turn["seat"] for turn in turns] == ["policy", "user"] * 2 + ["policy"]
-    facts = f"u {spec['has']} {''.join(f'{chr(65 + i)}{letter}' for i, letter in enumerate(spec['names']))}"
+    things = "".join(f"{letter}{int(letter in spec['has'])}" for letter in "abcdefghijklmnop")
+    facts = f"u {things}{''.join(f'{chr(65 + i)}{letter}' for i, letter in enumerate(spec['names']))}"
     assert [one.reads for one in heard] == [f"{facts} a", f"{facts} A"] and {one.left for one in heard} == {24}
     assert [turn["text"] for turn in turns] == [None, "1", None, "qrs", None]
     assert [turn["text"] for turn in end["turns"]] == ["[a]", "1", "[A]", "qrs", "#x"]
