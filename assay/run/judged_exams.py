@@ -77,15 +77,17 @@ def examine(
     codec: Codec,
     asked: Callable[[list[Request]], list[Request]] = list,
     rewarded: Rewarded = list,
+    players: Mapping[str, Engine] | None = None,
 ) -> Exam:
     """Samples `samples` answers to every problem, and has every judge count the right ones.
 
     `asked` may change the requests, for example add to their prompts what the recipe adds in training; `rewarded` gives
-    answers to open problems the rewards of a recipe.
+    answers to open problems the rewards of a recipe; `players` play other seats of worlds.
     """
     requests = asked(bank.questions(problems, samples=samples, sampling=sampling, codec=codec))
     verify = grader.verified if grader.grading is None else grader.grading
-    return judged(rewarded(bank.answer(engine, requests, key=key, codec=codec, verify=verify)), grader)
+    played = bank.answer(engine, requests, key=key, codec=codec, verify=verify, players=players)
+    return judged(rewarded(played), grader)
 
 
 def judged(episodes: Sequence[Episode], grader: Grader) -> Exam:

@@ -42,6 +42,7 @@ from assay.run.own_rewards import require_counted
 from assay.run.pretrained import PRETRAINED
 from assay.run.pretrained_needs import at_its_profile
 from assay.run.scaling import at_its_scale, named_at
+from assay.run.seats import seated
 from assay.run.setup import Setup
 from assay.run.spoken_tools import with_tools
 from assay.run.training import back_to, begin, carry_on, ready_to_begin, verifiers_of
@@ -82,7 +83,7 @@ def plan(
     profile, reasons = (profile, []) if profile != "auto" else _chosen(recipe, model, pool)
     if Path(model).exists():
         model = str(Path(model).resolve())  # a run may be resumed from another working directory
-    experiment = Experiment(recipe, model, pool, seed=seed, profile=profile, rewards=absolute(rewards))
+    experiment = Experiment(seated(recipe, pool), model, pool, seed=seed, profile=profile, rewards=absolute(rewards))
     experiment = dataclasses.replace(experiment, right_from=right_from, reward_timeout=reward_timeout)
     experiment = dataclasses.replace(experiment, **own_tools.absolute(tools, mcp, pool))
     asked = settings.asked(recipe, overrides or {}, steps=steps, system=system)

@@ -76,6 +76,9 @@ TASKS = LazyTasks(
         "equation": "equation:EQUATION",
         "coq-library": "coq_library:COQ_LIBRARY",
         "coq-library-steps": "coq_steps:COQ_LIBRARY_STEPS",
+        "wish": "wish:WISH",
+        "wish-model": "wish:WISH_MODEL",
+        "wish-reply": "wish:WISH_REPLY",
     }
 )
 """Name -> task. A task stands as `module:NAME`, and its module is imported when somebody asks for the task."""

@@ -134,8 +134,8 @@ def test_a_paper_says_what_runs_and_what_does_not() -> None:
     assert dapo.recipes[0] == "dapo" and sorted(dapo.recipes[1:]) == beside
     assert all(names(name.replace("-", "_")) == ["dapo"] for name in beside)
     assert (dapo.rewards, dapo.here) == (("soft-overlong",), "faithful")
-    (sweet,) = papers.find("sweet-rl")
-    assert (sweet.here, sweet.recipes, sweet.commands) == ("absent", (), ())
+    (absent,) = papers.find("asearcher")
+    assert (absent.here, absent.recipes, absent.commands) == ("absent", (), ())
 
 
 def test_all_recipes_of_a_paper_are_one_paper() -> None:
