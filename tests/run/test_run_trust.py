@@ -47,7 +47,8 @@ HARMLESS = {
         AskJudge.role AskPairs.of AskPairs.role CollectiveVote.voters Agreed.role Agreement.role Critic.model
         Follow.names Frozen.model Frozen.role KeepLeftovers.of Lagged.model Lagged.role LearntScore.critic
         LearntScore.model LearntSteps.model PosedOnce.role RankedPairs.extremes RankedPairs.roles RewardModel.critic
-        RewardModel.model RewardModel.role ScoredBy.role StepSearch.model Untrained.but Untrained.role Harvest.name Rehearse.name""",
+        RewardModel.model RewardModel.role ScoredBy.role StepSearch.model Untrained.but Untrained.role Harvest.name
+        Rehearse.name""",
     "names a reward, a score, a tag or a metric of the run's records": """
         Affine.name Cascade.name Clipped.name Delta.name Gated.name HoldTagged.tag KeptRules.score Masked.name
         Misjudged.name Plateau.metric Product.name Saturated.name Scheduled.name Scored.name Shuffled.name Squashed.name
