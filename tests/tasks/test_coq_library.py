@@ -123,7 +123,7 @@ def test_the_replies_of_worked_solutions_are_those_of_the_session() -> None:
     assert known.world is not None and known.checker.verify_many is not None
     asked = problems(2, *LEVELS, name="coq-library-steps")
     for problem in asked:
-        assert "".join(text for text, _ in turns(problem)) == problem.solution
+        assert "".join(text for text, _ in turns(problem, known)) == problem.solution
         play = known.world.start(problem.spec, Key(0))
         play.open()
         calls = re.findall(r"\[(.*?\.)\]([^\[]*)", problem.solution or "")
