@@ -7,10 +7,10 @@ from itertools import product
 
 import pytest
 
-from assay.ask.demonstrate import turns
 from assay.externals import workers_of
 from assay.rng import Key
 from assay.tasks import ALPHABET, TASKS, task
+from assay.tasks.worked import turns
 from assay.types import Problem
 from assay.verifiers.proofs.coq import Claim, Unreadable, sentences, verify
 
