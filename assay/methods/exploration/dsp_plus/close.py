@@ -13,7 +13,7 @@ from assay.part import Count, Expansion
 from assay.tasks import task
 from assay.tasks.coq import answer_in
 from assay.types import Episode, Problem, Request, by_group
-from assay.verifiers.proofs.coq import MOST_TACTICS, Unreadable, asked
+from assay.verifiers.proofs.coq import MOST_TACTICS, Unreadable, asked, sentences
 from assay.verifiers.unfinished import unfinished
 
 if TYPE_CHECKING:
@@ -131,3 +131,13 @@ class CloseSketches(Expansion):
     does = close_sketches
     needs = ("texts",)
     needs_verdict = True
+
+    def refusal(self, **_: object) -> str | None:
+        for closer in self.closers:
+            try:
+                alone = len(sentences(closer, "library")) == 1
+            except Unreadable:
+                alone = False
+            if not alone:
+                return f"close-sketches: '{closer}' is not one tactic that a proof may have, such as {CLOSERS[0]}"
+        return None

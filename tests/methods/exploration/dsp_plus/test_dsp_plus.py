@@ -14,7 +14,17 @@ from tiny import END, episode
 
 from assay.ask import Codec
 from assay.methods.exploration.dsp_plus import close
-from assay.methods.exploration.dsp_plus.close import CLOSED, CLOSERS, OPEN, close_sketches, in_coq, told_by
+from assay.methods.exploration.dsp_plus.close import (
+    CLOSED,
+    CLOSERS,
+    OPEN,
+    CloseSketches,
+    close_sketches,
+    in_coq,
+    repaired,
+    told_by,
+    trial_of,
+)
 from assay.methods.exploration.dsp_plus.draft import ROLE, drafts, sketch_drafts
 from assay.methods.exploration.dsp_plus.sketch import (
     HOLE,
@@ -28,6 +38,7 @@ from assay.methods.exploration.dsp_plus.sketch import (
     sketched,
     without,
 )
+from assay.rng import Key
 from assay.tasks import task
 from assay.types import Episode, Origin
 from assay.verifiers.proofs.coq import Unreadable
@@ -261,7 +272,7 @@ def test_each_answer_is_taken_once_and_a_proof_ends_the_work(session: None) -> N
     (asked,) = close_sketches([first], codec=CODEC, closers=(), rounds=1)
     behind = dataclasses.replace(failed("intros P a. auto."), request=asked)
     (again,) = close_sketches([first, behind], codec=CODEC, closers=(), rounds=1)
-    assert (again.parent, again.round) == (asked.id, 2) or again is None
+    assert (again.parent, again.round) == (asked.id, 2)
     last = dataclasses.replace(failed("intros P a. auto."), request=again)
     assert close_sketches([first, behind, last], codec=CODEC, closers=(), rounds=1) == []
     assert close_sketches([first, failed("x", right=True, sample=1)], codec=CODEC, closers=(), rounds=1) == []
@@ -288,3 +299,55 @@ def test_a_draft_is_asked_for_and_shown_without_its_thought() -> None:
     assert shown.prompt.told == f"{THEOREM.prompt} /a by H/" and (shown.role, shown.group) == ("policy", "g")
     again = dataclasses.replace(written, request=shown)
     assert sketch_drafts([written, again], codec=CODEC, sampling=Sampling()) == []  # type: ignore[arg-type]
+
+
+def test_closers_are_tactics_that_a_proof_may_have() -> None:
+    assert CloseSketches().refusal() is None
+    for closer in ("admit.", 'Load "a".', "auto. auto.", "auto"):
+        assert CloseSketches(closers=(closer,)).refusal(), closer
+
+
+# With Coq
+
+AND = "forall P Q:Prop, P/\\Q->Q/\\P"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("statement", "preamble", "text", "made"),
+    [
+        (AND, "", "intros P Q H. split. - exact H. - prove_with H.", "intros P Q H. split. { now auto. }"),
+        (AND, "", "intros P Q H. destruct H as [a b]. split. exact a. exact b.", "intros P Q H. destruct H as [a b]."),
+        ("forall P Q:Prop, P->Q", "", "intros P Q H. exact H.", None),
+        ("forall n m:nat, n+4<=m->2*n+2<=2*m", "library", "intros n m H. assert (G: 2*n+8<=2*m). { prove_with H. } "
+         "prove_with G.", "intros n m H. assert (G: 2*n+8<=2*m). { clear - H. now lia. } clear - G. now lia."),
+    ],
+)  # fmt: skip
+def test_sketches_are_masked_and_closed_by_coq(statement: str, preamble: str, text: str, made: str | None) -> None:
+    """What is closed is a proof to the verifier, too; the last theorem but one is none."""
+    spec = {"statement": statement, **({"preamble": preamble} if preamble else {})}
+    problem = task("coq-library" if preamble else "coq").pose(spec, level=1)
+    found = repaired(problem, text, CLOSERS, trial_of(statement, preamble))
+    assert found is not None and any(map(is_hole, found)) == (made is None)
+    if made is not None:
+        assert " ".join(found).startswith(made)
+        assert task(problem.task).verify(problem, " ".join(found)).status == "ok"
+        assert task(problem.task).verify(problem, text).status == "fail"
+
+
+@pytest.mark.deep
+def test_masking_proves_what_spoilt_proofs_do_not() -> None:
+    """Worked proofs of the task lose one sentence each: none is a proof, and masking and closing prove most of them."""
+    proved = 0
+    for seed in range(20):
+        problem = task("coq").problem(Key("spoilt", seed), level=2)
+        rows = list(problem.spec["witness"])
+        spoilt = " ".join([*rows[:-2], "exact nothing.", *rows[-1:]])
+        assert task("coq").verify(problem, spoilt).status == "fail"
+        trial = trial_of(problem.spec["statement"], "")
+        found = repaired(problem, spoilt, CLOSERS, trial)
+        assert found is not None
+        if not any(map(is_hole, found)):
+            assert task("coq").verify(problem, " ".join(found)).status == "ok"
+            proved += 1
+    assert proved >= 10
