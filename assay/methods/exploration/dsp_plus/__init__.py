@@ -40,8 +40,9 @@ DSP_PLUS = Recipe(
         "that is open, and what it writes is masked again.",
         "A proof is right if the task's verifier says so: `Qed`, no assumptions, no `admit` in it. Work on a theorem "
         "ends with its first proof.",
-        "Masking may throw a whole sketch away, and then automation alone proves: compare with how many theorems the "
-        "answer `now firstorder.` proves.",
+        "Masking may throw a whole sketch away, and then automation alone proves. The four tactics prove nearly all "
+        "theorems of `coq` up to level 4 and of `coq-library` up to 2; those with induction (`coq:6`, `coq-library:4`) "
+        "show what sketches are worth.",
     ),
     deviations=(
         "The published pipeline has a list of unsafe rules beside Aesop, and limits of 180 and 1200 seconds; a theorem "
