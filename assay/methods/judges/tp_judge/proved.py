@@ -89,5 +89,4 @@ class AllVerified(Curator):
     --mechanism.reward proved-steps --mechanism.curate all-verified
     """
 
-    writes = ("rows",)
     does = all_verified

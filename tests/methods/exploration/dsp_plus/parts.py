@@ -4,6 +4,5 @@ ALONG = {"expand:sketch-drafts": ("ask:drafts",)}
 IDLE = {"expand:close-sketches": {}}
 BUSY = ("ask:drafts", "expand:sketch-drafts")
 HELPED = {"ask:drafts": False}
-GROWS = {"ask:drafts": [({}, " /")]}
 FREE = {"closers": "tactics of Coq, of the list that proofs may have"}
 TEXTS = {"CloseSketches.closers": "tactics of Coq, of the list that proofs may have"}
