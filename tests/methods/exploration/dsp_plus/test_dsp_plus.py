@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+import roled
 from hypothesis import given
 from hypothesis import strategies as st
 from roled import CODEC
@@ -40,7 +41,7 @@ from assay.methods.exploration.dsp_plus.sketch import (
 )
 from assay.rng import Key
 from assay.tasks import task
-from assay.types import Episode, Origin
+from assay.types import Episode, Origin, Request
 from assay.verifiers.proofs.coq import Unreadable
 
 
@@ -351,3 +352,25 @@ def test_masking_proves_what_spoilt_proofs_do_not() -> None:
             assert task("coq").verify(problem, " ".join(found)).status == "ok"
             proved += 1
     assert proved >= 10
+
+
+@pytest.mark.slow
+def test_a_run_closes_sketches_and_goes_on_behind_open_holes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a proof by induction the policy first writes the number and nothing else, which automation does not complete;
+    asked to go on behind the first hole, it writes the rest. Another theorem it sketches with holes that close.
+    """
+
+    def written(request: Request) -> str:
+        rows = list(request.problem.spec["witness"])
+        if request.problem.level == 5:
+            return f"{rows[0]} admit."
+        return f" {' '.join(rows[2:])}" if request.prefix else f"{rows[0]} {rows[1]} exact nothing."
+
+    for level in (5, 6):
+        said = {"dsp-plus-undrafted": roled.Roles(written, tasks={"coq": level}, steps=(), shares=(1,))}
+        monkeypatch.setattr(roled, "table", lambda said=said: said)
+        watch = roled.watched("dsp-plus-undrafted", monkeypatch)
+        by_tag = {e.request.tag: e for e in watch.episodes[0]}
+        assert not by_tag[""].right and not watch.batches[0]
+        assert {*by_tag} == {"", CLOSED if level == 5 else OPEN}
+        assert all(e.right == bool(e.request.tag) for e in watch.episodes[0])
