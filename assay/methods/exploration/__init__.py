@@ -39,6 +39,7 @@ METHODS = (
     "self_play",
     "spiral",
     "bfs_prover_v2",
+    "dsp_plus",
     "stp",
     "gar",
 )
