@@ -3,5 +3,6 @@
 SMALL = {"ask:first-tactics": {"width": 2}}
 ALONG = {"expand:best-first": ("ask:first-tactics",)}
 IDLE = {"expand:best-first": {"expansions": 1}, "curate:tactic-band": {}, "remember:keep-proofs": {}}
+BUSY = {"ask:first-tactics", "ask:rehearse-proofs"}
 KEEPS = {"remember:keep-proofs": "proofs"}
 TEXTS = {"RehearseProofs.name": "a model, a role or a store of the recipe"}

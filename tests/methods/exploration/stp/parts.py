@@ -2,5 +2,6 @@
 
 ALONG = {"expand:prove-conjectures": ("source:conjectures",)}
 IDLE = {"remember:keep-lessons": {}, "curate:lesson-weights": {}}
+BUSY = {"ask:rehearse-lessons", "expand:prove-conjectures"}
 KEEPS = {"remember:keep-lessons": "lessons"}
 FREE = {"role": "the role that answers prompts for new problems"}
