@@ -8,12 +8,13 @@ import pytest
 from altered import altered
 
 from assay.errors import UnknownName, UsageError
+from assay.known import RECIPES
 from assay.policy import character_tokenizer
 from assay.rng import Key
 from assay.run.bases import BASES, base, base_for
 from assay.run.context_fit import longest_solution
 from assay.source import Pool, Share
-from assay.tasks import ALPHABET, TASKS
+from assay.tasks import ALPHABET, TASKS, task
 from assay.tasks.abilities import OwnBase, OwnPolicy, PlayedFrom
 from assay.tasks.countdown import COUNTDOWN
 from assay.worlds import COMPACT
@@ -62,6 +63,20 @@ def test_tasks_without_a_base_are_for_models_that_read_english_or_for_policies_o
         ), name
 
 
+def test_imitation_has_every_role_of_the_worlds_of_a_base() -> None:
+    """A task in whose world another role speaks cannot be imitated: no model would write for it."""
+    for name, made in BASES.held.items():
+        for share in made.pool.shares:
+            world = task(share.task).world
+            spoken = {seat.role for seat in world.seats if seat.role} if world is not None else set()
+            assert spoken <= RECIPES["sft"].roles.keys(), (name, share.task)
+
+
+def test_games_are_played_from_their_moves() -> None:
+    for name in ("game:kuhn", "game:kuhn-opponent", "game:nim-best"):
+        assert base_for(Pool((Share.parse(name),))) == "games"
+
+
 def test_bases_of_one_task_bear_its_name() -> None:
     for name in OWN:
         assert {share.task for share in BASES[name].pool.shares} == {name}
@@ -89,7 +104,7 @@ def test_a_base_that_somebody_sets_goes_before_that_of_the_task(monkeypatch: pyt
     small = dataclasses.replace(BASES["countdown"], summary="another")
     monkeypatch.setitem(BASES, "countdown", small)
     assert base("countdown") is small and base_for(Pool((Share("countdown", (3,)),))) == "countdown"
-    assert list(BASES).count("countdown") == 1 and len(BASES) == len(OWN) + 3
+    assert list(BASES).count("countdown") == 1 and len(BASES) == len(OWN) + 4
 
 
 def test_a_name_that_is_no_base_is_none_though_a_task_has_it() -> None:
