@@ -268,6 +268,8 @@ class Request:
     seat: str = ""  # the seat of the task's world that the request speaks for; "": nobody replies to it
     max_replies: int = 0  # the most tokens of replies; 0: replies count towards `max_new`
     longest_reply: int = 0  # tokens; what is longer is cut, and says so; 0: no limit
+    max_calls: int | None = None  # turns that are replied to; the next one that calls is cut off; None: no limit
+    recalled: int | None = None  # tokens of each reply before the last one that are still read; None: all
     worded: Prompt | None = None  # the prompt with the texts that parts added; None: the problem's own question, bare
 
     @property

@@ -36,6 +36,7 @@ FREE = {  # what a text may be that has no list of choices, by field
     "marks": "the characters that end a step",
     "tasks": "of the pool",
     "but": "tasks of the pool",
+    "tools": "of the worlds of the pool",
     **said("FREE"),
 }
 

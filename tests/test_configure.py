@@ -23,7 +23,7 @@ from sweeps import over
 from assay.errors import AssayError, ConfigError, UnknownName
 from assay.known import METHOD_OF, RECIPES, SLOTS
 from assay.objective import Objective
-from assay.part import KINDS, Term
+from assay.part import KINDS, Term, parts_of
 from assay.recipe import PROFILES, Mechanism, Stage, at_profile
 from assay.run.configure import from_data, override, to_data
 from assay.run.experiment import Evaluation, Experiment, Machine, Saving, check
@@ -35,6 +35,11 @@ GOLDEN = ROOT / "tests" / "golden"
 METHODS = ROOT / "tests" / "methods"
 POOL = Pool((Share("countdown", (3,)), Share("lis", (8,), 2.0)), wording="natural")
 OWN = dict.fromkeys(POSING, Share("dsl-deduction", (2, 3)))  # tasks of recipes that are not for every task
+OWN |= {
+    name: Share.parse(recipe.usual_task)
+    for name, recipe in RECIPES.items()
+    if name not in OWN and any(part.unfit(POOL) for part in parts_of(recipe.mechanisms))
+}
 
 
 def experiment(name: str = "dapo", profile: Any = "laptop") -> Experiment:

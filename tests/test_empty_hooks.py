@@ -12,7 +12,7 @@ from of_methods import busy, made, said
 from tiny import policy, recipe_of, register, run
 from torch import Tensor
 
-from assay.ask import AnnealTemperature, Expert, Fewer, Shorter, Templated
+from assay.ask import AnnealTemperature, Expert, Fewer, ForgetReplies, LimitCalls, Shorter, Templated
 from assay.ask.also import AlsoAsk
 from assay.ask.hints import Hinted
 from assay.collect import ContinueSteps, Refill, StepSearch
@@ -33,6 +33,8 @@ from assay.recipe import Mechanism
 
 GROUP = 4
 IDLE: list[tuple[str, Part]] = [
+    ("ask", LimitCalls(most=8)),
+    ("ask", ForgetReplies(keep=8)),
     ("ask", AlsoAsk()),
     ("ask", AnnealTemperature(first=1.0, last=1.0)),
     ("ask", Expert(count=0)),

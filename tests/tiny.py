@@ -490,6 +490,7 @@ def models_for(recipe: Recipe, engine: LocalEngine, reference: LocalEngine | Non
             engines[name] = kind(
                 copy.deepcopy(engine.model),
                 end_ids=engine.end_ids,
+                decode=engine.decode,
                 optimiser=AdamW() if spec.trained else None,
                 precision=engine.precision,
             )

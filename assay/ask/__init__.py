@@ -18,6 +18,7 @@ from assay.ask.rehearse import Rehearse
 from assay.ask.temperature import AnnealTemperature
 from assay.ask.template import Templated
 from assay.ask.trunks import Trunks
+from assay.ask.turns import ForgetReplies, LimitCalls
 from assay.memory import Memory
 from assay.part import Asking, bind
 from assay.policy.codec import Codec
@@ -34,7 +35,9 @@ __all__ = [
     "Expert",
     "Fewer",
     "FirstSteps",
+    "ForgetReplies",
     "Hinted",
+    "LimitCalls",
     "Rehearse",
     "Sampling",
     "Shorter",

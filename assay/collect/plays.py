@@ -19,7 +19,17 @@ import numpy as np
 from assay.ask import Codec
 from assay.collect.games import Game, Moment, barred, conversation, in_play, maker, opened, require_template
 from assay.collect.hosts import HostedPlay, PlayLost, log_of, present
-from assay.collect.spoken import earned, going_on, in_words, last_turn, node_of, replied_node, turns_of
+from assay.collect.spoken import (
+    earned,
+    going_on,
+    in_words,
+    last_turn,
+    node_of,
+    remembered,
+    replied_node,
+    replies_heard,
+    turns_of,
+)
 from assay.collect.turns import ended_by_token, generate, text_of, without_stop
 from assay.errors import AssayError, ConfigError, DataError
 from assay.models import Models
@@ -127,7 +137,11 @@ class Plays:
             return Acted((in_words(answer, self.codec),))
         if written.finish == "length" and not turn.short:
             return self._over(game, turn.seat, "length")
-        return self._replied(game, turn.seat, self._act(game, turn.seat, answer, written.finish))
+        act = self._act(game, turn.seat, answer, written.finish)
+        most = turn.first.max_calls
+        if most is not None and act.calls and replies_heard(answer) >= most:
+            return self._over(game, turn.seat, "length")
+        return self._replied(game, turn.seat, act)
 
     def heard(self, waiting: Waiting) -> Acted:
         """What comes of an act, now that its play apart has replied, or cannot."""
@@ -292,7 +306,7 @@ class Plays:
             answer = changed(answer, segments=(*answer.segments, empty))
         elif ask.say or ask.messages:
             heard = self._heard_by(game, answer.request, ask, failed)
-            answer = changed(answer, segments=(*answer.segments, heard))
+            answer = changed(answer, segments=(*answer.segments, *self._recalled(game, answer), heard))
         turn = self._turn(game, ask, answer)
         if turn.now.max_new < 1:
             return None
@@ -306,6 +320,16 @@ class Plays:
             note = self.codec.encode(CUT)
             ids = np.concatenate([ids[: max(0, request.longest_reply - len(note))], note])
         return Segment(ids=ids, origin=np.full(len(ids), Origin.ENV, np.int8), failed=failed)
+
+    def _recalled(self, game: Game, answer: Episode) -> tuple[Segment, ...]:
+        """What takes the place of all that a seat has read, if it remembers but the beginnings of earlier replies. A
+        reply within a chat template stays whole, because a part of it is no message.
+        """
+        most, speech = answer.request.recalled, game.world.speech
+        if most is None or (speech is not None and speech.templated):
+            return ()
+        context = remembered(answer, most, self.codec.encode(CUT))
+        return () if context is None else (Segment(np.zeros(0, np.int32), np.zeros(0, np.int8), context=context),)
 
     def _said(self, game: Game, ask: Ask) -> Ids:
         """What is said to a seat that has written before, by the chat template if calls are written in its way."""

@@ -10,7 +10,7 @@ import numpy as np
 from assay.ask import Codec
 from assay.collect.turns import ended_by_token, text_of
 from assay.errors import AssayError
-from assay.types import Episode, Origin, Request, Reward, Segment, changed
+from assay.types import Episode, Ids, Origin, Request, Reward, Segment, changed
 
 
 def in_words(answer: Episode, codec: Codec) -> Episode:
@@ -71,6 +71,28 @@ def left_of(episode: Episode) -> int:
     if request.max_replies:
         return request.max_new - written if replies <= request.max_replies else 0
     return request.max_new - written - replies
+
+
+def replies_heard(answer: Episode) -> int:
+    """How many turns of an answer were replied to."""
+    heard = [segment.is_reply or (segment.context is not None and not len(segment)) for segment in answer.segments]
+    return sum(now and not before for before, now in zip(heard, heard[1:], strict=False))
+
+
+def remembered(answer: Episode, most: int, note: Ids) -> Ids | None:
+    """What an answer has said and heard, to be read anew: its context, all own words, and of each reply that is longer
+    than `most` tokens so many, with the note behind them. None if no reply is longer: then nothing changes.
+
+    Where a world has replaced what is read, and says no reply beside it, that is the context.
+    """
+    context, start = answer.request.context, 0
+    for i, segment in enumerate(answer.segments):
+        if segment.context is not None and not any(later.is_reply for later in answer.segments[i + 1 : i + 2]):
+            context, start = segment.context, i
+    read = [(s.ids, s.is_reply and len(s) > most) for s in answer.segments[start:]]
+    if not any(long for _, long in read):
+        return None
+    return np.concatenate([context, *(np.concatenate([ids[:most], note]) if long else ids for ids, long in read)])
 
 
 def earned(answer: Episode, value: float) -> Episode:

@@ -4,7 +4,7 @@ from assay.credit.advantage import Constant, GroupRelative, LeaveOneOut, Score
 from assay.credit.branches import SharedMean
 from assay.credit.gae import GAE
 from assay.credit.pack import BatchRule, advantages, by_reward, credit, pack
-from assay.credit.returns import ReturnToGo
+from assay.credit.returns import ReturnToGo, SameTurn
 from assay.credit.steps import StepValues
 from assay.credit.whiten import Whiten
 
@@ -15,6 +15,7 @@ __all__ = [
     "GroupRelative",
     "LeaveOneOut",
     "ReturnToGo",
+    "SameTurn",
     "Score",
     "SharedMean",
     "StepValues",

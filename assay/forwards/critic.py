@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from assay.credit.gae import Truncated, gae
+from assay.credit.gae import Per, Truncated, gae
 from assay.credit.pack import pack
 from assay.forwards.fit import Goal
 from assay.forwards.fit import fit as steps
@@ -80,6 +80,7 @@ def critic(
     num_minibatches: int | None,
     aggregate: Part,
     truncated: Truncated,
+    per: Per,
 ) -> tuple[list[Row], Stats]:
     """Computes the values of the rows, then takes the critic's optimiser steps. A critic that learns first computes the
     values once more afterwards.
@@ -90,7 +91,7 @@ def critic(
         return result, {"critic/explained": 0.0, "critic/loss": 0.0}
     beyond = truncated == "bootstrap"
     seen = values_of(engine, [rows[i] for i in places], tokens=micro_tokens, beyond=beyond)
-    lessons = gae(seen, gamma=gamma, lam=lam, truncated=truncated)
+    lessons = gae(seen, gamma=gamma, lam=lam, truncated=truncated, per=per)
     batch = pack(lessons)
     stats = {"critic/explained": _explained(batch)}
     settings = dataclasses.replace(
@@ -122,6 +123,7 @@ class Critic(Forward):
     num_minibatches: Count | None = None  # its optimiser steps in a pass over the batch; None: as many as the policy's
     aggregate: Aggregate = SequenceMean()  # how its loss averages over tokens and rows
     truncated: Truncated = "end"  # the return where a limit cut an answer off, as in `gae` of `credit`
+    per: Per = "token"  # where gamma and lambda count, as in `gae` of `credit`
     does = critic
 
     @property

@@ -18,6 +18,7 @@ HEADINGS = {
     "unlabelled": "unlabelled: certainty, votes and other rewards that nobody checked, and the controls beside them",
     "verified": "verified: rewards from solvers and databases that run what the answer states",
     "judges": "judges: critics and verifiers that write, trained by the same loop as those whom they judge",
+    "turns": "turns: answers in turns with a world: credit for turns, searching, computing with tools",
     "others": "of other packages",
 }
 

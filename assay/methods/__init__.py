@@ -16,6 +16,7 @@ from assay.methods import (
     losses,
     regularisers,
     shaping,
+    turns,
     unlabelled,
     verified,
 )
@@ -32,4 +33,5 @@ METHODS = {
     "unlabelled": unlabelled.METHODS,
     "verified": verified.METHODS,
     "judges": judges.METHODS,
+    "turns": turns.METHODS,
 }

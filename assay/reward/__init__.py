@@ -1,6 +1,7 @@
 """Rewards: what an answer is worth, from its verdict, its length, a function of the user, a judge, or other rewards."""
 
 from assay.reward.anchors import Anchors
+from assay.reward.called import Called, TurnForm
 from assay.reward.certainty import Certainty
 from assay.reward.combinators import Cascade, Gated, OfTasks, Product, Sum, Veto
 from assay.reward.continued import SampledSteps
@@ -10,6 +11,7 @@ from assay.reward.formed import WellFormed
 from assay.reward.kept import KeptRules
 from assay.reward.learnt import LearntScore, LearntSteps
 from assay.reward.lengths import SoftOverlong
+from assay.reward.overlap import AnswerF1
 from assay.reward.partial import PartialOutcome
 from assay.reward.parts import Graded, Outcome
 from assay.reward.role_judges import ScoredBy
@@ -23,6 +25,8 @@ from assay.reward.within import FailedReplies, RepeatedNgrams, RepeatedSteps
 __all__ = [
     "Affine",
     "Anchors",
+    "AnswerF1",
+    "Called",
     "Cascade",
     "Certainty",
     "Clipped",
@@ -56,6 +60,7 @@ __all__ = [
     "SoftOverlong",
     "Squashed",
     "Sum",
+    "TurnForm",
     "ValidSteps",
     "Veto",
     "WellFormed",

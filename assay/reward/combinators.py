@@ -83,8 +83,6 @@ def product(episodes: Sequence[Episode], *, of: Sequence[Child], name: str) -> l
 class Product(OfSeveral):
     """The product of several rewards: all of them must be high at once.
 
-    For your own recipes: where no reward may make up for another.
-
     reward=(Product(of=(Outcome(), WellFormed())),)
     --mechanism.reward product --mechanism.reward.0.of outcome,well-formed
     """

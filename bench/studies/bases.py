@@ -31,6 +31,13 @@ UNFINISHED = (
         scale=imitation(num_steps=150),
     ),
     Base(
+        name="search-little",
+        summary="a few searches in pages of a few characters; for methods that teach to search",
+        shape=small_shape(hidden=96, layers=3, heads=4, ffn=288, context=256),
+        pool=Pool((Share("search-small", (1, 2)),)),
+        scale=imitation(num_steps=60),
+    ),
+    Base(
         name="dsl",
         summary="programs of a stack machine, short ones, some with a message, and how to pose such problems; for "
         "self-play",

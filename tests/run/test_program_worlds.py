@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from in_turns import small_model
 
 import assay
-from assay.policy import character_tokenizer, fresh_policy, save_policy
-from assay.policy.config import PolicyConfig
+from assay.policy import character_tokenizer
 from assay.rng import Key
 from assay.run import external_needs
 from assay.source import Pool, Share
@@ -26,10 +26,8 @@ CODEC = character_tokenizer(ALPHABET)
 
 
 def trained(folder: Path, task: str, recipe: str) -> assay.Run:
-    model = folder / "model"
-    shape = PolicyConfig("qwen2", CODEC.vocab, 16, 1, 2, 2, 8, 32, 192, attention_bias=True)
-    save_policy(fresh_policy(shape, CODEC, key=Key("small")), model)
-    return assay.train(recipe, task=task, levels=[1], model=str(model), steps=2, run=folder / "run", **SMALL)
+    model = small_model(folder, Key("small"))
+    return assay.train(recipe, task=task, levels=[1], model=model, steps=2, run=folder / "run", **SMALL)
 
 
 @pytest.mark.deep

@@ -57,6 +57,7 @@ HARMLESS = {
         RepeatedSteps.marks RewardModel.marks Chat.stop Chat.system Chat.variables""",
     "names a model behind an address, which has a type of its own": "Endpoint.model",
     "names tasks of the pool, which have a type of their own": "OfTasks.tasks",
+    "names tools of the worlds of the pool": "Called.tools LimitCalls.tools",
     "names rows that are left out": "Pool.left_out",
     "names a device of this machine; others are refused": "Machine.device",
     "names layers of the model": "Lora.targets",

@@ -13,8 +13,8 @@ ARPO = Recipe(
     paper="2507.19849",
     claim="half of a group's answers are forks that begin right after a tool's reply, more often where entropy rose: "
     "above trajectory-level RL on 13 benchmarks with half the tool calls",
-    missing="search, browsing and Python as tools, and the paper's reward by F1 and by the tools used",
-    tasks=("lookup-tool", "lookup-faulty", "calculator"),
+    missing="browsing, tasks that have a search and Python at once, and the paper's 0.1 for an answer that used both",
+    tasks=("lookup-tool", "search-small", "interpreter", "sql-tool", "lookup-faulty", "calculator"),
     mechanism=Mechanism(
         expand=(ForkAtReplies(total=16, beams=2, threshold=0.5, weight=0.2, tokens=20),),
         reward=(Graded(right=1.0, wrong=0.0, malformed=-1.0),),
@@ -33,7 +33,10 @@ ARPO = Recipe(
         "A beginning that several answers share is trained in each of their rows (the paper's soft attribution); "
         "`--mechanism.shape shared-mean` is its hard attribution. Both weigh the beginning by the number of its "
         "copies.",
-        "The published reward is F1, and 0.1 more if both tools were used. Here an answer is right or wrong.",
+        "The published reward is F1, and 0.1 more if both tools were used. Here an answer is right or wrong; "
+        "`--mechanism.reward answer-f1` pays for the words in common.",
+        "A fork goes on in a play of its own, in the state that its trunk had there: a database from what was saved, "
+        "an interpreter in a session that has run the same programs.",
         "num_steps is ours.",
     ),
 )

@@ -14,9 +14,8 @@ RSTAR2 = Recipe(
     paper="2508.20722",
     claim="twice as many answers are sampled as train, and of the right ones those with the fewest tool errors train: "
     "14B at 80.6 on AIME24 and 69.8 on AIME25 in 510 steps, with shorter answers than DeepSeek-R1",
-    missing="Python as the tool, and the paper's second and third stage: answers of 12K tokens, then problems that "
-    "are not always solved",
-    tasks=("lookup-strict", "lookup-faulty"),
+    missing="the paper's second and third stage: answers of 12K tokens, then problems that are not always solved",
+    tasks=("lookup-strict", "interpreter", "search-small", "sql-tool", "lookup-faulty"),
     mechanism=Mechanism(
         reward=(Outcome(right=1.0, wrong=0.0),),
         curate=(MixedGroups(by="reward"), ResampleOnCorrect(keep=16, least=2)),
@@ -34,6 +33,7 @@ RSTAR2 = Recipe(
         "kind that has enough fills the group.",
         "The paper's second and third stage (answers of 12K tokens, then problems not always solved) are not in this "
         "recipe, because all stages share one limit of answers.",
+        "With Python a tool error is a program that ends in an exception or is stopped at a limit of the sandbox.",
         "A reply of the environment says itself whether it is a tool error. The answers given in a text are counted "
         "by the mark that the prompt's wording asks for.",
     ),

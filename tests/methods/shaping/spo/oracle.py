@@ -20,6 +20,5 @@ def by_answers(rows: Rows) -> list[list[float]]:
     return [[(a - mean(every)) / (stdev(every) + 1e-8) for a in row] for row in rows]
 
 
-ORACLES = {
-    "spo": Oracle(beyond_the_tracker, clipped(0.2, 0.28, 10.0), over_tokens, shape=by_answers),
-}
+SPO = Oracle(beyond_the_tracker, clipped(0.2, 0.28, 10.0), over_tokens, shape=by_answers)
+ORACLES = {"spo": SPO, "spo-tool": SPO}
