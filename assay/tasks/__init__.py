@@ -74,6 +74,7 @@ TASKS = LazyTasks(
         "metamath-steps": "metamath_steps:METAMATH_STEPS",
         "verilog-turns": "verilog_turns:VERILOG_TURNS",
         "equation": "equation:EQUATION",
+        "equation-memory": "equation_memory:EQUATION_MEMORY",
     }
 )
 """Name -> task. A task stands as `module:NAME`, and its module is imported when somebody asks for the task."""

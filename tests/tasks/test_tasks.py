@@ -24,7 +24,7 @@ EVERYDAY = {name for name in TASKS if TASKS[name].wordings.unmarked}  # answered
 CHAINS = {name for name in TASKS if TASKS[name].checker.steps is not None}  # long on purpose: test_steps.py
 TWO_TURNS = {"drawing"}  # a plan, its rendering and a picture: test_drawing.py
 STATEMENTS = {"sql-tool"}  # a solution is a whole statement
-BY_TURNS = {"metamath-steps", "verilog-turns", "coq-steps", "equation"}  # test_prover_worlds.py
+BY_TURNS = {"metamath-steps", "verilog-turns", "coq-steps", "equation", "equation-memory"}  # test_prover_worlds.py
 SPOKEN = {name for name in TASKS if (world := TASKS[name].world) and world.speech == TAGS}
 """Their world speaks in lines and tags, as language models do, and replies at length."""
 DEAR = {"metamath", "verilog", "coq"} | BY_TURNS  # a verdict takes long, so they are asked less: test_tasks_verified.py
