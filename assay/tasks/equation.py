@@ -246,7 +246,7 @@ def question(shown: Sequence[float]) -> str:
         f"{names}, which are fitted to the points. Write a formula in square brackets, like [c0*x+c1]: the reply "
         "follows at once, and is its mean relative error at these points, or ! and what is wrong with it. You have "
         f"{TRIES} tries; the formula with the least error counts. One that needs no replies may stand in "
-        "\\boxed{{...}} instead."
+        "\\boxed{...} instead."
     )
 
 
