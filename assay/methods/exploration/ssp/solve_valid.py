@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from assay.ask import Codec, Sampling, first_free_draw, group_of_requests
 from assay.memory import Memory
@@ -17,6 +17,10 @@ from assay.tasks import task
 from assay.tasks.given import GIVEN, with_pages
 from assay.tasks.pose import PREFIX
 from assay.types import Episode, Problem, Request
+
+if TYPE_CHECKING:
+    from assay.recipe import Mechanism
+    from assay.scale import Scale
 
 CHECK = "check"
 """The tag of the answers that check a problem."""
@@ -92,6 +96,7 @@ class SolveValid(Expansion):
     """
 
     reads = (KeepValid,)
+    sizes_groups = True
 
     checks: int = 1  # readers of a problem, all of whom must come to its answer
     answers: Count = 5  # that train, of each problem
@@ -102,5 +107,9 @@ class SolveValid(Expansion):
             return (prompt,)
         return (prompt, Prompt.of(with_view(problem, Key(0)("pages"))))
 
-    def refusal(self, **_: Any) -> str | None:
-        return None if self.checks >= 0 else f"solve-valid: checks is 0 or more, not {self.checks}."
+    def refusal(self, *, scale: Scale, mechanism: Mechanism) -> str | None:
+        if self.checks < 0:
+            return f"solve-valid: checks is 0 or more, not {self.checks}."
+        if mechanism.credit.compares and self.answers < 2:
+            return "solve-valid: the answers to a problem are compared, so that `answers` is 2 or more."
+        return None

@@ -194,8 +194,11 @@ def test_the_pool_is_emptied_after_ten_steps() -> None:
     assert keep(dataclasses.replace(memory, step=10), episodes=[]).store(VALID) == {}
 
 
-def test_a_number_of_readers_below_nothing_is_refused() -> None:
-    assert SolveValid(checks=-1).refusal() and SolveValid(checks=0).refusal() is None
+def test_no_readers_are_fine_and_a_number_below_nothing_and_groups_of_one_are_refused() -> None:
+    about: Any = {"scale": RECIPES["ssp"].scale, "mechanism": RECIPES["ssp"].mechanism}
+    assert SolveValid(checks=0).refusal(**about) is None and RECIPES["ssp"].scale.group_size == 1
+    assert "0 or more" in str(SolveValid(checks=-1).refusal(**about))
+    assert "2 or more" in str(SolveValid(answers=1).refusal(**about))
 
 
 # Runs
