@@ -72,13 +72,13 @@ def values(asked: Sequence[tuple[str, Sequence[str]]]) -> list[tuple[str, ...] |
     keys = [(expression, tuple(given)) for expression, given in asked]
     new = [key for key in dict.fromkeys(keys) if key not in _known and is_plain(key[0])]
     jobs = [
-        Execution(DRIVER, json.dumps([expression, [json.loads(one) for one in given]]).encode(), LIMITS)
+        Execution(DRIVER, json.dumps([expression, [json.loads(text) for text in given]]).encode(), LIMITS)
         for expression, given in new
         for _ in range(AGAIN)
     ]
     ran = opened().map(jobs) if jobs else []
-    for place, key in enumerate(new):
-        runs = {_told(one, len(key[1])) for one in ran[place * AGAIN : (place + 1) * AGAIN]}
+    for number, key in enumerate(new):
+        runs = {_told(each, len(key[1])) for each in ran[number * AGAIN : (number + 1) * AGAIN]}
         _known[key] = runs.pop() if len(runs) == 1 else None
     result = [_known.get(key) for key in keys]
     while len(_known) > _KEPT:

@@ -54,26 +54,26 @@ def solve_valid(
     checked = any(e.request.tag == CHECK for e in episodes)
     if sum(e.request.tag != CHECK for e in episodes) > len(asked):
         return []
-    found = [(e, problem) for e in asked if (problem := of_training(e)) is not None]
+    proposed = [(e, problem) for e in asked if (problem := of_training(e)) is not None]
     draws, requests = itertools.count(first_free_draw(episodes)), list[Request]()
 
     def ask(problem: Problem, count: int, **about: Any) -> None:
         draw = next(draws)
         requests.extend(group_of_requests(problem, memory, count, draw=draw, sampling=sampling, codec=codec, **about))
 
-    if checks and found and not checked:
-        for place, (episode, problem) in enumerate(found):
-            given = with_view(problem, memory.key("pages", memory.step, place))
+    if checks and proposed and not checked:
+        for number, (episode, problem) in enumerate(proposed):
+            given = with_view(problem, memory.key("pages", memory.step, number))
             ask(given, checks, parent=episode.request.id, tag=CHECK)
         return requests
-    valid = [(e, problem) for e, problem in found if stands(e, episodes, checks)]
+    valid = [(e, problem) for e, problem in proposed if stands(e, episodes, checks)]
     for episode, problem in valid:
         ask(problem, answers, parent=episode.request.id)
     older, key = memory.store(VALID), memory.key("older", memory.step)
-    for place, episode in enumerate(e for e in asked if all(e is not other for other, _ in valid)):
+    for number, episode in enumerate(e for e in asked if all(e is not other for other, _ in valid)):
         name = episode.request.problem.task.removeprefix(PREFIX)
         if entries := older.get(name):
-            spec = entries[key(place).bits % len(entries)]["spec"]
+            spec = entries[key(number).bits % len(entries)]["spec"]
             ask(instance_of(name, spec, episode.request.problem.wording), answers)
     return requests
 

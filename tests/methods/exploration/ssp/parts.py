@@ -4,3 +4,7 @@ ALONG = {"expand:solve-valid": ("source:pose-drawn",)}
 
 BUSY = ("expand:solve-valid",)
 OF_ITS_OWN = {"reward:adversarial": "verdicts of readers and of answers to a posed problem"}
+WITHOUT_VERDICT = {
+    "expand:solve-valid": "verdicts on answers to problems that the policy posed",
+    "reward:adversarial": "verdicts on answers to problems that the policy posed",
+}
