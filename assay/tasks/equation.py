@@ -285,6 +285,7 @@ EQUATION = Task(
         compact=_compact,
         natural=lambda spec: question(spec["shown"]),
         solve=lambda spec: Solution(f"[{spec['formula']}]"),
+        called=True,
     ),
     checker=Checker(
         check=_check, verify_many=_verify_all, second=_verify_again, externals=("scipy",), seconds=SCIPY.deadline
