@@ -290,6 +290,6 @@ EQUATION = Task(
     checker=Checker(
         check=_check, verify_many=_verify_all, second=_verify_again, externals=("scipy",), seconds=SCIPY.deadline
     ),
-    abilities=(OwnBase("formulas of one term", levels=(1,), num_steps=30, context=192),),
+    abilities=(OwnBase("formulas of one term", levels=(1,), num_steps=60, context=192),),
     world=tools((takes_text("fit", "formula"), _fit), speech=SPEECH, explain=refused, apart=True),
 )
