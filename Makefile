@@ -27,9 +27,9 @@ $(STAMP): $(BARE) pyproject.toml
 install: $(STAMP)  ## create .venv and install everything into it
 
 # The small ones first: where time runs out, they are there.
-DEBIAN := bubblewrap metamath iverilog yosys coq
+DEBIAN := bubblewrap metamath metamath-databases iverilog yosys coq
 
-externals:  ## install the programs that some verifiers ask: bubblewrap metamath iverilog yosys coq (Debian, as root)
+externals:  ## install the programs that some verifiers ask: bubblewrap metamath metamath-databases iverilog yosys coq (Debian, as root)
 	@command -v apt-get >/dev/null || { echo "make externals needs apt-get, which is not here. Install by hand what you need of: $(DEBIAN)"; exit 1; }
 	@test "$$(id -u)" = 0 || { echo "make externals installs with apt-get, which needs root: sudo make externals"; exit 1; }
 	apt-get update -qq
@@ -68,10 +68,15 @@ AGENTS := openai verifiers inspect_ai
 $(AGENTS:%=$(VENV)-%/bin/python): $(VENV)-%/bin/python:
 	PYTHON=$(PYTHON) bash bench/setup.sh $*
 
+$(VENV)-mcp/bin/python:
+	$(PYTHON) -m venv $(VENV)-mcp
+	$(VENV)-mcp/bin/python -m pip install --quiet mcp-server-time==2026.10.19
+
 environments: $(STAMP)  ## install the libraries whose environments are played, each into an environment of its own (`assay list worlds`)
 	$(PY) -m assay.worlds.foreign
 
-test-scale: $(STAMP) $(VENV)-vllm/bin/python $(AGENTS:%=$(VENV)-%/bin/python)  ## real Ray clusters, a real vLLM server, agents and environments of other libraries, which it installs (half an hour), and then kills
+APART := $(VENV)-vllm/bin/python $(VENV)-mcp/bin/python $(AGENTS:%=$(VENV)-%/bin/python)
+test-scale: $(STAMP) $(APART)  ## real Ray clusters, a real vLLM server, an MCP server, agents and environments of other libraries, which it installs (half an hour), and then kills
 	$(PY) -m pip install --quiet --constraint constraints.txt --editable '.[gym,control,scale]'
 	$(PY) -m assay.worlds.foreign
 	ASSAY_EXTERNALS=all $(PYTEST) -m scale -k "not piece"

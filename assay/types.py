@@ -262,6 +262,7 @@ class Request:
     fork: int = 0  # token index in the parent at which this request leaves it
     pauses: bool = False  # an answer that reaches `max_new` waits to be continued, and does not count as cut
     marks: tuple[str, ...] = ()  # an answer waits after these texts, which stand in `stop` too, and not at `max_new`
+    halts: bool = False  # an answer waits behind each reply of its world, to be continued
     train_context: Ids | None = None  # the prompt that the policy is trained to answer; None: `context`
     tag: str = ""
     barred: tuple[int, ...] = ()  # tokens that are not drawn, though the policy knows them

@@ -89,6 +89,9 @@ def named_files(folder: Path) -> None:
     (folder / "my_package").mkdir()
     for name in ("own.py", "my.py", "rewards.py", "my_package/__init__.py", "my_package/style.py"):
         (folder / name).write_text(OWN)
+    lines = "".join(f"t{i} $p |- b $= ? $.\n" for i in range(60))
+    (folder / "small.mm").write_text(f"$c |- b $.\n{lines}")
+    (folder / "mine.json").write_text(json.dumps({"database": "small.mm", "theorems": [f"t{i}" for i in range(60)]}))
     (folder / "my-folder").mkdir()
     (folder / "my-folder" / "pages.jsonl").write_text('{"title": "Isle", "text": "K is the king of the isle."}\n')
     asked = [json.dumps({"question": f"Who ruled the isle in {year}?", "answer": "K"}) for year in range(60)]

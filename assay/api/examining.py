@@ -96,7 +96,7 @@ def asking_of(
     trust = Trust.of(code=code, addresses=addresses)
     setup, allowed = file_trust.composed_with(places(config), given, trust)
     allowed(setup)
-    return Asking(setup, Trust.of(addresses=addresses), whole="data" in given or not setup.data), functions
+    return Asking(setup, Trust.of(code=code, addresses=addresses), whole="data" in given or not setup.data), functions
 
 
 @suggesting
@@ -113,9 +113,12 @@ def sample(
     system: str | None = None,
     seed: int = 0,
     tokenizer: Any = None,
+    trust_code: bool = False,
+    trust_addresses: bool = False,
 ) -> Result:
     """Answers of a model to a prompt, each with its log-probability, as `assay sample`; or to a held-out problem of a
-    task, with verdicts, and with turns where its world replies.
+    task, with verdicts, and with turns where its world replies. Tools that a run had are called here too, if they were
+    allowed to it before, or with `trust_code` and `trust_addresses`.
 
     print(assay.sample(run, "3 4 5 = 12", n=4)); assay.sample(run, "3 4 5 = 12")["answers"][0]["text"]
     print(assay.sample(run, task="calculator")); assay.sample(run, task="calculator")["answers"][0]["turns"]
@@ -125,15 +128,19 @@ def sample(
 
     if (prompt is None) == (task is None):
         raise UsageError("either a prompt is asked, or with task= one of the problems of a task.")
+    trusted = (trust_code, trust_addresses)
     if prompt is None:
-        asking, functions = asking_of(model, tokenizer, {"task": task, "system": system}, (), trusted=(False, False))
+        asking, functions = asking_of(model, tokenizer, {"task": task, "system": system}, (), trusted=trusted)
         how = {"problem": problem, "count": n, "top_p": top_p, "seed": seed}
         ask = partial(playing.sample_problem, asking.model, system=asking.system, **how)
         document = asking.report(ask, functions=functions, temperature=temperature, max_new=max_new)
         return Result(document, playing.text(document))
     playing.refuse_typed(models.named(model, tokenizer))
-    how = {"max_new": max_new, "temperature": temperature, "top_p": top_p, "seed": seed, "system": system}
-    document = sampled(models.named(model, tokenizer), prompt, count=n, **how)
+    how = {"max_new": max_new, "temperature": temperature, "top_p": top_p, "seed": seed}
+    asking, _ = asking_of(model, tokenizer, {"system": system}, (), trusted=trusted)
+    if (document := playing.sample_typed(asking, prompt, count=n, **how)) is not None:
+        return Result(document, playing.text(document))
+    document = sampled(asking.model, prompt, count=n, system=system, **how)
     return Result(document, "\n".join(answer["text"] for answer in document["answers"]))
 
 

@@ -142,8 +142,8 @@ def bank(
     heat = 1.0 if how["temperature"] is None else how["temperature"]
     wish = Wish(n, problems, heat, top_p, how["max_new"], split, seed, asking.system)
     made = Bank(Path(os.fspath(into)))
-    with asking.judge(functions) as judge:
-        sample_bank(asking.model, asking.pool(), made.path, wish, grader=judge, quiet=quiet)
+    with asking.judge(functions) as judge, asking.equipped(asking.pool()) as pool:
+        sample_bank(asking.model, pool, made.path, wish, grader=judge, quiet=quiet)
     return made
 
 

@@ -37,6 +37,7 @@ def train(
     right_from: float | None = None,
     reward_timeout: float | None = None,
     tools: Callables | None = None,
+    mcp: str | Sequence[str] | None = None,
     profile: ProfileChoice | None = None,
     steps: int | None = None,
     epochs: float | None = None,
@@ -72,6 +73,9 @@ def train(
     `tools` are functions with type hints and docstrings, or texts "FILE.py:FUNCTION", which the policy may call while
     it answers rows of data.
 
+    `mcp` are MCP servers whose tools the policy may call likewise: commands that start them, "COMMAND ARGS", or
+    addresses (docs/world.md).
+
     `callbacks` are functions and objects that see the run and may stop it (`assay.Stop`).
 
     Settings are those of the command line, {"scale.learning_rate": 1e-3} or {"scale": {"learning_rate": 1e-3}}, and
@@ -86,6 +90,7 @@ def train(
     from assay.known import others
     from assay.run import callbacks as heard
     from assay.run import file_trust, session
+    from assay.run.own_tools import servers_named
     from assay.run.trust import Trust
 
     others()
@@ -104,6 +109,7 @@ def train(
         "model": model,
         "reward": reward,
         "tokenizer": tokenizer,
+        "mcp": None if mcp is None else servers_named(mcp),
         "right_from": right_from,
         "reward_timeout": reward_timeout,
         "profile": profile,

@@ -14,6 +14,7 @@ from assay.ask.expert import Expert
 from assay.ask.first_steps import FirstSteps
 from assay.ask.hints import Hinted
 from assay.ask.limits import Fewer, Shorter
+from assay.ask.posed_once import PosedOnce
 from assay.ask.rehearse import Rehearse
 from assay.ask.temperature import AnnealTemperature
 from assay.ask.template import Templated
@@ -38,6 +39,7 @@ __all__ = [
     "ForgetReplies",
     "Hinted",
     "LimitCalls",
+    "PosedOnce",
     "Rehearse",
     "Sampling",
     "Shorter",

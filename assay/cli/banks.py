@@ -169,8 +169,7 @@ def _sample(arguments: argparse.Namespace) -> tuple[Any, str]:
         raise UsageError("--split valid is for generated tasks and runs: of --data all rows are asked.")
     asking = asked_in(arguments, *arguments.names)
     wish = _wish(arguments, asking, split=arguments.split or "test")
-    with asking.judge() as grader:
-        pool = asking.pool()
+    with asking.judge() as grader, asking.equipped(asking.pool()) as pool:
         bank = sample_bank(asking.model, pool, arguments.into, wish, grader=grader, quiet=arguments.quiet)
     document, table = _told(bank, [])
     return document | {"file": str(arguments.into)}, f"{table}\nbank  {arguments.into}"
@@ -265,7 +264,7 @@ def _parity(arguments: argparse.Namespace) -> tuple[Any, str]:
     if arguments.into:
         arguments.into.mkdir(parents=True, exist_ok=True)
     into = nullcontext(str(arguments.into)) if arguments.into else tempfile.TemporaryDirectory(prefix="assay-parity-")
-    with into as folder, asking.judge() as grader:
+    with into as folder, asking.judge() as grader, asking.equipped(pool):
 
         def sampled(model: str, heat: float, split: Split) -> SampleBank:
             side = "base" if model == base else "child"

@@ -10,6 +10,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from assay.cli.arguments import Argument, one_of
+from assay.cli.by_hand import ARGUMENTS as BY_HAND
+from assay.cli.by_hand import refuse_alone, run_by_hand
 from assay.cli.problems import SYSTEM
 from assay.errors import ConfigError, DataError
 from assay.host import terminal
@@ -51,6 +53,7 @@ ARGUMENTS: list[Argument] = [
             help="the format of the numbers; fp32 rounds least; default auto, bf16 where the machine has it",
         ),
     ),
+    *BY_HAND,
 ]
 LEAVE = "/exit"
 COMMANDS = "/clear begins anew, /system TEXT gives another system message, /exit or Ctrl-D leaves"
@@ -58,6 +61,10 @@ COMMANDS = "/clear begins anew, /system TEXT gives another system message, /exit
 
 def run_chat(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """A document for each question, as soon as it is answered: the answer, or why there is none."""
+    refuse_alone(arguments)
+    if arguments.world:
+        yield from run_by_hand(arguments)
+        return
     from assay.lab.dialogue import open_dialogue
 
     with open_dialogue(

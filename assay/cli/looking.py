@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def run_sample(arguments: argparse.Namespace) -> Any:
     if arguments.task:
         return _sample_of_task(arguments)
-    from assay.lab.playing import refuse_typed
+    from assay.lab.playing import refuse_typed, sample_typed, text
     from assay.lab.sample import sample
 
     if arguments.prompt is None:
@@ -31,16 +31,13 @@ def run_sample(arguments: argparse.Namespace) -> Any:
     if arguments.problem != 1:
         raise UsageError("--problem counts the problems of a --task; a PROMPT was given.")
     refuse_typed(arguments.model)
-    sampled = sample(
-        arguments.model,
-        arguments.prompt,
-        count=arguments.n,
-        max_new=arguments.max_new,
-        temperature=arguments.temperature,
-        top_p=arguments.top_p,
-        seed=arguments.seed,
-        system=arguments.system,
-    )
+    how = {name: getattr(arguments, name) for name in ("max_new", "temperature", "top_p", "seed")}
+    sampled = sample_typed(_asking(arguments), arguments.prompt, count=arguments.n, **how)
+    if sampled is not None:
+        if not arguments.json:
+            terminal.show(text(sampled))
+        return sampled
+    sampled = sample(arguments.model, arguments.prompt, count=arguments.n, system=arguments.system, **how)
     if not arguments.json:
         if arguments.n > 1:
             terminal.show(f"{'log-prob':>9}  answer (the log-probability of all of its tokens stands before it)")
@@ -51,19 +48,27 @@ def run_sample(arguments: argparse.Namespace) -> Any:
 
 def _sample_of_task(arguments: argparse.Namespace) -> Any:
     """Answers to a held-out problem, with the replies of its world."""
-    from assay.lab.asking import Asking
     from assay.lab.playing import sample_problem, text
-    from assay.run.setup import Setup
 
     if arguments.prompt is not None:
         raise UsageError("a PROMPT and --task were given: either your text is asked, or a problem of the task.")
-    asking = Asking(Setup(model=arguments.model, task=tuple(arguments.task), system=arguments.system or ""))
+    asking = _asking(arguments)
     how = {"problem": arguments.problem, "count": arguments.n, "top_p": arguments.top_p, "seed": arguments.seed}
     ask = partial(sample_problem, asking.model, system=asking.system, **how)
     sampled = asking.report(ask, temperature=arguments.temperature, max_new=arguments.max_new)
     if not arguments.json:
         terminal.show(text(sampled))
     return sampled
+
+
+def _asking(arguments: argparse.Namespace) -> Asking:
+    """What `assay sample` asks, and what it lets the model's run reach."""
+    from assay.lab.asking import Asking
+    from assay.run.setup import Setup
+    from assay.run.trust import Trust
+
+    setup = Setup(model=arguments.model, task=tuple(arguments.task or ()), system=arguments.system or "")
+    return Asking(setup, Trust.of(code=arguments.trust_code, addresses=arguments.trust_addresses))
 
 
 def run_chat(arguments: argparse.Namespace) -> Any:

@@ -160,7 +160,7 @@ def asked_in(arguments: argparse.Namespace, model: str | None = None) -> Asking:
     setup, allowed = setup_of(arguments, without=("model", "seed"), **({} if model is None else {"model": model}))
     allowed(setup)
     whole = arguments.data is not None or not setup.data
-    return Asking(setup, Trust.of(addresses=arguments.trust_addresses), whole)
+    return Asking(setup, Trust.of(code=arguments.trust_code, addresses=arguments.trust_addresses), whole)
 
 
 def reading(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -159,6 +159,11 @@ def of_sample() -> list[Argument]:
         ),
         SYSTEM,
         SEED,
+        (
+            ("--trust-code",),
+            {"action": "store_true", "help": "run the tools of the run, though no command of yours has allowed it"},
+        ),
+        TRUST_ADDRESSES,
     ]
 
 

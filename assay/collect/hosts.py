@@ -371,9 +371,11 @@ class HostedPlay:
         self.hosts, self.log, self.key, self.alone = hosts, log, key, alone
         held = None if saved is None else base64.b64encode(saved).decode()
         world = task(name).world
-        made_of, door = ((), "") if world is None else (world.made_of, world.door)
+        told = {"tools": (), "servers": (), "door": ""}
+        if world is not None:
+            told = {"tools": world.made_of, "servers": world.servers, "door": world.door}
         self.order = {"do": "start", "task": name, "spec": dict(spec), "key": key.hex, "saved": held}
-        self.order |= {"tools": made_of, "door": door, "at": ("", "") if made_of or door else place_of(name)}
+        self.order |= {**told, "seconds": hosts.seconds, "at": ("", "") if any(told.values()) else place_of(name)}
         self.number = next(self._numbers)
         self.acts = list(acts)
         self.begins = len(acts) if saved is not None else 0

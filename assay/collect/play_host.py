@@ -25,6 +25,7 @@ from assay.worlds.door import world_of_door
 from assay.worlds.wire import act_of, reply_data, verdict_data
 
 Order = Mapping[str, Any]
+PATIENCE = 0.8  # of the time that a reply may take, for a call of a server: then it is ended, and no other play with it
 
 
 class Hosted:
@@ -76,7 +77,8 @@ class Hosted:
 def _world_of(order: Order) -> World:
     if order["door"]:
         return world_of_door(order["door"])
-    return _of_functions(*order["tools"]) if order["tools"] else _of_task(order)
+    own = (tuple(order["tools"]), tuple(order["servers"]))
+    return _of_tools(*own, order["seconds"]) if any(own) else _of_task(order)
 
 
 def _of_task(order: Order) -> World:
@@ -87,12 +89,21 @@ def _of_task(order: Order) -> World:
 
 
 @functools.cache
-def _of_functions(*names: str) -> World:
-    """The world of these functions, FILE.py:FUNCTION, whose files are imported here."""
+def _of_tools(names: tuple[str, ...], servers: tuple[str, ...], seconds: float) -> World:
+    """The world of these functions, FILE.py:FUNCTION, whose files are imported here, and of the tools of MCP servers,
+    whose calls end before the reply of a play would be too late.
+    """
     from assay.verifiers.functions.naming import imported, parse
-    from assay.worlds.functions import functions
+    from assay.worlds.functions import pairs_of
+    from assay.worlds.speech import CHAT
+    from assay.worlds.tools import calling
 
-    return functions([imported(parse(name)) for name in names])
+    pairs = pairs_of([imported(parse(name)) for name in names])
+    if servers:
+        from assay.worlds.mcp.served_tools import open_listings, served
+
+        pairs += served(open_listings(servers), seconds=PATIENCE * seconds)
+    return calling(pairs, speech=CHAT)
 
 
 def pipes() -> tuple[BinaryIO, BinaryIO]:

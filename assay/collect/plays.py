@@ -294,6 +294,9 @@ class Plays:
             return self._over(game, seat, "length")
         if self.forks:
             self._moments[node_of(waiting.segments)] = game.moment()
+        if turn.first.halts:
+            self._shut(game)
+            return Acted((in_words(game.seats[turn.seat], self.codec),))
         return Acted(further=turn)
 
     def _heard(self, game: Game, ask: Ask, *, failed: bool) -> Turn | None:

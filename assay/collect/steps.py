@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Sequence
+from typing import Any
 
+from assay.collect.spoken import left_of, node_of
 from assay.types import Episode, Request
 
 
@@ -49,3 +51,23 @@ def _after(episode: Episode, kept: int, step: int, limit: int, round: int) -> Re
         fork=len(prefix[-1]) if prefix else 0,
         round=round,
     )
+
+
+def behind_reply(episode: Episode, width: int, *, first: int, round: int) -> list[Request]:
+    """`width` requests for the turn behind the last reply of an answer that halts there; none where a limit is used up.
+    Replies count towards the limit, unless they have one of their own.
+    """
+    request, own = episode.request, episode.segments[len(episode.request.prefix) :]
+    replies = request.max_replies - sum(len(segment) for segment in own if segment.is_reply)
+    if (left := left_of(episode)) < 1 or (request.max_replies and replies < 1):
+        return []
+    node = node_of(episode.segments)
+    changes: dict[str, Any] = {
+        "prefix": episode.segments,
+        "max_new": left,
+        "max_replies": replies if request.max_replies else 0,
+        "parent": node,
+        "fork": next(len(segment) for segment in episode.segments if segment.node == node),
+        "round": round,
+    }
+    return [dataclasses.replace(request, **changes, sample=first + i) for i in range(width)]

@@ -31,6 +31,14 @@ SECONDS = 2.0  # of processor time, of a theorem
 LIFE = 500  # theorems of a session
 SHOWN = 4000  # characters of the goals that an open proof has
 CLOSED = "Closed under the global context"
+PREAMBLES = {
+    "": (),  # what `coqtop` loads by itself
+    # `lia` keeps what it has found in a file, which a session may not write
+    "library": ("Require Import Arith Lia List.", "Import ListNotations.", "Unset Lia Cache.", "Unset Nia Cache."),
+}
+"""What a session has loaded before a theorem, by the name that a job gives it."""
+OF_LIBRARY = "Coq.ssr.ssrunder.Under_rel."
+"""How the axioms begin that `coqchk` names of the library: those of a module type, which no theorem of ours uses."""
 _NAME = "theorem_of_ours"
 _WALL = 15  # times SECONDS, by the clock
 _OUTPUT = 4 << 20
@@ -50,7 +58,7 @@ def answered(said: str) -> str:
 
 
 class _Session:
-    def __init__(self) -> None:
+    def __init__(self, preamble: str) -> None:
         limits = Limits(seconds=int(SECONDS * LIFE), memory_mb=2048, file_mb=0)
         self.program = start(["sh", "-c", "exec coqtop -q -emacs 2>&1"], limits)
         self.process = self.program.process
@@ -59,6 +67,11 @@ class _Session:
         self.pending = b""
         self.began, self.spent = time.monotonic(), 0.0
         _, self.first, _ = self._read()
+        for sentence in PREAMBLES[preamble]:
+            printed, after, _ = self._say(sentence)
+            if after <= self.first:
+                raise RuntimeError(f"coq does not load '{sentence}': {printed[-300:]}")
+            self.first = after
 
     def prove(self, statement: str, tactics: list[str]) -> Json:
         """Tries to prove the theorem; the status is `proved`, `statement`, `tactic`, `open` or `assumptions`.
@@ -134,29 +147,35 @@ class _Session:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-_session: _Session | None = None
+_sessions: dict[str, _Session] = {}
 
 
 def answer(job: Json, tell: Callable[[str], None]) -> Json:
     """{"statement": text, "tactics": [sentence, ...]} -> {"status", "place", "said"}, open proofs with "goals" too; or
     {"theorems": [[statement, [sentence, ...]], ...]} -> {"status", "said"} of all of them in one file, compiled and
-    checked.
+    checked. Both may name a "preamble".
     """
+    preamble = job.get("preamble", "")
     if "theorems" in job:
-        return _checked(job["theorems"])
-    global _session
-    if _session is None or _session.theorems >= LIFE:
-        _close()
-        _session = _Session()
-    outcome = _proved(_session, job)
-    used_up = _session.theorems > 1 and any(words in outcome["said"] for words in _SPENT)
+        return _checked(job["theorems"], preamble)
+    session = _sessions.get(preamble)
+    if session is None or session.theorems >= LIFE:
+        session = _opened(preamble)
+    outcome = _proved(session, job)
+    used_up = session.theorems > 1 and any(words in outcome["said"] for words in _SPENT)
     if used_up or outcome["status"] in ("lost", "crash"):
-        _close()
-        _session = _Session()
-        outcome = _proved(_session, job)
-    if _session.ended:
-        _close()
+        session = _opened(preamble)
+        outcome = _proved(session, job)
+    if session.ended:
+        _close(preamble)
     return outcome
+
+
+def _opened(preamble: str) -> _Session:
+    """A fresh session, in place of the one that there may be."""
+    _close(preamble)
+    session = _sessions[preamble] = _Session(preamble)
+    return session
 
 
 def _proved(session: _Session, job: Json) -> Json:
@@ -168,31 +187,41 @@ def _proved(session: _Session, job: Json) -> Json:
         return {"status": status, "place": -1, "said": ""}
 
 
-def _close() -> None:
-    global _session
-    if _session is not None:
-        stop(_session.program)
-        _session = None
+def _close(preamble: str) -> None:
+    session = _sessions.pop(preamble, None)
+    if session is not None:
+        stop(session.program)
 
 
-def _checked(theorems: list[tuple[str, list[str]]]) -> Json:
-    """`checked` if `coqc` compiles the file, all assumptions are closed, and `coqchk` says <none> four times."""
-    parts = []
+def _checked(theorems: list[tuple[str, list[str]]], preamble: str) -> Json:
+    """`checked` if `coqc` compiles the file, all assumptions are closed, and `coqchk` says <none> four times. The files
+    of the library, which take it 20 s, are taken as checked, and their own axioms may be named.
+    """
+    parts = list(PREAMBLES[preamble])
     for i, (statement, tactics) in enumerate(theorems):
         name = f"{_NAME}_{i}"
         parts += [f"Theorem {name} : {statement}.", "Proof.", *tactics, "Qed.", f"Print Assumptions {name}.", ""]
     text = "\n".join(parts)
-    command = "coqc -q -Q . Job job.v && echo checking && coqchk -silent -o -Q . Job Job.job"
+    module = "-norec Job.job" if preamble else "Job.job"
+    command = f"coqc -q -Q . Job job.v && echo checking && coqchk -silent -o -Q . Job {module}"
     limits = Limits(seconds=30, memory_mb=4096, output_mb=4, file_mb=64)
     ended = run(["sh", "-c", command], {"job.v": text}, limits)
     if ended.status != "done":
         return {"status": ended.status, "said": ""}
     compiled, checking, _ = ended.output.partition("checking\n")
-    summary = ended.errors.partition("CONTEXT SUMMARY")[2]
+    summary = _without_library(ended.errors.partition("CONTEXT SUMMARY")[2], preamble)
     closed = compiled.split("\n") == [CLOSED] * len(theorems) + [""]
     sound = ended.code == 0 and bool(checking) and len(_NONE.findall(summary)) == 4 and summary.count("* ") == 5
     status = "checked" if closed and sound else "refused"
     return {"status": status, "said": (ended.errors + ended.output)[-1500:]}
+
+
+def _without_library(summary: str, preamble: str) -> str:
+    """The summary of the checker, without the axioms of the library that was loaded."""
+    if not preamble:
+        return summary
+    lines = [line for line in summary.splitlines() if not line.strip().startswith(OF_LIBRARY)]
+    return re.sub(r"\* Axioms:\s*\n\s*\n", "* Axioms: <none>\n\n", "\n".join(lines))
 
 
 COQ = External(

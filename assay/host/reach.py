@@ -34,6 +34,19 @@ def _servers(text: str) -> tuple[str, ...]:
     return () if text.isdecimal() else tuple(filter(None, text.split(",")))
 
 
+def is_address(text: str) -> bool:
+    """Whether an MCP server is named by its address, and not by the command that starts it."""
+    return text.startswith(("http://", "https://"))
+
+
+def _commands(text: str) -> tuple[str, ...]:
+    return () if is_address(text) else _named(text)
+
+
+def _addresses(text: str) -> tuple[str, ...]:
+    return _named(text) if is_address(text) else ()
+
+
 def _cluster(text: str) -> tuple[str, ...]:
     """`auto` is a cluster of this machine's own environment, or of the run's own."""
     return () if text == "auto" else _named(text)
@@ -75,6 +88,7 @@ class Reaches:
 
 
 PROGRAM = Reaches("starts the program", "code")
+COMMAND = Reaches("starts the program", "code", _commands)
 CODE = Reaches("runs the code", "code")
 
 Program = Annotated[str, PROGRAM]
@@ -83,6 +97,8 @@ Code = Annotated[str, CODE]
 """A function in a file or module of Python, which is imported: FILE.py:FUNCTION."""
 Address = Annotated[str, Reaches("sends answers to", "addresses")]
 """The address of a service."""
+McpServer = Annotated[str, COMMAND, Reaches("calls tools of the server", "addresses", _addresses)]
+"""An MCP server: the command that starts it, or its address."""
 Servers = Annotated[str, Reaches("connects to the server", "addresses", _servers)]
 """How many servers a run starts, or the addresses of servers that run."""
 Cluster = Annotated[str, Reaches("joins the cluster", "addresses", _cluster)]
@@ -132,7 +148,7 @@ def reaching(record: Any, path: str = "") -> Iterator[Reaching]:
         for field in dataclasses.fields(record):
             value, setting = getattr(record, field.name), f"{path}.{field.name}" if path else field.name
             if field.name in marks:
-                yield Reaching(setting, value, marks[field.name])
+                yield from (Reaching(setting, value, mark) for mark in marks[field.name])
             else:
                 yield from reaching(value, setting)
     elif isinstance(record, tuple | list):
@@ -149,14 +165,18 @@ def reached(record: Any) -> list[Reach]:
 
 
 def mark_of(hint: Any) -> Reaches | None:
-    """The note in a type such as `Program` or `tuple[Code, ...]`; None if it has none."""
-    notes = getattr(hint, "__metadata__", ())
-    own = next((note for note in notes if isinstance(note, Reaches)), None)
-    return own or next((mark for inner in get_args(hint) if (mark := mark_of(inner)) is not None), None)
+    """The first note in a type such as `Program` or `tuple[Code, ...]`; None if it has none."""
+    return next(iter(marks_of(hint)), None)
+
+
+def marks_of(hint: Any) -> tuple[Reaches, ...]:
+    """All notes in such a type: one for each way in which its values reach out."""
+    own = tuple(note for note in getattr(hint, "__metadata__", ()) if isinstance(note, Reaches))
+    return own or next((marks for inner in get_args(hint) if (marks := marks_of(inner))), ())
 
 
 @functools.cache
-def _marks(record: type) -> Mapping[str, Reaches]:
+def _marks(record: type) -> Mapping[str, tuple[Reaches, ...]]:
     hints = get_type_hints(record, include_extras=True)
     names = (field.name for field in dataclasses.fields(record))
-    return {name: mark for name in names if (mark := mark_of(hints[name])) is not None}
+    return {name: marks for name in names if (marks := marks_of(hints[name]))}

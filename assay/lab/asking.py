@@ -4,14 +4,16 @@ with their functions in Python. A setup describes it, as it describes a run.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from assay import known
 from assay.errors import UsageError
 from assay.host import terminal
+from assay.run import own_tools
 from assay.run.ancestry import origin, unknown_to
 from assay.run.configure import override
 from assay.run.data_needs import require_answers
@@ -19,8 +21,10 @@ from assay.run.external_needs import require_externals
 from assay.run.grader import Grader, grader, require_services
 from assay.run.open_rows import has_open_rows
 from assay.run.setup import READ, SAME, Setup
+from assay.run.setup_file import nameless
 from assay.run.trust import Trust, require_trust
 from assay.source import Pool, Share
+from assay.tasks import is_data
 from assay.tasks.data.task import data
 from assay.verifiers.functions.process import check_timeout
 
@@ -143,5 +147,21 @@ class Asking:
     ) -> dict[str, Any]:
         """The report of `ask` on the problems, judged and sampled as the setup says."""
         sampling = self.sampling(temperature=temperature, max_new=max_new)
-        with self.judge(functions) as judge:
-            return ask(pool=self.pool(), grader=judge, **sampling, **how)
+        with self.judge(functions) as judge, self.equipped(self.pool()) as pool:
+            return ask(pool=pool, grader=judge, **sampling, **how)
+
+    @contextlib.contextmanager
+    def equipped(self, pool: Pool) -> Iterator[Pool]:
+        """Inside the block the rows of the pool are answered with the tools that the model's run had."""
+        run, rows = origin(self.model), any(is_data(share.task) for share in pool.shares)
+        with contextlib.ExitStack() as during:
+            if run is not None and own_tools.has_tools(run.experiment) and rows:
+                require_trust(run.folder, run.experiment, self.trust, of=("tools", "mcp"))
+                if lost := nameless(run.experiment.tools):
+                    terminal.say(
+                        f"{run.path.name} was trained with tools that only the program had which trained it "
+                        f"({', '.join(lost)}): it is asked without tools. Functions in a file are found again."
+                    )
+                else:
+                    during.enter_context(own_tools.playing_with(run.experiment, {}, pool))
+            yield pool

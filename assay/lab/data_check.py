@@ -182,6 +182,8 @@ def _text(problem: Problem) -> str:
 
 def _marked(problem: Problem, system: str) -> bool:
     """Whether the prompt or its system message says how to mark the final answer, or to write a block of code."""
+    if problem.spec.get("ruled"):
+        return True  # the whole answer is verified
     prompt = problem.prompt
     own = "" if isinstance(prompt, str) else " ".join(text_of(m["content"]) for m in prompt if m["role"] == "system")
     marks = _BLOCKS if problem.spec.get("tests") else _MARKS
@@ -238,7 +240,7 @@ def _answers(problems: Sequence[Problem]) -> Json:
     missing = _listed(problem.spec["row"] for problem in problems if problem.spec["gold"] is None)
     try:
         troubles = dict(zip([problem.id for problem in golds], troubles_of(golds), strict=True))
-        sound = [problem for problem in golds if troubles[problem.id] is None and not problem.spec.get("tests")]
+        sound = [problem for problem in golds if troubles[problem.id] is None and not _by_code(problem)]
         careless = lost([problem.spec["gold"] for problem in sound])
     except ConfigError as error:
         nothing = {"unreadable": {"count": None, "rows": []}, "careless": {"count": None, "rows": []}, "judges": None}
@@ -254,6 +256,11 @@ def _answers(problems: Sequence[Problem]) -> Json:
         "careless": {"count": len({row["row"] for row in unknown}), "rows": unknown[:SHOWN]},
         "judges": verified(problems, [troubles.get(problem.id, NO_ANSWER) for problem in problems]),
     }
+
+
+def _by_code(problem: Problem) -> bool:
+    """Whether answers are verified by tests or rules, and not compared with a reference answer."""
+    return bool(problem.spec.get("tests") or problem.spec.get("ruled"))
 
 
 def _rewarded(recipe: Recipe, read: Sequence[Table], *, scored: bool) -> Json:

@@ -31,6 +31,7 @@ def examination(model: str | None = None) -> dict[str, Any]:
         "reasoning-gym": lambda: _package("reasoning_gym", "reasoning-gym", "its puzzles as tasks", "gym"),
         "gymnasium": lambda: _package("gymnasium", "gymnasium", "its environments as tasks", "control"),
         "bm25s": lambda: _package("bm25s", "bm25s", "searches over pages", "search"),
+        "mcp": lambda: _package("mcp", "mcp", "tools of MCP servers", "tools"),
         "tensorboard": lambda: _package("tensorboard", "tensorboard", "curves while a run goes on", "track"),
         "wandb": lambda: _package("wandb", "wandb", "curves on Weights & Biases", "track"),
         "trackio": lambda: _package("trackio", "trackio", "curves in a local trackio project", "track"),

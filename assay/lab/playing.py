@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from assay.errors import AssayError, UsageError
@@ -12,14 +12,17 @@ from assay.record.turns import WORLD, as_records, with_texts
 from assay.rng import Key
 from assay.run.ancestry import origin
 from assay.run.bases import BASES
+from assay.run.own_tools import has_tools
 from assay.scoring.bank import answer, questions
 from assay.tasks import short, task
 from assay.tasks.data import is_data
+from assay.types import Problem
 
 if TYPE_CHECKING:
+    from assay.lab.asking import Asking
     from assay.run.grader import Grader
     from assay.source import Pool
-    from assay.types import Episode
+    from assay.types import Episode, Verdict
 
 SHOWN = 20  # steps of a walk in a world of numbers that a person is shown
 Json = dict[str, Any]
@@ -56,6 +59,44 @@ def sample_problem(
     played = answer(engine, requests, key=Key(seed)("eval"), codec=policy.codec, verify=grader.exam)
     asked = {"task": chosen.task, "level": chosen.level, "problem": chosen.id, "prompt": chosen.prompt}
     return {**asked, "model": model, "answers": [_told(episode, policy.codec.decode) for episode in played]}
+
+
+def sample_typed(
+    asking: Asking,
+    prompt: str,
+    *,
+    count: int,
+    max_new: int | None,
+    temperature: float,
+    top_p: float,
+    seed: int,
+) -> Json | None:
+    """`count` answers to a typed text, with their turns, of a model whose run had tools for its rows: it calls them
+    here too. None for any other model.
+    """
+    run, model = origin(asking.model), asking.model
+    rows = [] if run is None else [share.task for share in run.experiment.pool.shares if is_data(share.task)]
+    if run is None or not rows or not has_tools(run.experiment):
+        return None
+    if count < 1:
+        raise UsageError(f"--n must be at least 1, not {count}.")
+    most = max_new or run.experiment.recipe.scale.max_new
+    check_sampling(max_new=most, temperature=temperature, top_p=top_p)
+    about = {"domain": "data", "provenance": "data", "wording": "natural", "level": 1}
+    problem = Problem(rows[0], prompt, {"row": 0, "gold": None, "columns": {}}, prompt, **about)
+    policy, engine = open_engine(model, system=asking.system)
+    sampling = sampling_of(model, policy.codec, most, temperature, top_p)
+    with asking.equipped(run.experiment.pool):
+        asked = questions([problem], samples=count, sampling=sampling, codec=policy.codec)
+        requests = asked_with(model, policy.codec)(asked)
+        played = answer(engine, requests, key=Key(seed)("sample"), codec=policy.codec, verify=_unverified)
+    answers = [_told(episode, policy.codec.decode) for episode in played]
+    return {"task": rows[0], "level": 1, "problem": problem.id, "prompt": prompt, "model": model, "answers": answers}
+
+
+def _unverified(episodes: Sequence[Episode]) -> list[Verdict | None]:
+    """Nothing says whether an answer to a typed text is right."""
+    return [None] * len(episodes)
 
 
 def refuse_typed(model: str) -> None:

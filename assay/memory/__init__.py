@@ -126,7 +126,7 @@ def pass_rates(memory: Memory, episodes: Sequence[Episode]) -> Memory:
     store = memory.store("pass-rates")
     for episode in episodes:
         request = episode.request
-        if not episode.verified or request.parent or request.pauses or request.helped:
+        if not episode.verified or request.parent or request.pauses or request.halts or request.helped:
             continue
         if request.temperature == 0:
             continue

@@ -12,7 +12,7 @@ from assay.record.turns import lost_to_the_world
 from assay.tasks import TASKS
 from assay.tasks.judging import COMPARE, JUDGE, written
 from assay.tasks.steps import StepVerdict
-from assay.types import Episode, Origin, Row, Segment, Stats, by_group
+from assay.types import Episode, Row, Segment, Stats, by_group
 
 
 def step_stats(episodes: Sequence[Episode], rows: Sequence[Row]) -> Stats:
@@ -155,11 +155,10 @@ def _rounds(rows: Sequence[Row]) -> Stats:
 
 def _replies(episodes: Sequence[Episode]) -> Stats:
     """Replies of environments: their number in the step, their mean number in an answer, and the share of errors."""
-    origins = [segment.origin for episode in episodes for segment in episode.segments]
-    if not (np.concatenate([np.zeros(0, np.int8), *origins]) == Origin.ENV).any():
-        return {}
     replies = [[s for s in e.segments if s.is_reply] for e in episodes]
     counts = np.array([len(segments) for segments in replies])
+    if not counts.any():  # there are none, or held answers have theirs within one segment
+        return {}
     fresh = sum(s.is_reply for e in episodes for s in e.segments[len(e.request.prefix) :])
     failed = np.array([sum(s.failed for s in segments) for segments in replies])
     stats = {"replies/asked": float(fresh), "replies/mean": float(counts.mean())}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 from assay.part import Rewarding
@@ -14,9 +15,11 @@ COLUMN = "rules"
 
 
 def rules_of(problem: Problem) -> tuple[Rule, ...]:
-    """The hard rules of a row of data, its column `rules`; () without one. They are as the task `constraints` has them:
-    [["words-at-most", 50], ["lowercase"]].
+    """The hard rules of a row of data: its column `rules`, or its instructions of IFEval; () without any.
+    They are as the task `constraints` has them: [["words-at-most", 50], ["lowercase"]].
     """
+    if problem.spec.get("ruled"):
+        return tuple(json.loads(problem.spec["gold"] or "[]"))
     rows = problem.column(COLUMN)
     return () if rows is None else tuple(rows)
 
@@ -57,11 +60,12 @@ class KeptRules(Rewarding):
     needs = ("texts",)
 
     def lacks(self, problem: Problem) -> str | None:
-        asked = problem.provenance == "data" and not problem.column(COLUMN)
+        asked = problem.provenance == "data" and not problem.column(COLUMN) and not problem.spec.get("ruled")
         return f"the column '{COLUMN}'" if asked else None
 
     def spoilt(self, problem: Problem) -> str | None:
-        rows = problem.column(COLUMN) if problem.provenance == "data" else None
+        own = problem.provenance == "data" and not problem.spec.get("ruled")  # instructions were read with their row
+        rows = problem.column(COLUMN) if own else None
         if rows is not None and not isinstance(rows, (list, tuple)):
             return f"'{COLUMN}' is a list of rules, not {str(rows)[:80]!r}"
         return next((f"'{COLUMN}': {fault}" for rule in rows or () if (fault := fault_of(rule))), None)

@@ -23,7 +23,7 @@ from assay.run.pretrained import PRETRAINED
 from assay.scale import Scale
 from assay.source import Pool, Share
 from assay.tasks import ALPHABET, BUILT_IN, TASKS, short, task
-from assay.tasks.abilities import OwnBase, OwnPolicy
+from assay.tasks.abilities import OwnBase, OwnPolicy, PlayedFrom
 from assay.tasks.games import GAMES, MOVES
 from assay.tasks.versions import verifier_versions
 from assay.types import asked_in
@@ -178,6 +178,13 @@ BASES = Bases(
             ),
             scale=imitation(num_steps=200),
         ),
+        Base(
+            name="wishes",
+            summary="questions to a user, and the answers that this user gives",
+            shape=small_shape(hidden=128, layers=4, heads=4, ffn=384, context=128),
+            pool=Pool((Share("wish", (2,)), Share("wish-reply", (6, 8, 10), 7.0))),
+            scale=imitation(num_steps=700),
+        ),
     )
 )
 
@@ -191,8 +198,10 @@ def base(name: str) -> Base:
 
 
 def base_for(pool: Pool) -> str:
-    """The base whose mixture holds every task of the pool. That of a control is the base of its task."""
-    wanted = {asked_in(share.task) for share in pool.shares}
+    """The base whose mixture holds every task of the pool. That of a control is the base of its task; of a task that is
+    played from others, the mixture holds those.
+    """
+    wanted = {learnt for share in pool.shares for learnt in _learnt_for(asked_in(share.task))}
     kinds = {own.kind if (own := task(name).ability(OwnPolicy)) else "" for name in wanted}
     if len(kinds) == 1 and (kind := kinds.pop()):
         return kind
@@ -209,6 +218,12 @@ def base_for(pool: Pool) -> str:
         f"no base was made for {named}: name a model with --model. {how}. `assay list bases` shows the tasks of each "
         "base."
     )
+
+
+def _learnt_for(name: str) -> tuple[str, ...]:
+    """The tasks whose worked solutions teach this one: itself, or those that it is played from."""
+    played = task(name).ability(PlayedFrom)
+    return (name,) if played is None else played.tasks
 
 
 def folder_of(made: Base) -> Path:

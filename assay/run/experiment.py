@@ -13,7 +13,7 @@ from typing import Annotated, ClassVar, Literal
 from urllib.parse import urlsplit
 
 from assay.errors import ConfigError
-from assay.host.reach import TRACKER, Cluster, Code, HubModel, Program, Servers, Store
+from assay.host.reach import TRACKER, Cluster, Code, HubModel, McpServer, Program, Servers, Store
 from assay.host.space import cores, device_of
 from assay.part import Count, Part, Positive, parts_of
 from assay.policy.conversation import Chat
@@ -169,6 +169,7 @@ class Experiment:
     right_from: float = 1.0  # an answer counts as right if the weighted sum of its rewards is at least this
     reward_timeout: float = SECONDS  # seconds for one call of a reward function, with all answers of a round
     tools: tuple[Code, ...] = ()  # functions that the policy may call while it answers rows of data, FILE.py:FUNCTION
+    mcp: tuple[McpServer, ...] = ()  # MCP servers whose tools it may call there, "COMMAND ARGS" or an address
     tracking: Tracking = field(default_factory=Tracking)
     cut: Cut = "auto"  # the worth of an answer that the length limit cut off
     lora: Lora = field(default_factory=Lora)

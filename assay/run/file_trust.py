@@ -21,7 +21,7 @@ from assay.run.settings import full
 from assay.run.setup import SAME, Given, Setup, composed
 from assay.run.trust import Trust, doubt, known_as
 
-REACHING = {"reward": "rewards", "only_reward": "rewards", "tools": "tools", "track": SAME["track"]}
+REACHING = {"reward": "rewards", "only_reward": "rewards", "tools": "tools", "mcp": "mcp", "track": SAME["track"]}
 """Field of a setup -> the field of the experiment through which it reaches out. A model and data of the Hub are what
 such a file is written for, hold no code, and are named by what the command prints.
 """

@@ -18,6 +18,7 @@ from assay.rng import Key, digest
 from assay.run.grader import Grader
 from assay.scoring import bank
 from assay.scoring.bank import Bank, Rewarded
+from assay.scoring.instruction_rates import instruction_rates
 from assay.types import Episode, Problem, Request, Verdict
 from assay.verifiers.functions.grading import Grading
 from assay.view.judged import name_of_rewards, name_of_verifiers, with_judges
@@ -61,6 +62,7 @@ class Exam:
     def _told(self, record: dict[str, Any], ks: Sequence[int] = ()) -> dict[str, Any]:
         told = with_judges(record, self.judge, self.others, ks=ks, digests=self.digests) if self.judge else record
         told |= {"silent": self.silent} if self.silent else {}
+        told |= {"instructions": rates} if (rates := instruction_rates(self.episodes)) else {}
         return told | ({PLAYS: plays} if (plays := told_of_plays(self.episodes)) else {})
 
 
@@ -75,15 +77,17 @@ def examine(
     codec: Codec,
     asked: Callable[[list[Request]], list[Request]] = list,
     rewarded: Rewarded = list,
+    players: Mapping[str, Engine] | None = None,
 ) -> Exam:
     """Samples `samples` answers to every problem, and has every judge count the right ones.
 
     `asked` may change the requests, for example add to their prompts what the recipe adds in training; `rewarded` gives
-    answers to open problems the rewards of a recipe.
+    answers to open problems the rewards of a recipe; `players` play other seats of worlds.
     """
     requests = asked(bank.questions(problems, samples=samples, sampling=sampling, codec=codec))
     verify = grader.verified if grader.grading is None else grader.grading
-    return judged(rewarded(bank.answer(engine, requests, key=key, codec=codec, verify=verify)), grader)
+    played = bank.answer(engine, requests, key=key, codec=codec, verify=verify, players=players)
+    return judged(rewarded(played), grader)
 
 
 def judged(episodes: Sequence[Episode], grader: Grader) -> Exam:

@@ -29,6 +29,7 @@ from assay.run.grader import Grader
 from assay.run.live_report import Page
 from assay.run.lost_verdicts import LostVerdicts
 from assay.run.open_exams import rewarding
+from assay.run.seats import frozen_players
 from assay.run.second_look import SecondLook
 from assay.run.worked_examples import Worked, question_of
 from assay.scoring import bank
@@ -222,6 +223,7 @@ class Recorder:
             codec=codec,
             asked=asked,
             rewarded=self._rewarding(memory, models) if any(problem.open for problem in problems) else list,
+            players=frozen_players(models),
         )
         if exam.ungraded:
             raise DataError(

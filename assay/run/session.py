@@ -42,6 +42,7 @@ from assay.run.own_rewards import require_counted
 from assay.run.pretrained import PRETRAINED
 from assay.run.pretrained_needs import at_its_profile
 from assay.run.scaling import at_its_scale, named_at
+from assay.run.seats import seated
 from assay.run.setup import Setup
 from assay.run.spoken_tools import with_tools
 from assay.run.training import back_to, begin, carry_on, ready_to_begin, verifiers_of
@@ -70,6 +71,7 @@ def plan(
     right_from: float = 1.0,
     reward_timeout: float = SECONDS,
     tools: Sequence[str] = (),
+    mcp: Sequence[str] = (),
 ) -> tuple[Experiment, list[str]]:
     """The checked experiment that these arguments describe, and a line for each number that differs from the paper's.
 
@@ -81,9 +83,9 @@ def plan(
     profile, reasons = (profile, []) if profile != "auto" else _chosen(recipe, model, pool)
     if Path(model).exists():
         model = str(Path(model).resolve())  # a run may be resumed from another working directory
-    experiment = Experiment(recipe, model, pool, seed=seed, profile=profile, rewards=absolute(rewards))
+    experiment = Experiment(seated(recipe, pool), model, pool, seed=seed, profile=profile, rewards=absolute(rewards))
     experiment = dataclasses.replace(experiment, right_from=right_from, reward_timeout=reward_timeout)
-    experiment = dataclasses.replace(experiment, tools=own_tools.absolute(tools, pool))
+    experiment = dataclasses.replace(experiment, **own_tools.absolute(tools, mcp, pool))
     asked = settings.asked(recipe, overrides or {}, steps=steps, system=system)
     experiment, beside = at_its_profile(experiment, asked)
     for path in [path for path in asked if path.split(".")[0] in ("pool", "lora", "cut", "agent")]:
@@ -136,6 +138,7 @@ def planned(setup: Setup, method: Recipe | None = None, pool: Pool | None = None
         right_from=setup.right_from,
         reward_timeout=setup.reward_timeout,
         tools=setup.tools,
+        mcp=setup.mcp,
     )
     if setup.epochs is None:
         return of_steps(steps=setup.steps)
@@ -232,6 +235,8 @@ def resume(
             say(f"warning: {change}")
         if "code" in trusted:
             folder.amend(rewards=sources(grader), code=code_of((*rewards, *experiment.tools)))
+        for change in own_tools.changes_of_servers(experiment, folder.document.get("mcp", {})):
+            say(f"warning: {change}")
         foreign = external_needs.require_externals(experiment.pool, rewards=experiment.rewards)
         _compare_versions(folder, externals={**services, **foreign}, verifiers=verifiers_of(experiment.pool))
         policy = _same_policy(folder, experiment, path)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from assay.errors import UsageError, unknown
-from assay.host.reach import Code, HubModel
+from assay.host.reach import Code, HubModel, McpServer
 from assay.recipe import USUAL_RECIPE, USUAL_TASK, ProfileChoice, Recipe
 from assay.run.configure import from_data
 from assay.run.foreign.typed import is_theirs
@@ -65,6 +65,7 @@ class Setup:
     reward: tuple[Code, ...] = ()  # FILE.py:FUNCTION[=WEIGHT], in place of the recipe's outcome reward
     only_reward: tuple[Code, ...] = ()  # likewise, in place of all rewards of the recipe
     tools: tuple[Code, ...] = ()  # FILE.py:FUNCTION, which the policy may call while it answers rows of data
+    mcp: tuple[McpServer, ...] = ()  # MCP servers whose tools it may call there: "COMMAND ARGS", or addresses
     right_from: float = 1.0  # an answer is right if the weighted sum of its rewards is at least this
     reward_timeout: float = SECONDS  # seconds for one call of a reward function
     profile: ProfileChoice = "auto"  # the scale of the run; auto looks at the model and the machine

@@ -199,6 +199,7 @@ def repeating(setup: Setup, experiment: Experiment) -> str:
         reward=absolute(setup.reward),
         only_reward=absolute(setup.only_reward),
         tools=absolute(setup.tools),
+        mcp=experiment.mcp,
         profile=experiment.profile,
         steps=setup.steps if setup.epochs is None else experiment.recipe.scale.num_steps,
         epochs=None,

@@ -30,6 +30,7 @@ from assay.run.grader import Functions, Grader, sources
 from assay.run.loading import load_model, open_models, policy_files, set_threads, with_adapter
 from assay.run.memory_plan import require_memory
 from assay.run.out_of_memory import exhausted, ran_out
+from assay.run.own_tools import records_of_servers
 from assay.run.setup import Setup
 from assay.run.told_kernels import tell_kernels
 from assay.run.trust import code_of, remember
@@ -91,6 +92,7 @@ def begin(
         "experiment": to_data(experiment),
         "rewards": sources(prepared.grader),
         "code": code_of((*experiment.rewards, *experiment.tools)),
+        **({"mcp": servers} if (servers := records_of_servers(experiment)) else {}),
         "memory": None if prepared.memory is None else as_data(prepared.memory.budget),
         **({} if provenance is None else {"provenance": dataclasses.asdict(provenance)}),
         **({"externals": external_needs.versions(prepared.externals, {})} if prepared.externals else {}),

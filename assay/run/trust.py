@@ -18,7 +18,7 @@ from pathlib import Path
 from assay.errors import ConfigError, StorageError
 from assay.host import terminal
 from assay.host.files import read_bytes
-from assay.host.reach import CODE, PROGRAM, Consent, Reach, of_hub_below, reached
+from assay.host.reach import CODE, COMMAND, PROGRAM, Consent, Reach, of_hub_below, reached
 from assay.record.folder import RunFolder
 from assay.rng import digest_of
 from assay.run.allowed import Allowed, allow, allowed
@@ -152,10 +152,10 @@ def known_as(reach: Reach) -> Allowed:
 
 
 def _files(reach: Reach) -> list[Path]:
-    """The files that would run."""
+    """The files that would run: of a command the program, and those that its words name."""
     if reach.mark is CODE:
         return _files_of(_place_of(reach.place))
-    return _programs(reach.place) if reach.mark is PROGRAM else []
+    return _programs(reach.place) if reach.mark in (PROGRAM, COMMAND) else []
 
 
 def _programs(place: str) -> list[Path]:

@@ -26,6 +26,7 @@ from assay.scoring.intervals import (
     paired,
 )
 from assay.scoring.passk import maj_at_k, pass_at_k
+from assay.tasks import task as task_of
 from assay.types import Episode, Problem, Request, Verdict
 
 if TYPE_CHECKING:
@@ -166,9 +167,25 @@ def questions(problems: Sequence[Problem], *, samples: int, sampling: Sampling, 
     ]
 
 
-def answer(engine: Engine, requests: Sequence[Request], *, key: Key, codec: Codec, verify: Verify) -> list[Episode]:
-    """One verified episode for each request, in order. Episodes of an evaluation have a verdict and no reward."""
-    episodes = played(Models({"policy": engine}, {"policy": "policy"}), requests, key, codec)
+def answer(
+    engine: Engine,
+    requests: Sequence[Request],
+    *,
+    key: Key,
+    codec: Codec,
+    verify: Verify,
+    players: Mapping[str, Engine] | None = None,
+) -> list[Episode]:
+    """One verified episode for each request, in order. Episodes of an evaluation have a verdict and no reward.
+
+    `players` play the roles of other seats, where the requests have a world of several; the engine plays those that it
+    does not name.
+    """
+    beside = dict(players or {})
+    worlds = [task_of(name).world for name in dict.fromkeys(request.problem.task for request in requests)]
+    roles = {seat.role: "policy" for world in worlds if world is not None for seat in world.seats}
+    models = Models({"policy": engine, **beside}, {**roles, **{role: role for role in beside}, "policy": "policy"})
+    episodes = played(models, requests, key, codec)
     return [
         episode if episode.finish == "error" else replace(episode, verdict=verdict)
         for episode, verdict in zip(episodes, verify(episodes), strict=True)

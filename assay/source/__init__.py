@@ -16,6 +16,7 @@ from assay.source.domains import Only
 from assay.source.epochs import Epochs
 from assay.source.examined import Examine, Unsolved
 from assay.source.pose import Pose
+from assay.source.pose_examples import PoseExamples
 from assay.source.rows import draw
 from assay.tasks import FOREIGN, MADE_ON_DEMAND, of_hub, short, task
 from assay.tasks.task import Split
@@ -29,6 +30,7 @@ __all__ = [
     "Only",
     "Pool",
     "Pose",
+    "PoseExamples",
     "Share",
     "Uniform",
     "Unsolved",

@@ -79,6 +79,11 @@ TASKS = LazyTasks(
         "verilog-turns": "verilog_turns:VERILOG_TURNS",
         "equation": "equation:EQUATION",
         "equation-memory": "equation_memory:EQUATION_MEMORY",
+        "coq-library": "coq_library:COQ_LIBRARY",
+        "coq-library-steps": "coq_steps:COQ_LIBRARY_STEPS",
+        "wish": "wish:WISH",
+        "wish-model": "wish:WISH_MODEL",
+        "wish-reply": "wish:WISH_REPLY",
     }
 )
 """Name -> task. A task stands as `module:NAME`, and its module is imported when somebody asks for the task."""
@@ -86,9 +91,13 @@ TASKS = LazyTasks(
 BUILT_IN = frozenset(TASKS)
 """The names of the tasks that come with Assay. `TASKS` also holds those that a package or a program adds."""
 
-_GYM, _CHAIN, _ENVIRONMENT, _PAGES, _GAME = "gym:", "chain:", "env:", "pages:", "game:"
+_GYM, _CHAIN, _ENVIRONMENT, _PAGES, _GAME, _THEOREMS = "gym:", "chain:", "env:", "pages:", "game:", "theorems:"
 FOREIGN = tuple(f"{name}:" for name in BRIDGES)
-MADE_ON_DEMAND = (_GYM, _CHAIN, _ENVIRONMENT, _PAGES, _GAME, *FOREIGN, JUDGE, COMPARE, HARDER, SILENT, SHUFFLED)
+MADE_ON_DEMAND = (
+    *(_GYM, _CHAIN, _ENVIRONMENT, _PAGES, _GAME, _THEOREMS),
+    *FOREIGN,
+    *(JUDGE, COMPARE, HARDER, SILENT, SHUFFLED),
+)
 """How names of tasks begin that are made of other names, and not listed."""
 
 
@@ -99,8 +108,8 @@ def task(name: str) -> Task:
     `judge:NAME` or `compare:NAME` (judging answers to a task), `harder:NAME` (writing harder variants of its problems),
     `silent:NAME` or `shuffled:NAME` (controls: its problems with no replies, or those of another play), `gym:NAME` (a
     generator of reasoning-gym), `chain:STATES`, `env:NAME` (an environment of gymnasium), `game:NAME` (a game for two),
-    `textarena:NAME` and its like (environments of other libraries), `pages:FOLDER` (questions about pages of your own)
-    or `data:PATH` (the rows of a file).
+    `textarena:NAME` and its like (environments of other libraries), `pages:FOLDER` (questions about pages of your own),
+    `theorems:FILE` (theorems of a database of Metamath) or `data:PATH` (the rows of a file).
 
         task("countdown").problem(Key(0), level=3)
     """
@@ -130,6 +139,10 @@ def task(name: str) -> Task:
         from assay.tasks.own_pages import pages_task
 
         return pages_task(name)
+    if name.startswith(_THEOREMS):
+        from assay.tasks.own_theorems import theorems_task
+
+        return theorems_task(name)
     if is_data(name):
         from assay.tasks.data.task import data_task
 
@@ -217,6 +230,8 @@ def short(name: str) -> str:
     """A task's name in titles and folders. For rows of a file, it is the file's name without its folder."""
     if name.startswith(_PAGES):
         return f"pages-{name.rpartition('/')[2].removeprefix(_PAGES)}"
+    if name.startswith(_THEOREMS):
+        return f"theorems-{name.rpartition('/')[2].removeprefix(_THEOREMS).removesuffix('.json')}"
     if not is_data(name):
         return re.sub(r"[:/@]+", "-", name)
     from assay.tasks.data.task import Data

@@ -49,6 +49,34 @@ class Concepts(Ability):
 
 
 @dataclass(frozen=True)
+class Hidden(Ability):
+    """What somebody in the world of a task knows and the policy is not told. Critics that learn with more than the
+    policy reads are told it.
+
+    Example:
+        Hidden(compact=lambda spec: spec["facts"], natural=lambda spec: f"The user has {spec['facts']}.")
+    """
+
+    compact: Callable[[Spec], str]  # in characters of compact wording
+    natural: Callable[[Spec], str]
+
+    def of(self, problem: Problem) -> str:
+        return (self.compact if problem.wording == "compact" else self.natural)(problem.spec)
+
+
+@dataclass(frozen=True)
+class PlayedFrom(Ability):
+    """Worked solutions of the task cannot be imitated, because several seats write them. A base of these tasks can play
+    all of them, and is the task's own. `assay/run/bases.py` reads it.
+
+    Example:
+        PlayedFrom(("wish", "wish-reply"))
+    """
+
+    tasks: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class OwnPolicy(Ability):
     """The task is for a kind of policy of its own: where no model is named, a run begins with an untrained one.
 
@@ -79,6 +107,18 @@ class OwnBase(Ability):
     learning_rate: float = 1.5e-3
     decays: bool = False  # the learning rate falls to zero; else a base of fewer steps is a longer one's earlier state
     eye: EyeShape | None = None  # of a base that sees pictures
+
+
+@dataclass(frozen=True)
+class Proving(Ability):
+    """What can be said of a proof beside its verdict. Both functions are pure and total.
+
+    Example:
+        task("metamath").ability(Proving).lemmas(spec, "ABm")  # ("m",)
+    """
+
+    lemmas: Callable[[Spec, str], Sequence[str]]  # the lemmas that an answer uses, each once
+    proves_else: Callable[[Spec, str], bool]  # whether an answer is a proof, of another statement than was asked
 
 
 def concepts_of(of: Task, problem: Problem) -> tuple[str, ...]:

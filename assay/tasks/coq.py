@@ -198,14 +198,19 @@ def _verified(pairs: Sequence[tuple[Problem, str]], *, strict: bool) -> list[Ver
     answers = [answer_in(problem, text) for problem, text in pairs]
     verdicts = [Verdict.fail("format", "no marked answer")] * len(pairs)
     marked = [i for i, answer in enumerate(answers) if answer is not None]
-    claims = [Claim(pairs[i][0].spec["statement"], answers[i] or "", strict=strict) for i in marked]
+    claims = [claim_of(pairs[i][0].spec, answers[i] or "", strict=strict) for i in marked]
     for i, one in zip(marked, verify(claims), strict=True):
         verdicts[i] = one.verdict
     return verdicts
 
 
-def _check(spec: Spec, text: str) -> Verdict:
-    return verify([Claim(spec["statement"], text)])[0].verdict
+def claim_of(spec: Spec, tactics: str, *, strict: bool = False) -> Claim:
+    """The claim that these tactics prove the theorem of an instance, with what it has loaded."""
+    return Claim(spec["statement"], tactics, strict=strict, preamble=spec.get("preamble", ""))
+
+
+def check(spec: Spec, text: str) -> Verdict:
+    return verify([claim_of(spec, text)])[0].verdict
 
 
 COQ = Task(
@@ -217,6 +222,6 @@ COQ = Task(
     ),
     generator=Generator(levels=range(1, 7), first=3, instance=_instance, canonical=_canonical),
     wordings=Wordings(compact=_compact, natural=_natural, solve=_solve),
-    checker=Checker(check=_check, verify_many=verify_all, second=judge_strictly, externals=("coq",), seconds=SECONDS),
+    checker=Checker(check=check, verify_many=verify_all, second=judge_strictly, externals=("coq",), seconds=SECONDS),
     abilities=(OwnBase("proofs of propositions in Coq", levels=(3,), num_steps=250, context=224, hidden=160),),
 )

@@ -15,17 +15,18 @@ from assay.externals.coq import SECONDS
 from assay.tasks import coq
 from assay.tasks.abilities import OwnBase
 from assay.tasks.coq import Formula
+from assay.tasks.coq_library import COQ_LIBRARY
 from assay.tasks.task import Checker, Solution, Spec, Task, Wordings
 from assay.types import Problem, Verdict
 from assay.verifiers.proofs.coq import (
     MOST_CHARACTERS,
     MOST_TACTICS,
-    Claim,
     Unreadable,
+    asked,
     sentences,
     verify,
 )
-from assay.verifiers.proofs.goals import in_short
+from assay.verifiers.proofs.goals import in_short, tight
 from assay.verifiers.unfinished import unfinished
 from assay.worlds.enclosed import Enclosed, in_line, refused
 from assay.worlds.tools import Scene, ToolError, takes_text, tools
@@ -41,7 +42,7 @@ def _prove(scene: Scene, tactics: str) -> str:
     script: list[str] = scene.state.get("script", [])
     scene.over = scene.calls >= MOST_CALLS
     try:
-        further = sentences(f"{tactics}.")
+        further = sentences(f"{tactics}.", scene.spec.get("preamble", ""))
     except Unreadable as trouble:
         raise ToolError(str(trouble) or trouble.kind) from None
     whole = [*script, *further]
@@ -52,7 +53,8 @@ def _prove(scene: Scene, tactics: str) -> str:
 
 def _told(scene: Scene, whole: list[str], further: list[str]) -> str:
     """The reply of a session to a script whose end is new."""
-    (outcome,) = workers_of("coq").map([{"statement": scene.spec["statement"], "tactics": whole}])
+    job = asked(scene.spec["statement"], whole, scene.spec.get("preamble", ""))
+    (outcome,) = workers_of("coq").map([job])
     if (verdict := unfinished(outcome, "coq")) is not None:
         if verdict.status == "invalid":
             raise RuntimeError(verdict.detail)
@@ -187,12 +189,40 @@ def _stepwise(statement: str, witness: Sequence[str]) -> tuple[list[str], list[s
     return [*witness[:2], " ".join(witness[2:])], replies
 
 
+_PRINTED = (("<=", " <= "), ("=>", ":nat => "), ("-", " - "), ("plus", "Init.Nat.add"))
+
+
+def _solve_library(spec: Spec) -> Solution:
+    """A call that introduces, one for a number that there is to be, and one for all that ends the proof."""
+    given, _, body = spec["statement"].removeprefix("forall ").partition(", ")
+    names, _, kind = given.partition(":")
+    premise, _, goal = body.rpartition(" -> ")
+    known = dict.fromkeys(names.split(), kind) | ({"H": shown(premise)} if premise else {})
+    above = ";".join(f"{name}:{said}" for name, said in sorted(known.items()))
+    first, *rest = spec["witness"]
+    written = f"[{first.removesuffix('.')}.]{in_line(f'{above}|-{shown(goal)}', _LONGEST)}"
+    if rest[0].startswith("exists "):
+        number = rest.pop(0)
+        left = goal.rpartition(":nat, ")[2].replace("+k", f"+{number[7:-1]}")
+        written += f"[{number}]{in_line(f'{above}|-{shown(left)}', _LONGEST)}"
+    return Solution(f"{written}[{' '.join(rest)}]")
+
+
+def shown(text: str) -> str:
+    """A formula of `coq-library` as a session's reply has it."""
+    for ours, printed_so in _PRINTED:
+        text = text.replace(ours, printed_so)
+    return tight(text)
+
+
 # The task
 
 
 def _natural(spec: Spec) -> str:
+    loaded = "Arith, Lia and List of the standard library, which are imported"
     return (
-        f"Prove this theorem in Coq, with the standard prelude only:\n\nTheorem t : {spec['statement']}.\n\nA session "
+        f"Prove this theorem in Coq, with {loaded if spec.get('preamble') else 'the standard prelude only'}:\n\n"
+        f"Theorem t : {spec['statement']}.\n\nA session "
         "of Coq is open behind `Proof.`. Write tactics in square brackets, each ended by a full stop, like [intros P.] "
         "or [split. exact a.]. The reply follows at once: the first goal that is left with its hypotheses, like "
         "a:P;b:Q|-P/\\Q, and how many goals are behind it; or ! and an error, in which case nothing is done. When no "
@@ -202,7 +232,7 @@ def _natural(spec: Spec) -> str:
 
 
 def _verified(pairs: Sequence[tuple[Problem, str]], *, strict: bool) -> list[Verdict]:
-    claims = [Claim(problem.spec["statement"], _script(problem, text), strict=strict) for problem, text in pairs]
+    claims = [coq.claim_of(problem.spec, _script(problem, text), strict=strict) for problem, text in pairs]
     return [one.verdict for one in verify(claims)]
 
 
@@ -222,8 +252,11 @@ def _verify_strictly(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
 
 
 def _check(spec: Spec, text: str) -> Verdict:
-    return verify([Claim(spec["statement"], script_of(text))])[0].verdict
+    return coq.check(spec, script_of(text))
 
+
+_CHECKER = Checker(check=_check, verify_many=_verify_all, second=_verify_strictly, externals=("coq",), seconds=SECONDS)
+_WORLD = tools((takes_text("prove", "tactics"), _prove), speech=SPEECH, explain=refused, apart=True)
 
 COQ_STEPS = Task(
     name="coq-steps",
@@ -231,9 +264,22 @@ COQ_STEPS = Task(
     summary="Prove a small theorem in Coq, in a session that says what each tactic leaves; levels as those of coq.",
     generator=coq.COQ.generator,
     wordings=Wordings(compact=lambda spec: f"n{coq.COQ.wordings.compact(spec)[1:]}", natural=_natural, solve=_solve),
-    checker=Checker(
-        check=_check, verify_many=_verify_all, second=_verify_strictly, externals=("coq",), seconds=SECONDS
-    ),
+    checker=_CHECKER,
     abilities=(OwnBase("proofs of propositions in Coq, by steps", levels=(3,), num_steps=90, context=384, hidden=160),),
-    world=tools((takes_text("prove", "tactics"), _prove), speech=SPEECH, explain=refused, apart=True),
+    world=_WORLD,
+)
+
+COQ_LIBRARY_STEPS = Task(
+    name="coq-library-steps",
+    domain="proofs",
+    summary="Prove a theorem of coq-library in a session that says what each tactic leaves; levels as those there.",
+    generator=COQ_LIBRARY.generator,
+    wordings=Wordings(
+        compact=lambda spec: f"l{COQ_LIBRARY.wordings.compact(spec)[1:]}", natural=_natural, solve=_solve_library
+    ),
+    checker=_CHECKER,
+    abilities=(
+        OwnBase("proofs in Coq by linear arithmetic, by steps", levels=(1, 2), num_steps=60, context=384, hidden=160),
+    ),
+    world=_WORLD,
 )

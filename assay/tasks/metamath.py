@@ -16,13 +16,13 @@ import numpy as np
 
 from assay.externals.metamath import METAMATH as PROGRAM
 from assay.tasks.abilities import OwnBase
+from assay.tasks.metamath_posing import PROVING, VARIABLES, posing
 from assay.tasks.task import Checker, Generator, Solution, Spec, Task, Wordings
 from assay.types import Problem, Verdict
 from assay.verifiers.answers import find_answer
 from assay.verifiers.proofs.completion import Syntax, Term, concluded
 from assay.verifiers.proofs.metamath import HYPOTHESES, Claim, base, theorem, verify
 
-VARIABLES = "pqrst"
 RULES = {"m": 4, "h": 4, "c": 4, "i": 4, "d": 4, "n": 4, "a": 4, "f": 2, "g": 2, "x": 4, "y": 4, "o": 4, "e": 1, "b": 3}
 """Rules in proofs of ours, with how often they are drawn where they fit. Proofs may use all others too."""
 _TRIES = 10  # at one place
@@ -191,7 +191,9 @@ def _natural(spec: Spec) -> str:
 
 
 def _solve(spec: Spec) -> Solution:
-    """The proof, and as steps the conclusions of its rules in order."""
+    """The proof, and as steps the conclusions of its rules in order. Of a theorem that was posed no proof is known."""
+    if not spec["witness"]:
+        return Solution("")
     said = concluded(base(), theorem(spec["hypotheses"], spec["goal"]), spec["witness"])
     steps = ",".join(_tight(" ".join(formula)) for _, formula in said)
     return Solution(spec["witness"], steps, "\n".join(f"By {label}: {' '.join(formula)}" for label, formula in said))
@@ -246,5 +248,9 @@ METAMATH = Task(
     checker=Checker(
         check=_check, verify_many=verify_all, second=judge_renamed, externals=("metamath",), seconds=PROGRAM.deadline
     ),
-    abilities=(OwnBase("proofs of one rule in Metamath", levels=(1,), num_steps=17, context=128, hidden=160),),
+    abilities=(
+        OwnBase("proofs of one rule in Metamath", levels=(1,), num_steps=17, context=128, hidden=160),
+        posing(_instance),
+        PROVING,
+    ),
 )

@@ -192,8 +192,11 @@ class Task:
         return rows
 
     def pose(self, spec: Spec, *, level: int, wording: Wording = "compact") -> Problem:
-        """An instance as a problem: its question, its worked solution, and the spec that its checker needs."""
+        """An instance as a problem: its question, its worked solution, and the spec that its checker needs. Where a
+        solution has no answer, nobody knows one.
+        """
         asked, picture = self.wordings.asked(spec, wording), self.wordings.picture
+        solved = self.wordings.solve(spec)
         return Problem(
             task=self.name,
             prompt=asked if picture is None else showing(picture(spec), asked),
@@ -201,7 +204,7 @@ class Task:
             canonical=self.generator.canonical(spec),
             level=level,
             domain=self.domain,
-            solution=self.wordings.written(self.wordings.solve(spec), wording),
+            solution=self.wordings.written(solved, wording) if solved.answer else None,
             wording=wording,
         )
 

@@ -1,6 +1,7 @@
 """Constraints on a text that code can check: lengths, counts, what it includes, how it begins and ends, its form.
 
-A rule is plain data: a kind and its arguments, as in ["words-at-most", 50] or ["count", "a", 2]. All checks take a time
+A rule is plain data: a kind and its arguments, as in ["words-at-most", 50] or ["count", "a", 2], or one of IFEval with
+its arguments by name (`instruction_types`). All checks take a time
 that grows with the length of the text, and none runs a pattern of the data.
 """
 
@@ -12,60 +13,28 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from assay.types import Verdict
+from assay.verifiers.counts import SAYS, is_json, sentences
 from assay.verifiers.explained import Explained, bad_gold
+from assay.verifiers.instruction_types import TYPES, fault_of_type, follows, variants
 
 LARGEST = 200_000  # characters of a text; a longer one meets no rule
 Rule = Sequence[Any]
 
-_SAYS = re.compile(r"[^\W_]")  # a letter or a digit: text without any says nothing
-_ENDS = re.compile(r"(?<![.!?])[.!?]++[\"'”’)\]]*+(?=\s|$)")
-_SHORT = frozenset(
-    {"dr", "mr", "mrs", "ms", "prof", "st", "vs", "e.g", "i.e", "cf"}
-)  # a full stop shortens these words
 _BLANK = re.compile(r"\n[^\S\n]*\n")
 _BULLET = re.compile(r"[-*] ")
 
 
 def _words(text: str) -> int:
-    return sum(bool(_SAYS.search(word)) for word in text.split())
-
-
-def _sentences(text: str) -> int:
-    """The number of sentences: stretches of text that end with a full stop, an exclamation or a question mark.
-
-    A quotation mark or a bracket may follow the mark. The stop of 'Dr.' or 'e.g.' ends a sentence only at the end of
-    the text. A mark without words before it ends no sentence.
-    """
-    count, begin, said, last = 0, 0, False, len(text.rstrip())
-    for end in _ENDS.finditer(text):
-        said = said or bool(_SAYS.search(text, begin, end.start()))
-        word = text[max(begin, end.start() - 12) : end.start()].split()[-1:]
-        begin = end.end()
-        shortened = end[0] == "." and begin < last and word and word[0].lstrip("\"'(“‘").casefold() in _SHORT
-        if said and not shortened:
-            count, said = count + 1, False
-    return count
+    return sum(bool(SAYS.search(word)) for word in text.split())
 
 
 def _paragraphs(text: str) -> int:
-    return sum(bool(_SAYS.search(block)) for block in _BLANK.split(text.replace("\r\n", "\n")))
+    return sum(bool(SAYS.search(block)) for block in _BLANK.split(text.replace("\r\n", "\n")))
 
 
 def _bullets(text: str) -> int:
     lines = (line.lstrip() for line in text.splitlines())
-    return sum(bool(_BULLET.match(line) and _SAYS.search(line)) for line in lines)
-
-
-def _is_json(text: str) -> bool:
-    try:
-        json.loads(text, parse_constant=_refuse)
-    except (ValueError, RecursionError):
-        return False
-    return True
-
-
-def _refuse(word: str) -> Any:
-    raise ValueError(f"{word} is no JSON")
+    return sum(bool(_BULLET.match(line) and SAYS.search(line)) for line in lines)
 
 
 CHECKS: Mapping[str, tuple[tuple[type, ...], Callable[..., bool]]] = {
@@ -74,7 +43,7 @@ CHECKS: Mapping[str, tuple[tuple[type, ...], Callable[..., bool]]] = {
     "words": ((int,), lambda text, n: _words(text) == n),
     "words-at-least": ((int,), lambda text, n: _words(text) >= n),
     "words-at-most": ((int,), lambda text, n: _words(text) <= n),
-    "sentences": ((int,), lambda text, n: _sentences(text) == n),
+    "sentences": ((int,), lambda text, n: sentences(text) == n),
     "paragraphs": ((int,), lambda text, n: _paragraphs(text) == n),
     "bullets": ((int,), lambda text, n: _bullets(text) == n),
     "count": ((str, int), lambda text, part, n: text.count(part) == n),
@@ -86,7 +55,7 @@ CHECKS: Mapping[str, tuple[tuple[type, ...], Callable[..., bool]]] = {
     "lowercase": ((), lambda text: text.upper() != text == text.lower()),
     "uppercase": ((), lambda text: text.lower() != text == text.upper()),
     "palindrome": ((), lambda text: text == text[::-1]),
-    "json": ((), _is_json),
+    "json": ((), is_json),
 }
 """Kind of a rule -> the types of its arguments, and the check of a text that is not empty.
 
@@ -98,7 +67,9 @@ else one text could be both.
 
 def fault_of(rule: Any) -> str | None:
     """The fault of a rule in somebody's data; None if the rule can be checked."""
-    if not isinstance(rule, (list, tuple)) or not rule or rule[0] not in CHECKS:
+    if isinstance(rule, (list, tuple)) and rule and isinstance(rule[0], str) and rule[0] in TYPES:
+        return fault_of_type(rule[0], rule[1] if len(rule) == 2 else {} if len(rule) == 1 else rule[1:])
+    if not isinstance(rule, (list, tuple)) or not rule or not isinstance(rule[0], str) or rule[0] not in CHECKS:
         return f"a rule is a list that begins with one of {', '.join(CHECKS)}, not {str(rule)[:80]}"
     types, _ = CHECKS[rule[0]]
     wrong = len(rule) - 1 != len(types) or any(
@@ -118,7 +89,18 @@ def meets(rule: Rule, text: str) -> bool:
     if not text.strip() or len(text) > LARGEST:
         return False
     kind, *arguments = rule
+    if kind in TYPES:
+        return follows(kind, arguments[0] if arguments else {}, text)
     return CHECKS[kind][1](text, *arguments)
+
+
+def meets_loosely(rule: Rule, text: str) -> bool:
+    """Whether a text meets a rule by IFEval's loose criterion: as it is, or without what often stands around an answer,
+    its first or last line, and the stars of markdown.
+
+    meets_loosely(["startend:quotation"], 'Sure:\n"Yes."')  # True
+    """
+    return len(text) <= LARGEST and any(meets(rule, one) for one in variants(text))
 
 
 def share(rules: Sequence[Rule], text: str) -> float:

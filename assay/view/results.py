@@ -135,6 +135,9 @@ def eval_table(summary: Mapping[str, Any]) -> str:
     truncated = f"{summary['truncated']:.1%} cut at the length limit"
     shape = f"{summary['problems']} problems x {summary['samples']} samples, {truncated}"
     lines = [shape, *columns(rows), *_of_open(summary)]
+    if rates := summary.get("instructions"):
+        shares = ", ".join(f"{name.replace('_', ' ')} {rate:.3f}" for name, rate in rates.items())
+        lines.append(f"followed: {shares}")
     lines += [*play_lines(summary), *remarks(summary, judges[1:])]
     if summary["invalid"]:
         judge = spoken(summary.get("judge") or VERIFIER)

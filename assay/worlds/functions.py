@@ -8,7 +8,6 @@ tool_of(price)  # Tool("price", "The price of an item.", {"type": "object", "pro
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 import json
 import re
@@ -20,7 +19,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from assay.errors import ConfigError
 from assay.worlds.play import Tool, World
 from assay.worlds.speech import CHAT, Speech
-from assay.worlds.tools import Run, Scene, ToolError, tools
+from assay.worlds.tools import Run, Scene, ToolError, calling
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 KINDS: Mapping[type, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}
@@ -42,12 +41,12 @@ def functions(
 
     functions([price], speech=JSON)
     """
-    named = [(tool_of(call), running(call)) for call in calls]
-    told = [tool.name for tool, _ in named]
-    if twice := [name for name in told if told.count(name) > 1]:
-        raise ConfigError(f"two tools have the name '{twice[0]}': rename one of the functions.")
-    world = tools(*named, speech=speech, apart=apart)
-    return dataclasses.replace(world, resume=None, fork="replay", made_of=tuple(made_of))
+    return calling(pairs_of(calls), speech=speech, apart=apart, made_of=made_of)
+
+
+def pairs_of(calls: Sequence[Callable[..., Any]]) -> list[tuple[Tool, Run]]:
+    """Each function as a tool, with what calls it."""
+    return [(tool_of(call), running(call)) for call in calls]
 
 
 def running(call: Callable[..., Any]) -> Run:

@@ -162,6 +162,7 @@ class World:
     natural: Speech | None = None  # how calls are written by language models; None: as `speech` says
     worded: Callable[[str], str] | None = None  # a line as language models read it; None: as it stands
     made_of: tuple[str, ...] = ()  # functions of users, FILE.py:FUNCTION, of which other processes make it anew
+    servers: tuple[str, ...] = ()  # MCP servers of users, whose tools other processes ask for anew
     externals: tuple[str, ...] = ()  # the foreign programs that its plays run, names in `assay.externals`
     door: str = ""  # settings of agents that are foreign programs and ask in its place (`assay.worlds.door`)
     control: bool = False  # its replies are not those of the task's worked solutions: none is imitated there

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
+from assay.errors import ConfigError
 from assay.rng import Key
 from assay.types import Verdict
 from assay.worlds.play import Act, Ask, Call, Line, Play, Reply, Spec, Tool, World
@@ -58,6 +59,25 @@ def tools(
         return ToolPlay(Scene(spec, key, **json.loads(saved)), named, explain)
 
     return World(start, speech=speech, tools=tuple(tool for tool, _ in given), resume=resume, fork="save", apart=apart)
+
+
+def calling(
+    pairs: Sequence[tuple[Tool, Run]],
+    *,
+    speech: Speech,
+    apart: bool = False,
+    fork: Literal["replay", "no"] = "replay",
+    made_of: Sequence[str] = (),
+    servers: Sequence[str] = (),
+) -> World:
+    """The world of tools that a user brings, which keep nothing of a play that could be saved. `made_of` and `servers`
+    are those of the `World`: with them processes of plays `apart` make it anew.
+    """
+    names = [tool.name for tool, _ in pairs]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise ConfigError(f"two tools have the name '{twice[0]}': rename one of the functions.")
+    world = tools(*pairs, speech=speech, apart=apart)
+    return replace(world, resume=None, fork=fork, made_of=tuple(made_of), servers=tuple(servers))
 
 
 @dataclass

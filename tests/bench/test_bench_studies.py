@@ -45,10 +45,14 @@ def test_every_recipe_is_an_arm_or_is_refused_with_its_reason() -> None:
     assert set(study.arms) | set(study.left_out) == set(RECIPES) and next(iter(study.arms)) == "grpo"
 
 
+README = " ".join((committed.HERE.parents[1] / "README.md").read_text().split())
+
+
 def test_the_readme_counts_what_the_contrasts_came_to() -> None:
     rows = committed.INDEX.read_text().split("## Contrasts on the test beds")[1].split("##")[0].splitlines()
     words = [row.split("|")[-2].split(";")[0].split(":")[0].strip() for row in rows if row.startswith("| ")][1:]
-    assert len(words) == 12
+    decided = [word for word in words if word != "not run yet"]
+    assert len(decided) == 12 and ("others wait for their runs" in README) == (len(decided) < len(words))
     supported, undecided = words.count("SUPPORTED"), words.count("UNDECIDED")
     opposite = words.count("REFUTED, the opposite")
     refuted = words.count("REFUTED") + opposite
@@ -58,7 +62,7 @@ def test_the_readme_counts_what_the_contrasts_came_to() -> None:
         f"{supported} are supported, {refuted} refuted ({opposite} of them the opposite), {undecided} undecided, and "
         f"{void} without evidence"
     )
-    assert told in " ".join((committed.HERE.parents[1] / "README.md").read_text().split())
+    assert told in README
 
 
 def test_the_index_shows_where_curves_cross() -> None:

@@ -12,7 +12,8 @@ import pytest
 import torch
 from tiny import take_gradient
 
-from assay.curate import RankedPairs
+from assay.curate import Pairs
+from assay.curate.pairs import SIDES
 from assay.engine.interface import Want
 from assay.engine.torch.engine import TorchEngine
 from assay.known import RECIPES
@@ -45,8 +46,8 @@ def _objectives(name: str) -> set[Objective]:
 
 
 def _ranking(case: Case) -> bool:
-    """Whether it trains two answers of each group alone, the best and the worst by a judge's rank."""
-    return any(isinstance(part, RankedPairs) for part in case.mechanism.curate)
+    """Whether it trains some answers of each group alone, in pairs of better and worse ones by a reward."""
+    return any(SIDES in part.writes and not isinstance(part, Pairs) for part in case.mechanism.curate)
 
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if not _ranking(case)])

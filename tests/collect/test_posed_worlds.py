@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import judged
 import pytest
 from judged import NAME, STEPPED, Signs
-from posing import POSING
+from posing import AT_ONCE
 from talking import Replying, StopsAt
 from tiny import TINY, Letters, models_of, policy, recipe_of, register, run
 
@@ -85,7 +85,7 @@ def test_a_judge_reads_what_was_said_in_a_play_and_nobody_replies_to_it(monkeypa
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("recipe", POSING)
+@pytest.mark.parametrize("recipe", AT_ONCE)
 def test_problems_that_were_posed_are_solved_in_the_world_of_their_task(
     monkeypatch: pytest.MonkeyPatch, recipe: str
 ) -> None:

@@ -13,9 +13,11 @@ from foreign_models import folder_of
 import assay
 from assay.cli.main import main
 from assay.errors import ConfigError, UsageError
+from assay.lab.asking import Asking
 from assay.run import session
 from assay.run.own_tools import equipping, tool_names_of
 from assay.run.setup import Setup
+from assay.run.trust import Trust
 from assay.tasks import task
 from assay.verifiers.functions.naming import NAMELESS
 
@@ -77,13 +79,24 @@ def test_a_run_has_the_tools_of_a_file_and_goes_on_with_them(tmp_path: Path, sho
     assert f'tools = ["{shop}:price"]' in (place / "run.toml").read_text()
     assert str(run.rollouts(step=1)[0]["prompt"]).startswith("price user:")
     assert run.resume(steps=2).steps == 2
+    assert tools_of_an_exam(Asking(Setup(model=str(place)))) == ["price"]
     shop.write_text(SHOP.replace("3 *", "4 *"))
     with pytest.raises(ConfigError, match="tools runs the code"):
         run.resume(steps=3)
+    with pytest.raises(ConfigError, match="tools runs the code"):
+        tools_of_an_exam(Asking(Setup(model=str(place))))
+    assert tools_of_an_exam(Asking(Setup(model=str(place)), Trust.of(code=True))) == ["price"]
+
+
+def tools_of_an_exam(asking: Asking) -> list[str] | None:
+    """The tools that the rows of a run have while its model is asked; None without a world."""
+    with asking.equipped(asking.pool()) as pool:
+        world = task(pool.shares[0].task).world
+        return None if world is None else [tool.name for tool in world.tools]
 
 
 @pytest.mark.slow
-def test_a_tool_without_a_file_is_given_again(tmp_path: Path) -> None:
+def test_a_tool_without_a_file_is_given_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def local(item: str) -> str:
         """Nothing."""
         return "0"
@@ -94,6 +107,8 @@ def test_a_tool_without_a_file_is_given_again(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"the tool '.*local' of this run was a Python object"):
         assay.resume(run, steps=2, quiet=True)
     assert assay.resume(run, steps=2, tools=[local], quiet=True).steps == 2
+    assert tools_of_an_exam(Asking(Setup(model=str(tmp_path / "run")))) is None
+    assert "it is asked without tools" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -46,8 +46,9 @@ HARMLESS = {
         Recipe.models Recipe.roles Model.follows Rule.role Rule.moments AlsoAsk.roles AsRole.role AskJudge.of
         AskJudge.role AskPairs.of AskPairs.role CollectiveVote.voters Agreed.role Agreement.role Critic.model
         Follow.names Frozen.model Frozen.role KeepLeftovers.of Lagged.model Lagged.role LearntScore.critic
-        LearntScore.model LearntSteps.model RankedPairs.extremes RankedPairs.roles RewardModel.critic RewardModel.model
-        RewardModel.role ScoredBy.role StepSearch.model Untrained.but Untrained.role Harvest.name Rehearse.name""",
+        LearntScore.model LearntSteps.model PosedOnce.role RankedPairs.extremes RankedPairs.roles RewardModel.critic
+        RewardModel.model RewardModel.role ScoredBy.role StepSearch.model Untrained.but Untrained.role Harvest.name
+        Rehearse.name""",
     "names a reward, a score, a tag or a metric of the run's records": """
         Affine.name Cascade.name Clipped.name Delta.name Gated.name HoldTagged.tag KeptRules.score Masked.name
         Misjudged.name Plateau.metric Product.name Saturated.name Scheduled.name Scored.name Shuffled.name Squashed.name
@@ -143,7 +144,7 @@ def test_settings_are_found_wherever_they_stand() -> None:
     (reach,) = reached(experiment)
     assert (reach.field, reach.place) == ("recipe.mechanism.reward.0.then.endpoint.url", "http://a:1/v1")
     assert {found.field.rpartition(".")[2] for found in reaching(Experiment(RECIPES["grpo"], "", Pool(())))} == {
-        *("model", "samplers", "sampler_python", "cluster", "rewards", "tools", "sinks", "mlflow_uri", "command")
+        *("model", "samplers", "sampler_python", "cluster", "rewards", "tools", "mcp", "sinks", "mlflow_uri", "command")
     }
     assert mark_of(Address) is not None and mark_of(tuple[Address, ...]) is mark_of(Address) and mark_of(str) is None
 
@@ -261,6 +262,8 @@ KINDS_OF_REACH: dict[str, tuple[str, str, Plant]] = {  # name -> (the field, wha
     "code": ("rewards", "code", lambda e, t: e.update(rewards=[f"{t.folder / 'evil.py'}:near"])),
     "tools": ("tools", "code", lambda e, t: e.update(tools=[f"{t.folder / 'evil.py'}:near"])),
     "agent": ("agent.command", "code", lambda e, t: e["agent"].update(command=f"{t.folder / 'python.sh'} x")),
+    "mcp program": ("mcp", "code", lambda e, t: e.update(mcp=[str(t.folder / "python.sh")])),
+    "mcp address": ("mcp", "addresses", lambda e, t: e.update(mcp=[f"http://127.0.0.1:{t.listener.port}/mcp"])),
     "module": ("rewards", "code", lambda e, t: e.update(rewards=["evilmodule:near"])),
     "data": (
         "pool.shares.0.task",
@@ -299,7 +302,10 @@ USES = {  # verb -> kinds that it uses of a run, if no option gives others
     "search": ("data", "model"),
 }
 
-OTHERWISE = {"extrapolate": 2, "search": 78}  # nothing was learnt, and no model stands beside the policy
+OTHERWISE = {"extrapolate": 2, "search": 78, "sample": 78}
+"""Verb -> how it ends where nothing of its run may be used: nothing was learnt, no model stands beside the policy, and
+tools of rows are refused.
+"""
 
 
 @pytest.fixture(scope="module")

@@ -32,6 +32,7 @@ OWN_TESTS = (
     TWO_TURNS | SPOKEN | {"interpreter", "sql-tool"}
 )  # of other calls: test_interpreter_world.py, test_database_world.py
 OWN_TESTS |= {name for name in TASKS if TASKS[name].checker.externals}  # test_prover_worlds.py
+OWN_TESTS |= {"wish-model"}  # several seats write its answers: test_wishes.py
 TOOLS = [name for name in TASKS if TASKS[name].world is not None and name not in OWN_TESTS]
 
 

@@ -39,4 +39,8 @@ METHODS = (
     "ssp",
     "self_play",
     "spiral",
+    "bfs_prover_v2",
+    "dsp_plus",
+    "stp",
+    "gar",
 )

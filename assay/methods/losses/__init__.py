@@ -11,4 +11,5 @@ METHODS = (
     "iter_dpo",
     "ipo",
     "kto",
+    "sweet_rl",
 )

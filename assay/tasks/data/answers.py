@@ -46,6 +46,7 @@ def troubles_of(problems: Sequence[Problem]) -> list[Trouble | None]:
     found = {
         i: _trouble_of_tests(problem.spec["gold"]) for i, problem in enumerate(problems) if problem.spec.get(TESTS)
     }
+    found |= {i: None for i, problem in enumerate(problems) if problem.spec.get("ruled")}  # were read with their rows
     rest = [i for i in range(len(problems)) if i not in found]
     whys = troubles([problems[i].spec["gold"] for i in rest]) if rest else []
     found |= {i: Trouble(_alike(why), why) if why else None for i, why in zip(rest, whys, strict=True)}

@@ -19,11 +19,22 @@ from assay.prompt import text_of
 from assay.rng import digest
 from assay.tasks.data.files import UNREADABLE, Fault, FileRow, kind, read
 from assay.tasks.data.published import PUBLISHED, is_published, published
+from assay.tasks.data.ruled_rows import INSTRUCTIONS, is_ruled, rules_of
 from assay.types import Problem
 
 PROMPTS = ("prompt", "messages", "question", "problem")
 TESTS = "tests"  # a column with tests of a program, as `assay.verifiers.programs.forms.read_tests` takes them
-ANSWERS = ("final_answer", "ground_truth", "gold", "answer", "reward_model.ground_truth", TESTS, *PUBLISHED, "solution")
+ANSWERS = (
+    "final_answer",
+    "ground_truth",
+    "gold",
+    "answer",
+    "reward_model.ground_truth",
+    TESTS,
+    *PUBLISHED,
+    INSTRUCTIONS,
+    "solution",
+)
 SOLUTIONS = ("solution", "completion")
 ROLES = ("system", "developer", "user", "assistant", "tool")
 MEANT = {"human": "user", "gpt": "assistant", "bot": "assistant", "model": "assistant"}  # roles of others -> ours
@@ -45,6 +56,7 @@ class Columns:
     others: tuple[str, ...]  # the columns that are left for reward functions
     split: bool = False  # the prompt is a conversation whose last message is the answer
     tests: bool = False  # answers are tests of a program
+    ruled: bool = False  # answers are instructions that code checks, as rows of IFEval have them
 
 
 @dataclass(frozen=True)
@@ -158,10 +170,18 @@ def _columns(place: str, rows: Iterable[FileRow], prompt: str, answer: str, spli
     if split:
         return Columns(question, question, question, tuple(name for name in names if name != question), split)
     held = [name for name in ANSWERS if name in all_names and name != question]
-    gold = answer or next((name for name in held if name not in PUBLISHED or is_published(name, names)), None)
+    gold = answer or next((name for name in held if _is_answer(name, names)), None)
     worked = next((name for name in SOLUTIONS if name in names and name not in (gold, question)), None)
     tests = gold == TESTS or is_published(gold or "", names)
-    return Columns(question, gold, worked, tuple(name for name in names if name != question), tests=tests)
+    others = tuple(name for name in names if name != question)
+    return Columns(question, gold, worked, others, tests=tests, ruled=is_ruled(gold or "", names))
+
+
+def _is_answer(name: str, names: Sequence[str]) -> bool:
+    """Whether a column of an answer's name holds one, among the columns of its file."""
+    if name == INSTRUCTIONS:
+        return is_ruled(name, names)
+    return name not in PUBLISHED or is_published(name, names)
 
 
 def _form_of(place: str, rows: Iterable[FileRow], names: Sequence[str]) -> str:
@@ -199,7 +219,10 @@ def _problem(row: FileRow, columns: Columns, task: str, system: str) -> Problem:
     if columns.split:
         asked, answer = _parted(asked, columns.prompt)
     prompt = _prompt(asked, columns.prompt)
-    gold, solution = _gold(answer, columns.answer or "") if not columns.tests else (_tests(kept, columns), None)
+    if columns.tests or columns.ruled:
+        gold, solution = _ruled(kept) if columns.ruled else _tests(kept, columns), None
+    else:
+        gold, solution = _gold(answer, columns.answer or "")
     if columns.split:
         solution = answer
     elif solution is None and columns.solution:
@@ -209,7 +232,7 @@ def _problem(row: FileRow, columns: Columns, task: str, system: str) -> Problem:
     return Problem(
         task=task,
         prompt=_with_system(prompt, system),
-        spec={"row": row.line, "gold": gold, "columns": others, **({"tests": True} if columns.tests else {})},
+        spec={"row": row.line, "gold": gold, "columns": others, **_marks(columns)},
         canonical=json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False),
         level=1,
         domain="data",
@@ -217,6 +240,12 @@ def _problem(row: FileRow, columns: Columns, task: str, system: str) -> Problem:
         provenance="data",
         wording="natural",
     )
+
+
+def _marks(columns: Columns) -> dict[str, bool]:
+    """What says how answers are verified."""
+    marks = {"tests": columns.tests, "ruled": columns.ruled}
+    return {name: True for name, marked in marks.items() if marked}
 
 
 def _at(columns: Mapping[str, Any], path: str) -> Any:
@@ -325,6 +354,14 @@ def _tests(columns: Mapping[str, Any], names: Columns) -> str | None:
     name = names.answer or ""
     value = columns.get(name) if name == TESTS else published(columns, name)
     return json.dumps(value, sort_keys=True) if isinstance(value, Mapping) else _written(value, name) or None
+
+
+def _ruled(columns: Mapping[str, Any]) -> str | None:
+    """The instructions of a row as one text of JSON; None if it has none."""
+    try:
+        return rules_of(columns)
+    except DataError as error:
+        raise _Bad(f"has instructions that cannot be checked: {error}.") from None
 
 
 def _written(value: Any, name: str) -> str:

@@ -97,4 +97,5 @@ def _columns(found: Sequence[Columns]) -> Columns:
         either([columns.solution for columns in found]),
         tuple(dict.fromkeys(name for columns in found for name in columns.others)),
         tests=any(columns.tests for columns in found),
+        ruled=any(columns.ruled for columns in found),
     )

@@ -21,6 +21,7 @@ from assay.rng import digest
 from assay.tasks.data import PREFIX
 from assay.tasks.data.files import is_hub
 from assay.tasks.data.rows import TESTS, Table, plain_prompt, without
+from assay.tasks.data.ruled_rows import followed
 from assay.tasks.data.several import names_of, read_set
 from assay.tasks.task import SPLITS, Checker, Generator, Split, Task, Wordings
 from assay.types import Problem, Verdict
@@ -214,9 +215,12 @@ def _bucket(problem: Problem) -> int:
 
 
 def _verify_all(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
-    """Judges responses against the answers of their rows, as mathematics; against tests, as programs."""
+    """Judges responses against the answers of their rows, as mathematics; against tests, as programs; against
+    instructions, by their rules.
+    """
     tested = [i for i, (problem, _) in enumerate(pairs) if problem.spec.get(TESTS)]
     verdicts = dict(zip(tested, _judge_programs([pairs[i] for i in tested]), strict=True))
+    verdicts |= {i: followed(row.spec["gold"], text) for i, (row, text) in enumerate(pairs) if row.spec.get("ruled")}
     rest = [i for i in range(len(pairs)) if i not in verdicts]
     if rest:
         from assay.verifiers.mathematics.against_gold import verify

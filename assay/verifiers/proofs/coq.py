@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from assay.externals import workers_of
 from assay.host.workers import Outcome
@@ -31,6 +31,8 @@ TACTICS = {
     *("generalize", "revert", "clear", "rename", "auto", "eauto", "trivial", "easy", "now", "tauto", "intuition"),
     *("firstorder", "try", "repeat", "do", "refine", "red", "hnf", "lapply", "decide", "eexists"),
 }
+OF_LIBRARY = {"lia", "nia", "ring"}
+"""Tactics of the standard library, which a claim with the preamble `library` may use."""
 _FORBIDDEN = {
     *("admit", "give_up", "Admitted", "Abort", "Axiom", "Axioms", "Parameter", "Parameters", "Hypothesis", "Variable"),
     *("Conjecture", "Theorem", "Lemma", "Definition", "Fixpoint", "CoFixpoint", "Inductive", "Notation", "Ltac"),
@@ -50,12 +52,18 @@ _FENCE = re.compile(r"```(?:coq|rocq)\s*\n(.*?)```", re.DOTALL | re.IGNORECASE)
 class Claim:
     """A statement, and the tactics that are said to prove it: `Claim("forall P:Prop, P->P", "intros. assumption.")`.
 
-    A strict claim must pass `coqc` and `coqchk` too.
+    A strict claim must pass `coqc` and `coqchk` too. With the preamble `library`, Arith, Lia and List are loaded.
     """
 
     statement: str
     tactics: str
     strict: bool = False
+    preamble: Literal["", "library"] = ""
+
+    @property
+    def job(self) -> dict[str, Any]:
+        """What Coq is asked. Raises Unreadable."""
+        return asked(self.statement, sentences(self.tactics, self.preamble), self.preamble)
 
 
 class Unreadable(ValueError):
@@ -66,13 +74,18 @@ class Unreadable(ValueError):
         self.kind = kind
 
 
+def asked(statement: str, tactics: Sequence[str], preamble: str) -> dict[str, Any]:
+    """The job of a session: a theorem, the tactics, and what is loaded before."""
+    return {"statement": statement, "tactics": list(tactics), **({"preamble": preamble} if preamble else {})}
+
+
 def fenced(text: str) -> str | None:
     """The last code block of Coq in a response; None if there is none."""
     blocks = _FENCE.findall(text)
     return blocks[-1] if blocks else None
 
 
-def sentences(text: str) -> list[str]:
+def sentences(text: str, preamble: str = "") -> list[str]:
     """The tactics of a proof, one sentence each; bullets and braces count as sentences. Raises Unreadable."""
     if not text.strip():
         raise Unreadable("empty", "")
@@ -87,10 +100,10 @@ def sentences(text: str) -> list[str]:
     word = next((word for word in _WORD.findall(text) if word in _FORBIDDEN), None)
     if word is not None:
         raise Unreadable("forbidden", f"'{word}' is not allowed: a proof is a row of tactics")
-    return _cut(text)
+    return _cut(text, TACTICS | OF_LIBRARY if preamble else TACTICS)
 
 
-def _cut(text: str) -> list[str]:
+def _cut(text: str, known: set[str]) -> list[str]:
     tactics: list[str] = []
     position = 0
     while text[position:].strip():
@@ -102,7 +115,7 @@ def _cut(text: str) -> list[str]:
         if sentence is None:
             raise Unreadable("format", "the last sentence does not end with '.'")
         first = _WORD.search(sentence[0])
-        if first is None or first[0] not in TACTICS:
+        if first is None or first[0] not in known:
             raise Unreadable("forbidden", f"'{sentence[0].strip()[:40]}' begins with no tactic that is allowed")
         if sentence[0].endswith(".."):  # to Coq '..' is a word, behind which it waits for the end of the sentence
             raise Unreadable("format", "a sentence ends with one full stop")
@@ -117,19 +130,21 @@ def verify(claims: Sequence[Claim], ask: Ask | None = None) -> list[Verified]:
     """Verdicts on claims. `ask` sends jobs to Coq; by default to the worker processes of the external."""
     verified: dict[int, Verified] = {}
     tactics: dict[int, list[str]] = {}
+    jobs: list[dict[str, Any]] = []
     for i, claim in enumerate(claims):
         try:
-            tactics[i] = sentences(claim.tactics)
+            jobs.append(claim.job)
+            tactics[i] = jobs[-1]["tactics"]
         except Unreadable as trouble:
             verified[i] = Verified(Verdict.fail(trouble.kind, str(trouble)))
-    jobs = [{"statement": claims[i].statement, "tactics": proof} for i, proof in tactics.items()]
     outcomes = (ask or workers_of("coq").map)(jobs) if jobs else []
     for i, outcome in zip(tactics, outcomes, strict=True):
         verified[i] = Verified(_decided(outcome, tactics[i]), "session")
     strict = [i for i in tactics if claims[i].strict and verified[i].verdict.status == "ok"]
-    if strict:
-        theorems = [(claims[i].statement, tactics[i]) for i in strict]
-        for i, outcome in zip(strict, _checked(theorems, ask or workers_of("coq").map), strict=True):
+    for preamble in sorted({claims[i].preamble for i in strict}):
+        own = [i for i in strict if claims[i].preamble == preamble]
+        theorems = [(claims[i].statement, tactics[i]) for i in own]
+        for i, outcome in zip(own, _checked(theorems, ask or workers_of("coq").map, preamble), strict=True):
             verified[i] = _confirmed(verified[i], outcome)
     return [verified[i] for i in range(len(claims))]
 
@@ -157,14 +172,15 @@ def _decided(outcome: Outcome, tactics: Sequence[str]) -> Verdict:
             return Verdict.invalid("worker_lost", f"coq: {status}")
 
 
-def _checked(theorems: Sequence[tuple[str, list[str]]], ask: Ask) -> list[Outcome]:
+def _checked(theorems: Sequence[tuple[str, list[str]]], ask: Ask, preamble: str) -> list[Outcome]:
     """An outcome for each theorem: many in one file first, and each alone where such a file is refused."""
+    loaded = {"preamble": preamble} if preamble else {}
     parts = [range(i, min(i + AT_ONCE, len(theorems))) for i in range(0, len(theorems), AT_ONCE)]
-    together = ask([{"theorems": [theorems[i] for i in part]} for part in parts])
+    together = ask([{"theorems": [theorems[i] for i in part], **loaded} for part in parts])
     found = {i: outcome for part, outcome in zip(parts, together, strict=True) for i in part}
     alone = [i for i, one in found.items() if one.status != "done" or one.result["status"] != "checked"]
     if alone:
-        found |= dict(zip(alone, ask([{"theorems": [theorems[i]]} for i in alone]), strict=True))
+        found |= dict(zip(alone, ask([{"theorems": [theorems[i]], **loaded} for i in alone]), strict=True))
     return [found[i] for i in range(len(theorems))]
 
 

@@ -1,0 +1,6 @@
+"""What the paper says of the tokens of a step, in plain Python."""
+
+from formulas import clipped, over_tokens, standardised
+from oracles import Oracle
+
+ORACLES = {"gar": Oracle(standardised(), clipped(kl=0.01), over_tokens)}
