@@ -30,7 +30,7 @@ def recipes(name: str) -> dict[tuple[str, str], Any]:
 
 
 def test_formulas_are_paid_by_the_logarithm_or_by_a_threshold_in_both_tasks() -> None:
-    made = recipes("sr-scientist")
+    made = recipes("formula-errors")
     paid = {where: type(one.mechanism.reward[0]).__name__ for where, one in made.items()}
     tasks = ("equation:1", "equation-memory:1")
     assert paid == {
@@ -41,7 +41,7 @@ def test_formulas_are_paid_by_the_logarithm_or_by_a_threshold_in_both_tasks() ->
 
 
 def test_questions_have_a_reader_in_one_arm_alone() -> None:
-    made = recipes("ssp")
+    made = recipes("checked-questions")
     checks = {arm: getattr(one.mechanism.expand[0], "checks", None) for (arm, _), one in made.items() if arm != "given"}
     assert checks == {"checked": 1, "unchecked": 0}
     given = next(one for (arm, _), one in made.items() if arm == "given")
