@@ -134,7 +134,7 @@ def test_a_paper_says_what_runs_and_what_does_not() -> None:
     assert dapo.recipes[0] == "dapo" and sorted(dapo.recipes[1:]) == beside
     assert all(names(name.replace("-", "_")) == ["dapo"] for name in beside)
     assert (dapo.rewards, dapo.here) == (("soft-overlong",), "faithful")
-    (absent,) = papers.find("sr-scientist")
+    (absent,) = papers.find("gf-reasoner")
     assert (absent.here, absent.recipes, absent.commands) == ("absent", (), ())
 
 

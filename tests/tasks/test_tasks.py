@@ -24,8 +24,10 @@ EVERYDAY = {name for name in TASKS if TASKS[name].wordings.unmarked}  # answered
 CHAINS = {name for name in TASKS if TASKS[name].checker.steps is not None}  # long on purpose: test_steps.py
 TWO_TURNS = {"drawing"}  # a plan, its rendering and a picture: test_drawing.py
 STATEMENTS = {"sql-tool"}  # a solution is a whole statement
+EXAMPLES = {"python-induction"}  # three lists with their values
 RECORDS = {"wish-reply"}  # a prompt holds all that a user knows
-BY_TURNS = {"metamath-steps", "verilog-turns", "coq-steps", "coq-library-steps", "equation"}  # test_prover_worlds.py
+BY_TURNS = {"metamath-steps", "verilog-turns", "coq-steps", "coq-library-steps", "equation", "equation-memory"}
+"""test_prover_worlds.py"""
 SPOKEN = {name for name in TASKS if (world := TASKS[name].world) and world.speech == TAGS}
 """Their world speaks in lines and tags, as language models do, and replies at length."""
 DEAR = {"metamath", "verilog", "coq", "coq-library"} | BY_TURNS
@@ -152,7 +154,11 @@ def test_compact_prompts_say_which_task_they_are() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    [marked(name) for name in NAMES if name not in CHAINS | TWO_TURNS | EVERYDAY | STATEMENTS | RECORDS | SPOKEN],
+    [
+        marked(name)
+        for name in NAMES
+        if name not in CHAINS | TWO_TURNS | EVERYDAY | STATEMENTS | EXAMPLES | RECORDS | SPOKEN
+    ],
 )
 def test_easy_prompts_and_solutions_are_short(name: str) -> None:
     problems = [posed(name, EASIEST[name], seed) for seed in range(100)]

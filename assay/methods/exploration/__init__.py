@@ -36,6 +36,7 @@ METHODS = (
     "rstar2",
     "rlad",
     "azr",
+    "ssp",
     "self_play",
     "spiral",
     "bfs_prover_v2",
