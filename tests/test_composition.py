@@ -17,6 +17,7 @@ from composed import (
     OTHERS,
     Place,
     groups_of,
+    lacks_solutions,
     mechanism_of,
     place_of,
     recipe,
@@ -35,12 +36,11 @@ from assay.memory import Harvest, HoldTagged, KeepLeftovers
 from assay.memory.harvest import harvest
 from assay.memory.places import Named, keepers, place_for
 from assay.part import Curator, Part, Remembering, for_caller, name_of, parts_of
-from assay.recipe import Mechanism, Recipe, check
+from assay.recipe import Mechanism, check
 from assay.types import Row
 
 ASIDE = tuple(f"curate:{name}" for name, kind in sorted(SLOTS["curate"].items()) if "aside" in kind.writes)
 OWN = "curate:own-tokens"
-GOES_ON = said("GOES_ON")
 MANY = {"num_prompts": 6, "num_steps": 5, "group_size": 8, "oversample": 3}  # more mixed groups than are wanted
 
 
@@ -58,12 +58,6 @@ def undone(first: Curator, then: Curator) -> bool:
 PAIRS_ASIDE = [
     names for names in itertools.permutations(ASIDE, 2) if not undone(make(names[0]), make(names[1]))
 ]  # in an order in which they may stand
-
-
-def lacks_solutions(made: Recipe) -> bool:
-    """Whether the policy poses the problems, which then have no worked solution, and a part cannot do without."""
-    needs = {place_of(part) for part in parts_of(made.mechanism) if part.solutions == "all"}
-    return made.mechanism.source.posed and bool(needs - GOES_ON.keys())
 
 
 def in_every_order(one: Place, other: Place) -> list[tuple[Place, Place]]:

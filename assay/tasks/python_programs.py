@@ -226,7 +226,7 @@ PYTHON_INDUCTION = Task(
         canonical=lambda spec: " ".join(sorted(f"{before}>{after}" for before, after in spec["pairs"])),
     ),
     wordings=Wordings(
-        compact=lambda spec: f"F {_examples(spec)} {spec['message']}".rstrip(),
+        compact=lambda spec: f"Fn {_examples(spec)} {spec['message']}".rstrip(),
         natural=lambda spec: (
             f"{_LANGUAGE}A program makes of these lists these values:\n{_examples(spec)}\n"
             + (f"Somebody who knows it says: {spec['message']}\n" if spec["message"] else "")

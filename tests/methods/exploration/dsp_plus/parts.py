@@ -6,3 +6,4 @@ BUSY = ("ask:drafts", "expand:sketch-drafts")
 HELPED = {"ask:drafts": False}
 FREE = {"closers": "tactics of Coq, of the list that proofs may have"}
 TEXTS = {"CloseSketches.closers": "tactics of Coq, of the list that proofs may have"}
+CHOOSES = {"dsp-plus": "groups", "dsp-plus-undrafted": "groups"}  # nothing trains

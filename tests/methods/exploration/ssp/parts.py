@@ -8,3 +8,4 @@ WITHOUT_VERDICT = {
     "expand:solve-valid": "verdicts on answers to problems that the policy posed",
     "reward:adversarial": "verdicts on answers to problems that the policy posed",
 }
+KEEPS = {"remember:keep-valid": "valid"}
