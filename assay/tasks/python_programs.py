@@ -190,7 +190,7 @@ PYTHON_DEDUCTION = Task(
     summary="What a Python expression makes of a list; the level is the number of operations.",
     generator=Generator(levels=LEVELS, instance=_single, canonical=lambda spec: f"{spec['program']};{spec['input']}"),
     wordings=Wordings(
-        compact=lambda spec: f"O {spec['program']};{spec['input']}",
+        compact=lambda spec: f"Py {spec['program']};{spec['input']}",
         natural=lambda spec: (
             f"{_LANGUAGE}What is the value of {spec['program']} for x = {spec['input']}? Give it in \\boxed{{...}}."
         ),
@@ -205,7 +205,7 @@ PYTHON_ABDUCTION = Task(
     summary="A list of which a Python expression makes a value; the level is the number of operations.",
     generator=Generator(levels=LEVELS, instance=_single, canonical=lambda spec: f"{spec['program']}>{spec['output']}"),
     wordings=Wordings(
-        compact=lambda spec: f"I {spec['program']}>{spec['output']}",
+        compact=lambda spec: f"In {spec['program']}>{spec['output']}",
         natural=lambda spec: (
             f"{_LANGUAGE}For which list x is the value of {spec['program']} equal to {spec['output']}? Give one list "
             "in \\boxed{...}."

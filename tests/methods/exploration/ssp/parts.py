@@ -2,7 +2,7 @@
 
 ALONG = {"expand:solve-valid": ("source:pose-drawn",)}
 
-BUSY = ("expand:solve-valid",)
+BUSY = ("expand:solve-valid", "remember:keep-valid")
 OF_ITS_OWN = {"reward:adversarial": "verdicts of readers and of answers to a posed problem"}
 WITHOUT_VERDICT = {
     "expand:solve-valid": "verdicts on answers to problems that the policy posed",
