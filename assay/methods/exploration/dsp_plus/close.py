@@ -7,13 +7,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from assay.ask.hints import answered, written_by_others
-from assay.externals import workers_of
 from assay.methods.exploration.dsp_plus.sketch import Told, Trial, before_hole, closed, is_hole, masked, sketched
 from assay.part import Count, Expansion
 from assay.tasks import task
-from assay.tasks.coq import answer_in
 from assay.types import Episode, Problem, Request, by_group
-from assay.verifiers.proofs.coq import MOST_TACTICS, Unreadable, asked, sentences
 from assay.verifiers.unfinished import unfinished
 
 if TYPE_CHECKING:
@@ -26,6 +23,8 @@ _MARKED = {"compact": "{}", "natural": "```coq\n{}\n```"}
 
 def trial_of(statement: str, preamble: str) -> Trial:
     """What a session of Coq says of sentences under this statement. Raises RuntimeError on an error of ours."""
+    from assay.externals import workers_of
+    from assay.verifiers.proofs.coq import MOST_TACTICS, asked
 
     def trial(row: Sequence[str]) -> Told:
         if len(row) > MOST_TACTICS:
@@ -67,6 +66,9 @@ def repaired(problem: Problem, text: str, closers: Sequence[str], trial: Trial) 
     """The sentences of an answer, masked and with as many holes closed as these tactics close. None if it is no row of
     tactics, or if Coq says nothing.
     """
+    from assay.tasks.coq import answer_in
+    from assay.verifiers.proofs.coq import Unreadable
+
     marked = answer_in(problem, text)
     if marked is None:
         return None
@@ -133,6 +135,8 @@ class CloseSketches(Expansion):
     needs_verdict = True
 
     def refusal(self, **_: object) -> str | None:
+        from assay.verifiers.proofs.coq import Unreadable, sentences
+
         for closer in self.closers:
             try:
                 alone = len(sentences(closer, "library")) == 1

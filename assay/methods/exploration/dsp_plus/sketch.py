@@ -10,8 +10,6 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
-from assay.verifiers.proofs.coq import sentences
-
 HOLE = "admit."
 MOST_TRIALS = 100  # of a sketch that is masked
 _WRITTEN = re.compile(r"\b(?:admit|prove_with((?:[ \t,]+[A-Za-z_][\w']*)+))[ \t]*\.(?=\s|$)")
@@ -36,6 +34,8 @@ def sketched(text: str, preamble: str = "") -> list[str]:
     """The sentences of a sketch, with blocks in place of bullets. Raises Unreadable, as a proof does: but for its holes
     a sketch may say what a proof may.
     """
+    from assay.verifiers.proofs.coq import sentences
+
     written: list[str] = []
 
     def standing(match: re.Match[str]) -> str:

@@ -10,7 +10,6 @@ from assay.methods.judges.tp_judge.formal import REPAIRS, Prove, fate_of_all, fa
 from assay.part import Curator, Rewarding
 from assay.tasks.steps import divided, spans_of
 from assay.types import Episode, Problem, Reward, Row, by_group
-from assay.verifiers.proofs.coq import Claim, verify
 
 NAME = "proved-steps"
 
@@ -21,6 +20,8 @@ class Unproved(RuntimeError):
 
 def by_coq(statements: Sequence[str]) -> list[bool]:
     """Whether `lia` proves each statement, without assumptions. Raises Unproved."""
+    from assay.verifiers.proofs.coq import Claim, verify
+
     verdicts = [one.verdict for one in verify([Claim(text, "lia.", preamble="library") for text in statements])]
     if broken := [verdict.kind for verdict in verdicts if verdict.status == "invalid"]:
         raise Unproved(broken[0])

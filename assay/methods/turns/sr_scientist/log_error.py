@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 
 from assay.part import Rewarding
-from assay.tasks.equation import ERROR
 from assay.types import Episode, Reward
 
 
@@ -19,6 +18,8 @@ def on_scale(error: float, *, worst: float, goal: float) -> float:
 
 def log_error(episodes: Sequence[Episode], *, worst: float, goal: float) -> list[Reward | None]:
     """By the error of the verdict. Without one, as for an answer with no formula, 1 if it is right, else 0."""
+    from assay.tasks.equation import ERROR
+
     result: list[Reward | None] = []
     for episode in episodes:
         error = (episode.verdict.scores if episode.verdict else {}).get(ERROR)

@@ -160,7 +160,7 @@ def test_rewards_by_hand() -> None:
 
 def test_an_error_of_the_prover_is_nobodys(monkeypatch: pytest.MonkeyPatch) -> None:
     broken = [Verified(Verdict.invalid("worker_lost"))]
-    monkeypatch.setattr(proved, "verify", lambda claims: broken * len(claims))
+    monkeypatch.setattr("assay.verifiers.proofs.coq.verify", lambda claims: broken * len(claims))
     with pytest.raises(Unproved):
         by_coq(["(1=1)"])
     (found,) = proved_steps([answer(TRUE)], repairs=5)
