@@ -11,7 +11,6 @@ from assay.methods.exploration.dsp_plus.sketch import Told, Trial, before_hole, 
 from assay.part import Count, Expansion
 from assay.tasks import task
 from assay.types import Episode, Problem, Request, by_group
-from assay.verifiers.unfinished import unfinished
 
 if TYPE_CHECKING:
     from assay.ask import Codec
@@ -25,6 +24,7 @@ def trial_of(statement: str, preamble: str) -> Trial:
     """What a session of Coq says of sentences under this statement. Raises RuntimeError on an error of ours."""
     from assay.externals import workers_of
     from assay.verifiers.proofs.coq import MOST_TACTICS, asked
+    from assay.verifiers.unfinished import unfinished
 
     def trial(row: Sequence[str]) -> Told:
         if len(row) > MOST_TACTICS:
