@@ -105,5 +105,5 @@ STP_ALONE = Like(
     "stp",
     name="stp-alone",
     claim="a control: expert iteration, in which all problems of a step are targets",
-    changes={"stages": _stages(playing(share=0.0))},
+    changes={"stages": _stages(playing(share=0.0)), "tasks": STP.tasks},
 )
