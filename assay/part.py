@@ -273,6 +273,7 @@ class Expansion(Part):
     """What to generate next, given the answers so far: retries, branches, refills. Its function returns requests."""
 
     slots = ("expand",)
+    sizes_groups: ClassVar[bool] = False  # the answers that train come in groups of its own size
     given = ("episodes",)
     offers = (*_RUN, "memory", "models", "more", "paused", "noted")
     continues: ClassVar[bool] = False  # its requests have prefixes of answers of the same step

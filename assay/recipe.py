@@ -395,7 +395,8 @@ def check(recipe: Recipe) -> None:
             raise ConfigError(f"scale.{name} must be at least 1, not {getattr(scale, name)}.")
     if scale.num_tokens < 0:
         raise ConfigError(f"scale.num_tokens must be 0, for no limit, or more, not {scale.num_tokens}.")
-    if mechanism.credit.compares and scale.group_size < 2:
+    alone = scale.group_size < 2 and not any(part.sizes_groups for part in mechanism.expand)
+    if mechanism.credit.compares and alone:
         raise ConfigError(
             f"{recipe.name}: {type(mechanism.credit).__name__} compares the answers of a group, and a group of one has "
             "nothing to compare with. Set scale.group_size to 2 or more, or take `reinforce`, which needs no group."

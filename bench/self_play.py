@@ -1,10 +1,12 @@
 """Does self-play make policies that are hard to beat? Small networks learn Kuhn's poker against themselves, and what
-the best reply to them would win is computed exactly, from the probabilities of their moves at the twelve states.
+the best reply to them would win is computed exactly, from the probabilities of their moves at the twelve states: of the
+last policy, and of the average over all policies so far.
 
     python -m bench.self_play --seeds 5
 
 All begin alike: they have imitated legal moves by chance. Three ways of learning: `spiral`, `self-play` (groups that
-are dealt alike), and `self-play-two` (a network for each seat), each with a bonus for entropy.
+are dealt alike), and `self-play-two` (a network for each seat), each with a KL penalty to the
+beginner and a falling rate.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import dataclasses
 import functools
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,21 +32,26 @@ from assay.engine.optimiser import AdamW
 from assay.known import RECIPES
 from assay.memory import Memory
 from assay.models import Models
-from assay.objective.terms import Entropy
+from assay.objective import KL
 from assay.policy import character_tokenizer, fresh_policy
 from assay.recipe import Recipe, Stage, check
 from assay.rng import Key
 from assay.run.bases import small_shape
+from assay.scale import Model
 from assay.source import Pool, Share
 from assay.worlds.matches import Mixed
-from assay.worlds.matches.kuhn import STATES, exploitability, value
+from assay.worlds.matches.kuhn import STATES, average_strategy, exploitability, value
 from bench.machine import load
 
 MOVES, GAME, TWO = (Pool((Share(f"game:kuhn{name}", (1,)),)) for name in ("-moves", "", "-opponent"))
 ARMS = {"spiral": (GAME, 64, 1), "self-play": (GAME, 8, 8), "self-play-two": (TWO, 8, 8)}
 """Recipe -> the games, how many deals a step has, and how many games are played of each."""
-IMITATED, STEPS, EVERY = 150, 250, 50
-ENTROPY, RATE = 0.2, 1e-3
+IMITATED, STEPS, EVERY, LOOKED = 150, 250, 50, 10
+PULL, RATE = 0.2, 1e-3
+TOKENS = 4  # of a seat in a game: the first player may move twice, and each move has an end
+OPTIMISER = AdamW(betas=(0.9, 0.95))
+"""In the first steps all learn to bet, whatever they hold, and later gradients are small beside those. At 0.999 the
+second moments remember them for the whole of such a run, and policies stay there."""
 
 
 def strategy_of(engine: LocalEngine, codec: Codec) -> dict[str, Mixed]:
@@ -60,13 +67,24 @@ def strategy_of(engine: LocalEngine, codec: Codec) -> dict[str, Mixed]:
     return dict(chances)
 
 
-def measured(first: Mapping[str, Mixed], second: Mapping[str, Mixed]) -> dict[str, float]:
-    """What best replies win of a pair of strategies, what the first player wins between them, and how likely a turn
-    without a move is where it is likeliest.
+Pair = tuple[Mapping[str, Mixed], Mapping[str, Mixed]]
+"""The strategy of the first seat, and that of the second."""
+
+
+def measured(pairs: Sequence[Pair]) -> dict[str, float]:
+    """What best replies win of the last pair of strategies and of the average of all; what the first player wins
+    between the last ones, and how likely a turn without a move is where it is likeliest.
     """
+    first, second = pairs[-1]
     illegal = [1 - sum((first if state[0] == "1" else second)[state].values()) for state in STATES]
-    pair = first.__getitem__, second.__getitem__
-    return {"exploitability": exploitability(*pair), "value": value(*pair), "illegal": max(illegal)}
+    last = first.__getitem__, second.__getitem__
+    means = [average_strategy([pair[seat].__getitem__ for pair in pairs]) for seat in (0, 1)]
+    return {
+        "exploitability": exploitability(*last),
+        "of the average": exploitability(*means),
+        "value": value(*last),
+        "illegal": max(illegal),
+    }
 
 
 @dataclass
@@ -80,14 +98,14 @@ class Player:
 def beginner(seed: int, *, steps: int = IMITATED) -> Player:
     """A network of one layer that has imitated legal moves by chance."""
     tokenizer = character_tokenizer("12JQKpb")
-    shape = small_shape(hidden=32, layers=1, heads=2, ffn=64, context=32, vocab=tokenizer.vocab)
-    policy = fresh_policy(dataclasses.replace(shape, init_std=0.3), tokenizer, key=Key("self-play", seed))
+    shape = small_shape(hidden=64, layers=1, heads=4, ffn=256, context=32, vocab=tokenizer.vocab)
+    policy = fresh_policy(shape, tokenizer, key=Key("self-play", seed))
     make = engine_for("auto", "cpu", "fp32").engine
     player = Player(
-        make(copy.deepcopy(policy.network), end_ids=policy.end_ids, decode=policy.codec.decode, optimiser=AdamW()),
+        make(copy.deepcopy(policy.network), end_ids=policy.end_ids, decode=policy.codec.decode, optimiser=OPTIMISER),
         policy.codec,
     )
-    scale = {"num_prompts": 64, "num_steps": steps, "learning_rate": 2e-3}
+    scale = {"num_prompts": 64, "num_steps": steps, "learning_rate": 2e-3, "schedule": "constant"}
     learn(small("sft", **scale), MOVES, {"policy": player.engine}, player.codec, Memory(seed), until=steps)
     return player
 
@@ -95,7 +113,14 @@ def beginner(seed: int, *, steps: int = IMITATED) -> Player:
 def small(name: str, **scale: Any) -> Recipe:
     """The recipe at the scale of these games, in one stage."""
     recipe = RECIPES[name]
-    values = {"max_new": 8, "schedule": "constant", "warmup_steps": 5, "num_minibatches": 1, "oversample": 1, **scale}
+    values = {
+        "max_new": TOKENS,
+        "schedule": "linear",
+        "warmup_steps": 5,
+        "num_minibatches": 1,
+        "oversample": 1,
+        **scale,
+    }
     found = dataclasses.replace(recipe, scale=dataclasses.replace(recipe.scale, **values), stages=(Stage(),))
     check(found)
     return found
@@ -116,22 +141,34 @@ def learn(
     return memory
 
 
+def anchored(recipe: Recipe) -> Recipe:
+    """The recipe with a KL penalty to the beginner, who moves by chance. A bonus for entropy of the same weight ends
+    with moves that are none: it rewards them as well.
+    """
+    pull = KL(weight=PULL, estimator="weighted-k3", anchor="reference")
+    goal = dataclasses.replace(recipe.mechanism.objective, regularise=(pull,))
+    models = {**recipe.models, "reference": Model(trained=False)}
+    return dataclasses.replace(recipe, mechanism=dataclasses.replace(recipe.mechanism, objective=goal), models=models)
+
+
 def curve(name: str, seed: int, *, steps: int = STEPS, every: int = EVERY) -> list[dict[str, float]]:
     """What `measured` says at the beginning and after every so many steps."""
     pool, prompts, group = ARMS[name]
     player, memory = beginner(seed), Memory(seed)
-    recipe = small(name, num_prompts=prompts, group_size=group, num_steps=steps, learning_rate=RATE, num_epochs=1)
-    goal = dataclasses.replace(recipe.mechanism.objective, regularise=(Entropy(weight=ENTROPY),))
-    recipe = dataclasses.replace(recipe, mechanism=dataclasses.replace(recipe.mechanism, objective=goal))
+    scale = {"num_prompts": prompts, "group_size": group, "num_steps": steps, "learning_rate": RATE, "num_epochs": 1}
+    recipe = anchored(small(name, **scale))
     engines = {model: player.engine if model == "policy" else beginner(seed).engine for model in recipe.models}
     second = engines[recipe.roles.get("opponent", "policy")]
     look = functools.partial(strategy_of, codec=player.codec)
-    found = [measured(look(player.engine), look(second))]
+    pairs = [(look(player.engine), look(second))]
+    points = [measured(pairs)]
     with processor_of(player.engine):
-        for until in range(every, steps + 1, every):
+        for until in range(LOOKED, steps + 1, LOOKED):
             memory = learn(recipe, pool, engines, player.codec, memory, until=until)
-            found.append(measured(look(player.engine), look(second)))
-    return found
+            pairs.append((look(player.engine), look(second)))
+            if until % every == 0:
+                points.append(measured(pairs))
+    return points
 
 
 def main() -> None:
@@ -139,7 +176,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--arms", nargs="+", choices=list(ARMS), default=list(ARMS))
     given = parser.parse_args()
-    print(json.dumps({"steps": STEPS, "every": EVERY, "entropy": ENTROPY, "others": round(load())}))
+    print(json.dumps({"steps": STEPS, "every": EVERY, "kl": PULL, "rate": RATE, "others": round(load())}))
     for name in given.arms:
         for seed in range(given.seeds):
             points = curve(name, seed)

@@ -24,7 +24,7 @@ from assay.memory.columns import to_columns
 from assay.memory.leftovers import STORE as LEFT_OVER
 from assay.memory.places import OURS, keepers
 from assay.models import Models
-from assay.part import Curator, Part, Remembering, bind, kind_of, name_of
+from assay.part import Curator, Part, Remembering, bind, kind_of, name_of, parts_of
 from assay.recipe import Mechanism, Recipe
 from assay.reward import Outcome
 from assay.rng import Key, uniforms
@@ -54,6 +54,7 @@ ALONG: dict[str, tuple[str, ...]] = {  # without these in their slots a part has
 }
 LAST = {"ask:first-steps": "leaves alone what is answered already", **said("LAST")}
 OWN_MODELS = said("OWN_MODELS")
+GOES_ON = said("GOES_ON")
 Place = tuple[str, str]  # slot, name
 
 
@@ -288,6 +289,12 @@ def require_training_problems(episodes: Sequence[Episode]) -> None:
     for problem in (episode.request.problem for episode in episodes):
         if problem.provenance == "task" and problem.task in TASKS:
             assert TASKS[problem.task].split_of(problem.spec) == "train", problem.id
+
+
+def lacks_solutions(made: Recipe) -> bool:
+    """Whether the policy poses the problems, which then have no worked solution, and a part cannot do without."""
+    needs = {place_of(part) for part in parts_of(made.mechanism) if part.solutions == "all"}
+    return made.mechanism.source.posed and bool(needs - GOES_ON.keys())
 
 
 def train_with_dice(made: Recipe) -> Watch:

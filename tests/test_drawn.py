@@ -91,4 +91,4 @@ def test_a_part_that_cannot_be_is_refused(part: str) -> None:
 def test_six_recipes_have_their_learning_looked_at_and_deep_tests_all() -> None:
     made = draw("commit a")
     assert len(made.learners) == LEARNERS and set(draw("commit a", whole=True).learners) == set(RECIPES)
-    assert set().union(*(draw(f"commit {number}").learners for number in range(200))) > set(RECIPES) - set(made.few)
+    assert set().union(*(draw(f"commit {number}").learners for number in range(400))) > set(RECIPES) - set(made.few)

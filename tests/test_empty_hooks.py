@@ -12,7 +12,7 @@ from of_methods import busy, made, said
 from tiny import policy, recipe_of, register, run
 from torch import Tensor
 
-from assay.ask import AnnealTemperature, Expert, Fewer, ForgetReplies, LimitCalls, Shorter, Templated
+from assay.ask import AnnealTemperature, Expert, Fewer, ForgetReplies, LimitCalls, PosedOnce, Shorter, Templated
 from assay.ask.also import AlsoAsk
 from assay.ask.hints import Hinted
 from assay.collect import ContinueSteps, Refill, StepSearch
@@ -40,6 +40,7 @@ IDLE: list[tuple[str, Part]] = [
     ("ask", Expert(count=0)),
     ("ask", Fewer()),
     ("ask", Hinted(share=0.0)),
+    ("ask", PosedOnce()),  # where no prompt asks for a new problem
     ("ask", Shorter()),
     ("ask", Templated()),  # in compact wording
     ("expand", AskTeachers(most=0)),

@@ -9,7 +9,7 @@ from drawn import BEST_KNOWN
 VERBS = (
     *("train", "resume", "sample", "eval", "data", "compare", "sweep", "list", "show", "base", "get", "export"),
     *("report", "verify", "doctor", "demo", "explain", "new", "claims", "bank", "plan", "extrapolate", "transfer"),
-    *("search", "chat"),
+    *("search", "chat", "serve"),
 )
 EXAMPLE = Path(__file__).parents[1] / "examples" / "word_problems.jsonl"
 LINES = [

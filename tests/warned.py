@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from posing import POSING
+from posing import pool_of
 
 from assay.collect import Ahead
 from assay.known import RECIPES
@@ -20,8 +20,7 @@ SOUND = Facts(parameters=3_000_000, context=512, longest=40, ends={"tokenizer": 
 
 def experiment(name: str = "grpo", profile: Any = "laptop", **settings: object) -> Experiment:
     overrides = {f"scale.{field}": str(value) for field, value in settings.items()}
-    pool = Pool((Share("dsl-deduction", (2,)),)) if name in POSING else POOL
-    return session.plan(RECIPES[name], model="x/y", pool=pool, profile=profile, overrides=overrides)[0]
+    return session.plan(RECIPES[name], model="x/y", pool=pool_of(name, POOL), profile=profile, overrides=overrides)[0]
 
 
 def told(made: Experiment, **facts: Any) -> str:

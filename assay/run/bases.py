@@ -169,13 +169,7 @@ BASES = Bases(
             name="games",
             summary="legal moves by chance in the games for two, as a beginner makes them",
             shape=small_shape(hidden=64, layers=2, heads=4, ffn=192, context=64),
-            pool=Pool(
-                tuple(
-                    Share(f"game:{name}{second}", tuple(rules.levels), 4.0 if second == f"-{MOVES}" else 0.5)
-                    for name, rules in GAMES.items()
-                    for second in (f"-{MOVES}", "", "-opponent", "-uniform", "-best")
-                )
-            ),
+            pool=Pool(tuple(Share(f"game:{name}-{MOVES}", tuple(rules.levels)) for name, rules in GAMES.items())),
             scale=imitation(num_steps=200),
         ),
         Base(

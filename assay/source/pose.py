@@ -44,7 +44,7 @@ class Pose(Posing):
     """Asks the policy for new problems of the pool's tasks, one task after the other; the prompt shows some posed
     problems.
 
-    Only tasks about programs of a stack machine, and the theorems of `metamath`, can be posed.
+    Only tasks about programs, the pages of a search and the theorems of `metamath` can be posed.
 
         source=Pose()
         --mechanism.source pose

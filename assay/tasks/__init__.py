@@ -9,6 +9,7 @@ from assay.errors import ConfigError, unknown
 from assay.host import offers
 from assay.host.offers import Offer
 from assay.tasks.data import is_data
+from assay.tasks.given import GIVEN, given
 from assay.tasks.harder import HARDER, Hardening, harder
 from assay.tasks.judging import COMPARE, JUDGE, judging
 from assay.tasks.lazy_tasks import LazyTasks
@@ -42,6 +43,9 @@ TASKS = LazyTasks(
         "dsl-deduction": "dsl:DEDUCTION",
         "dsl-abduction": "dsl:ABDUCTION",
         "dsl-induction": "dsl:INDUCTION",
+        "python-deduction": "python_programs:PYTHON_DEDUCTION",
+        "python-abduction": "python_programs:PYTHON_ABDUCTION",
+        "python-induction": "python_programs:PYTHON_INDUCTION",
         "programs": "programs:PROGRAMS",
         "linear-program": "linear_program:LINEAR_PROGRAM",
         "sql": "sql:SQL",
@@ -74,6 +78,7 @@ TASKS = LazyTasks(
         "metamath-steps": "metamath_steps:METAMATH_STEPS",
         "verilog-turns": "verilog_turns:VERILOG_TURNS",
         "equation": "equation:EQUATION",
+        "equation-memory": "equation_memory:EQUATION_MEMORY",
         "coq-library": "coq_library:COQ_LIBRARY",
         "coq-library-steps": "coq_steps:COQ_LIBRARY_STEPS",
         "wish": "wish:WISH",
@@ -152,6 +157,8 @@ def task(name: str) -> Task:
                 f"nobody has said how problems of '{varied.name}' become harder; of {able(Hardening)} they can."
             )
         return harder(varied, hardening)
+    if name.startswith(GIVEN):
+        return given(task(name.removeprefix(GIVEN)))
     for kind, control in ((SILENT, without_replies), (SHUFFLED, with_those_of_another)):
         if name.startswith(kind):
             return control(task(name.removeprefix(kind)))
@@ -179,7 +186,7 @@ def able(kind: type[Ability]) -> str:
 
 def of_hub(name: str) -> tuple[str, ...]:
     """The data sets of the Hub that a task of this name reads: none, unless it is that of data."""
-    for kind in (_GYM, PREFIX, HARDER, SILENT, SHUFFLED, JUDGE, COMPARE):
+    for kind in (_GYM, PREFIX, HARDER, GIVEN, SILENT, SHUFFLED, JUDGE, COMPARE):
         if name.startswith(kind):
             return of_hub(name.removeprefix(kind))
     if not is_data(name):

@@ -81,7 +81,7 @@ _KINDS: dict[int, Callable[[np.random.Generator], Drawn]] = {
 
 
 def _compact(spec: Spec) -> str:
-    return f"L {spec['statement'].removeprefix('forall ').replace(':nat', '')}"
+    return f"Lib {spec['statement'].removeprefix('forall ').replace(':nat', '')}"
 
 
 def natural(spec: Spec) -> str:

@@ -21,7 +21,7 @@ from assay.tasks.abilities import OwnBase
 from assay.tasks.task import Checker, Generator, Solution, Spec, Task, Wordings
 from assay.types import Problem, Verdict
 from assay.verifiers.answers import find_answer
-from assay.verifiers.formulas import FUNCTIONS, MOST_CONSTANTS, NoFormula, Step, constants_of, steps_of
+from assay.verifiers.formulas import FUNCTIONS, MOST_CHARACTERS, MOST_CONSTANTS, NoFormula, Step, constants_of, steps_of
 from assay.verifiers.unfinished import unfinished
 from assay.worlds.enclosed import Enclosed, in_line, refused
 from assay.worlds.tools import Scene, ToolError, takes_text, tools
@@ -32,10 +32,19 @@ Fit = Mapping[str, Any]
 SPEECH = Enclosed("]")
 ACCURACY = "accuracy"
 """The name of the score: 0 for a mean relative error of 100 %, 1 for one of 0.1 % or less, on a scale of logarithms."""
+ERROR = "error"
+"""The name of the mean relative error itself, which an answer without a formula does not have."""
 GOAL = 1e-3  # the mean relative error of a formula that is right
 TRIES = 6  # formulas of a play
 SHOWN, HELD = (1, 3, 5, 7, 9), (2, 4, 6, 8)  # where points are shown, and where they are held back
+TRIED = "tried"  # in the state of a scene: each formula that was fitted, with its error
 _TERMS = ("x", "x^2", "1/x", "sqrt(x)", "log(x)", "x^3", "exp(0-x)", "sin(x)")
+_SHAPES = (  # of level 1: no formula of three constants fits more than one in five, so that the points must be read
+    *("x^2", "1/x", "1/(1+x^2)", "abs(x-5)", "log(x)^2", "log(x)/x", "x*log(x)", "exp(0-x)", "x*exp(0-x)"),
+    *("sin(x)", "cos(x)", "x*sin(x)", "x*cos(x)", "sin(x)/x", "cos(x)/x", "sin(x)*cos(x)", "sqrt(x)*sin(x)"),
+    *("log(x)*sin(x)", "log(x)*cos(x)", "abs(sin(x))", "abs(cos(x))", "exp(sin(x))", "exp(cos(x))"),
+    *("sin(sqrt(x))", "cos(sqrt(x))", "sin(log(x))"),
+)
 _CURVES = {"exp(c1*x)": (-0.4, 0.3), "x^c1": (-1.5, 2.5), "1/(x+c1)": (0.5, 4.0), "log(x+c1)": (0.5, 6.0)}
 _SMALLEST, _RANGE = 0.1, 20.0  # of values: least squares see nothing of those that are small beside others
 
@@ -63,10 +72,11 @@ def _formula(generator: np.random.Generator, level: int) -> tuple[str, dict[str,
     def factor() -> float:
         return number(0.5, 5.0) * (1 if generator.random() < 0.7 else -1)
 
-    one, two = (_TERMS[i] for i in generator.permutation(len(_TERMS))[:2])
     if level == 1:
-        return f"c0*{one}+c1", {"c0": factor(), "c1": factor()}
+        shape = _SHAPES[int(generator.integers(len(_SHAPES)))]
+        return f"c0*{shape}+c1", {"c0": factor(), "c1": factor()}
     if level == 2:
+        one, two = (_TERMS[i] for i in generator.permutation(len(_TERMS))[:2])
         return f"c0*{one}+c1*{two}", {"c0": factor(), "c1": factor()}
     curve = tuple(_CURVES)[int(generator.integers(len(_CURVES)))]
     return f"c0*{curve}+c2", {"c0": factor(), "c1": number(*_CURVES[curve]), "c2": factor()}
@@ -95,7 +105,13 @@ def _fit(scene: Scene, formula: str) -> str:
     if error is None:
         raise ToolError("its values are no numbers")
     scene.over |= error <= GOAL
-    return in_line(f"{100 * error:.2g}%", 20)
+    scene.state.setdefault(TRIED, []).append([in_line(formula, MOST_CHARACTERS), error])
+    return in_line(in_percent(error), 20)
+
+
+def in_percent(error: float) -> str:
+    """A relative error as a policy reads it: `in_percent(0.0812)` is "8.1%"."""
+    return f"{100 * error:.2g}%"
 
 
 def formulas_of(text: str) -> list[str]:
@@ -149,7 +165,7 @@ def _measured(formula: str, fit: Fit) -> Verdict:
     error = fit["held"]
     if error is None:
         return Verdict("fail", "wrong", "its values are no numbers", formula, {ACCURACY: 0.0})
-    scores = {ACCURACY: accuracy(error)}
+    scores = {ACCURACY: accuracy(error), ERROR: error}
     if error <= GOAL:
         return Verdict("ok", answer=formula, scores=scores)
     return Verdict("fail", "wrong", f"{100 * error:.2g}% away from the points held back", formula, scores)
@@ -220,8 +236,9 @@ def _compact(spec: Spec) -> str:
     return f"f {' '.join(f'{number:.5g}' for number in spec['shown'])}"
 
 
-def _natural(spec: Spec) -> str:
-    points = ", ".join(f"y({at}) = {number:.5g}" for at, number in zip(SHOWN, spec["shown"], strict=True))
+def question(shown: Sequence[float]) -> str:
+    """The question about points with these values, as language models read it."""
+    points = ", ".join(f"y({at}) = {number:.5g}" for at, number in zip(SHOWN, shown, strict=True))
     names = ", ".join(f"c{i}" for i in range(MOST_CONSTANTS))
     return (
         f"A curve goes through these points: {points}. Find a formula for it that is right at other points too. A "
@@ -229,7 +246,7 @@ def _natural(spec: Spec) -> str:
         f"{names}, which are fitted to the points. Write a formula in square brackets, like [c0*x+c1]: the reply "
         "follows at once, and is its mean relative error at these points, or ! and what is wrong with it. You have "
         f"{TRIES} tries; the formula with the least error counts. One that needs no replies may stand in "
-        "\\boxed{{...}} instead."
+        "\\boxed{...} instead."
     )
 
 
@@ -260,14 +277,19 @@ EQUATION = Task(
     name="equation",
     domain="science",
     summary=(
-        "Find a formula for points of a curve, with a solver that fits its constants; level 1 has one term, 2 two, 3 a "
-        "constant within a function."
+        "Find a formula for points of a curve, with a solver that fits its constants; level 1 has one term of 26, 2 "
+        "two of eight, 3 a constant within a function."
     ),
     generator=Generator(levels=range(1, 4), instance=_instance, canonical=_canonical),
-    wordings=Wordings(compact=_compact, natural=_natural, solve=lambda spec: Solution(f"[{spec['formula']}]")),
+    wordings=Wordings(
+        compact=_compact,
+        natural=lambda spec: question(spec["shown"]),
+        solve=lambda spec: Solution(f"[{spec['formula']}]"),
+        called=True,
+    ),
     checker=Checker(
         check=_check, verify_many=_verify_all, second=_verify_again, externals=("scipy",), seconds=SCIPY.deadline
     ),
-    abilities=(OwnBase("formulas of one term", levels=(1,), num_steps=30, context=128),),
+    abilities=(OwnBase("formulas of one term", levels=(1,), num_steps=60, context=192),),
     world=tools((takes_text("fit", "formula"), _fit), speech=SPEECH, explain=refused, apart=True),
 )

@@ -8,11 +8,10 @@ same in a few characters, so that a model of a million parameters learns it.
 
 from __future__ import annotations
 
-import functools
-
 import numpy as np
 
 from assay.tasks.abilities import OwnBase
+from assay.tasks.search_posed import is_true, posing, walked
 from assay.tasks.task import Checker, Generator, Solution, Spec, Task, Wordings
 from assay.types import Verdict
 from assay.worlds import World
@@ -33,6 +32,7 @@ _WAYS = {
     "S": "the work that is set in {}",
     "H": "the company whose headquarters are in {}",
 }
+_ALONE = "Give the name alone in \\boxed{...}."
 _ASKED = {"A": "written by {}", "F": "founded by {}", "S": "set in {}", "H": "headquarters {}"}
 
 
@@ -50,34 +50,35 @@ def _instance(generator: np.random.Generator, level: int) -> Spec:
 
 
 def _canonical(spec: Spec) -> str:
-    return f"{spec['start']} {spec['ways']}"
-
-
-@functools.cache
-def _number(name: str) -> int:
-    return universe().names.index(name)
+    return spec.get("question") or f"{spec['start']} {spec['ways']}"
 
 
 def _calls(spec: Spec, *, short: bool) -> list[tuple[str, str]]:
-    """What a worked solution calls: for each fact a page that is opened, or a search."""
+    """What a worked solution calls: for each fact a page that is opened, or a search; nothing for a question that a
+    policy posed and that nobody knows to be true.
+    """
     known, manner = universe(), SHORT if short else TOLD
     calls = []
-    for number, way in zip(known.follow(_number(spec["start"]), spec["ways"]), spec["ways"]):
+    path = walked(spec["start"], spec["ways"]) if is_true(spec) else None
+    for number, way in zip(path or (), spec["ways"]):
         name = known.names[number]
         asked = f"{way.lower()} {name}" if short else _ASKED.get(way, "").format(name)
         calls.append((manner.search, asked) if way.isupper() else (manner.open, name))
     return calls
 
 
-def _natural(spec: Spec, world: World) -> str:
+def _question(spec: Spec) -> str:
+    if "question" in spec:
+        return spec["question"]
     asked = spec["start"]
     for way in spec["ways"]:
-        asked = _WAYS[way].format(asked)
+        asked = _WAYS[way].format(asked) if way in _WAYS else f"'{way}' of {asked}"
+    return f"What is the name of {asked}?"
+
+
+def _natural(spec: Spec, world: World) -> str:
     about = "" if world.speech is None else world.speech.about(world.tools)
-    return (
-        f"What is the name of {asked}? It stands in pages that you can search and open.\n{about}\n"
-        "Give the name alone in \\boxed{...}."
-    )
+    return f"{_question(spec)} It stands in pages that you can search and open.\n{about}\n{_ALONE}"
 
 
 def _check(spec: Spec, text: str) -> Verdict:
@@ -104,7 +105,15 @@ def _search(name: str, *, short: bool, summary: str, mark: str, base: tuple[OwnB
             solve=solve,
         ),
         checker=Checker(check=_check),
-        abilities=base,
+        abilities=(
+            *posing(
+                "short" if short else "told",
+                mark,
+                {"start": "Dakif", "ways": "bS", "answer": "Reger"},
+                _question,
+            ),
+            *base,
+        ),
         world=world,
     )
 

@@ -83,6 +83,7 @@ class Wordings:
     others: Callable[[Spec], Sequence[Solution]] | None = None  # worked solutions in other styles than that of `solve`
     manner: str = ""  # how to answer, said after a question in natural wording; worked examples show it too
     unmarked: bool = False  # in natural wording the whole response is the answer, for questions in everyday words
+    called: bool = False  # a worked solution is a call that ends the play, and stands without a mark in both wordings
     picture: Callable[[Spec], np.ndarray] | None = None  # the picture of an instance, as uint8[H, W, 3]
 
     def asked(self, spec: Spec, wording: Wording) -> str:
@@ -93,7 +94,7 @@ class Wordings:
         """A solution as a response in this wording."""
         if wording == "compact":
             return compact_text(solution)
-        return solution.answer if self.unmarked else natural_text(solution)
+        return solution.answer if self.unmarked or self.called else natural_text(solution)
 
     def answer_in(self, text: str, wording: Wording) -> str | None:
         """The answer in a whole response; None if nothing marks one."""

@@ -38,6 +38,19 @@ UNFINISHED = (
         scale=imitation(num_steps=60),
     ),
     Base(
+        name="search-posed",
+        summary="a few searches, questions over short pages, and answers with pages in view; for self-play",
+        shape=small_shape(hidden=128, layers=4, heads=4, ffn=384, context=384),
+        pool=Pool(
+            (
+                Share("search-small", (1, 2)),
+                Share("pose:search-small", (1, 2, 3), 0.5),
+                Share("given:search-small", (1, 2, 3), 0.5),
+            )
+        ),
+        scale=imitation(num_steps=250),
+    ),
+    Base(
         name="dsl",
         summary="programs of a stack machine, short ones, some with a message, and how to pose such problems; for "
         "self-play",

@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
+from study_tables import tables_as_they_were
 
 from assay.known import RECIPES
 from assay.lab.study import markdown
 from assay.lab.study.results import Result
-from assay.run.bases import BASES
 from bench.studies import __main__ as committed
 
 
 @pytest.fixture(autouse=True)
 def recipes_and_bases_of_a_study_stay_in_it() -> Iterator[None]:
     """The Python files of a study register them, and tests of the built-in ones must not meet them."""
-    tables: list[dict[str, Any]] = [RECIPES, BASES.held]
-    before = [dict(table) for table in tables]
-    yield
-    for table, own in zip(tables, before, strict=True):
-        table.clear()
-        table.update(own)
+    with tables_as_they_were():
+        yield
 
 
 @pytest.mark.turns(6)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
+from study_tables import tables_as_they_were
 
-from assay.known import RECIPES
-from assay.run.bases import BASES
 from bench.studies import __main__ as committed
 
 STUDIES = {
@@ -20,12 +18,8 @@ STUDIES = {
 
 @pytest.fixture(autouse=True)
 def bases_of_a_study_stay_in_it() -> Iterator[None]:
-    tables: list[dict[str, Any]] = [RECIPES, BASES.held]
-    before = [dict(table) for table in tables]
-    yield
-    for table, own in zip(tables, before, strict=True):
-        table.clear()
-        table.update(own)
+    with tables_as_they_were():
+        yield
 
 
 @pytest.mark.parametrize("name", STUDIES)

@@ -136,7 +136,8 @@ CHOOSES = said("CHOOSES")
 """Recipe -> what it chooses: groups by what their answers say, which is nothing here, or rows of a group."""
 
 
-def test_an_episode_without_verdict_is_masked_in_every_recipe() -> None:
+def test_an_episode_without_verdict_is_masked_in_every_recipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    register(monkeypatch)
     for name in RECIPES:
         episodes = [row.episode for row in group_of(said("FOUR").get(name, [1.0, None, 0.0, 0.0]))]
         rows = phases_of(recipe_of(name), stage=-1).curate(models_of(None), episodes, Memory(0))

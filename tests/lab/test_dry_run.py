@@ -9,10 +9,11 @@ import pytest
 from data_files import jsonl, sums
 from hub_cache import pretend_hub
 from of_methods import named
-from posing import POSING
+from posing import pool_of
 from small_runs import ROOT, Shell, make_model, train_line
 
 from assay.lab.dry_run import MOST, WIDTH
+from assay.source import Pool, Share
 
 EXAMPLE = ROOT / "examples" / "word_problems.jsonl"
 
@@ -41,12 +42,16 @@ def lines_of(shell: Shell, *arguments: object) -> list[str]:
     return reply.out.splitlines()
 
 
+COUNTDOWN = Pool((Share("countdown", (3,)),))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("profile", ["auto", "paper", pytest.param("one-gpu", marks=pytest.mark.slow)])
 def test_a_recipe_fits_a_screen(profile: str, shell: Shell, drawn_recipes: tuple[str, ...]) -> None:
     for name in drawn_recipes:
-        task = "dsl-deduction:1" if name in POSING else "countdown:3"
-        lines_of(shell, name, "--task", task, "--model", "a/b", "--profile", profile)
+        lines_of(
+            shell, name, "--task", pool_of(name, COUNTDOWN).shares[0].written, "--model", "a/b", "--profile", profile
+        )
 
 
 def test_so_do_many_notes_long_names_and_many_tasks(shell: Shell, tmp_path: Path) -> None:

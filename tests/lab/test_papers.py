@@ -134,7 +134,7 @@ def test_a_paper_says_what_runs_and_what_does_not() -> None:
     assert dapo.recipes[0] == "dapo" and sorted(dapo.recipes[1:]) == beside
     assert all(names(name.replace("-", "_")) == ["dapo"] for name in beside)
     assert (dapo.rewards, dapo.here) == (("soft-overlong",), "faithful")
-    (absent,) = papers.find("asearcher")
+    (absent,) = papers.find("gf-reasoner")
     assert (absent.here, absent.recipes, absent.commands) == ("absent", (), ())
 
 
@@ -221,13 +221,13 @@ def test_what_is_missing_is_said_of_the_paper_and_not_handed_on() -> None:
 
 
 def test_a_method_of_another_package_is_found_and_takes_the_place_of_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    (absent,) = papers.find("dsp-plus")
-    other = dataclasses.replace(RECIPES["grpo"], name="their-dsp", paper=absent.arxiv, missing="")
+    (absent,) = papers.find("gf-reasoner")
+    other = dataclasses.replace(RECIPES["grpo"], name="their-solver", paper=absent.arxiv, missing="")
     monkeypatch.setitem(known.RECIPES, other.name, other)
-    monkeypatch.setitem(known.METHOD_OF, other.name, "theirs.dsp")
+    monkeypatch.setitem(known.METHOD_OF, other.name, "theirs.solver")
     (found,) = papers.find(absent.arxiv)
-    assert (found.name, found.here) == ("their-dsp", "faithful")
-    assert papers.papers()[-1].name != "their-dsp"
+    assert (found.name, found.here) == ("their-solver", "faithful")
+    assert papers.papers()[-1].name != "their-solver"
 
 
 def test_the_command_line_shows_a_few_whole_and_more_as_a_table(shell: Shell) -> None:

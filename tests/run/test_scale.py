@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from data_files import jsonl, sums
 from of_methods import said
-from posing import POSING
+from posing import pool_of
 from small_runs import Shell, make_model, sizes
 from tiny import episode
 
@@ -26,7 +26,6 @@ from assay.run.preflight import Facts, warnings
 from assay.source import Pool, Share
 
 POOL = Pool((Share("countdown", (3, 4)),))
-POSED = {name: Pool((Share("dsl-deduction", (2,)),)) for name in POSING}
 OWN = "mechanism.reward.1.buffer"
 
 
@@ -37,7 +36,7 @@ def shell(capsys: pytest.CaptureFixture[str]) -> Shell:
 
 def planned(name: str, profile: Any = "laptop", **settings: object) -> tuple[Experiment, list[str]]:
     overrides = {path.replace("__", "."): str(value) for path, value in settings.items()}
-    return session.plan(RECIPES[name], model="x/y", pool=POSED.get(name, POOL), profile=profile, overrides=overrides)
+    return session.plan(RECIPES[name], model="x/y", pool=pool_of(name, POOL), profile=profile, overrides=overrides)
 
 
 def scaled(recipe: Recipe) -> dict[str, tuple[str, bool, Any]]:

@@ -33,7 +33,8 @@ def test_a_recipe_gets_a_frozen_model_for_the_user() -> None:
 def test_the_frozen_base_of_a_recipe_is_not_loaded_twice() -> None:
     made = seated(RECIPES["dpo"], ASKED)
     assert made.models == RECIPES["dpo"].models and made.roles["user"] == "reference"
-    copied = seated(RECIPES["iter-dpo"], ASKED)
+    follows = Model(trained=False, follows="policy")
+    copied = seated(dataclasses.replace(RECIPES["dpo"], models={"policy": Model(), "reference": follows}), ASKED)
     assert copied.roles["user"] == "user", "a reference that follows the policy is no user who stays as he is"
 
 

@@ -103,5 +103,5 @@ def test_a_task_without_replies_has_no_control(kind: str, name: str, says: str) 
 
 
 def test_a_control_of_an_unknown_task_is_refused() -> None:
-    with pytest.raises(UnknownName, match="no task named 'serch'"):
-        task("silent:serch")
+    with pytest.raises(UnknownName, match="no task named 'nowhere'"):
+        task("silent:nowhere")

@@ -102,5 +102,5 @@ def test_a_run_takes_such_rows_with_verdicts_or_shares_as_rewards(tmp_path: Path
     (problem, *_) = tables(data(written(tmp_path, BOTH)).name)[0].problems
     assert KeptRules().lacks(problem) is None and KeptRules().spoilt(problem) is None
     texts = ('"one two three"', "one two three", "one")
-    rewards = KeptRules().does([answered(problem, text) for text in texts], score="rules")
+    rewards = KeptRules.does([answered(problem, text) for text in texts], score="rules")
     assert [reward and reward.value for reward in rewards] == [1.0, 0.5, 0.0]

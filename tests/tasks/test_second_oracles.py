@@ -13,6 +13,8 @@ from assay.tasks.task import Task
 from assay.types import Problem, Verdict
 
 NAMES = sorted(name for name, task in TASKS.items() if task.checker.second is not None)
+RUN_ALONE = {"python-abduction", "python-deduction", "python-induction"}
+"""Their sandbox runs what a policy wrote, as Python means it: there is no second meaning to ask."""
 WITH_EXTERNALS = [
     pytest.param(name, marks=[pytest.mark.external(one) for one in TASKS[name].checker.externals]) for name in NAMES
 ]
@@ -30,7 +32,8 @@ def second(name: str, pairs: list[tuple[Problem, str]]) -> list[Verdict]:
 
 
 def test_whatever_a_foreign_program_verifies_has_a_second_oracle() -> None:
-    assert sorted(name for name, task in TASKS.items() if task.checker.externals) == NAMES
+    judged = {name for name, task in TASKS.items() if task.checker.externals}
+    assert sorted(judged - RUN_ALONE) == NAMES
 
 
 @pytest.mark.slow

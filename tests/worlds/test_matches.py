@@ -19,7 +19,7 @@ from assay.tasks import task
 from assay.types import Episode, Reward, Verdict
 from assay.worlds import Act, Reply
 from assay.worlds.matches import PAYOFF, Match, Rules
-from assay.worlds.matches.kuhn import CARDS, KUHN, STATES, WORST, equilibrium, exploitability, value
+from assay.worlds.matches.kuhn import CARDS, KUHN, STATES, WORST, average_strategy, equilibrium, exploitability, value
 from assay.worlds.matches.nim import NIM
 
 GAMES = ("kuhn", "kuhn-opponent", "kuhn-uniform", "kuhn-best", "nim", "nim-opponent", "nim-uniform", "nim-best")
@@ -80,6 +80,37 @@ def test_each_equilibrium_is_worth_the_value_and_cannot_be_beaten(alpha: float) 
     best = equilibrium(alpha)
     assert value(best, best) == pytest.approx(-1 / 18) and exploitability(best, best) == pytest.approx(0, abs=1e-12)
     assert exploitability(best, uniform) > 0.05 and exploitability(uniform, best) > 0.05
+
+
+CHANCES = st.lists(st.integers(0, 4), min_size=24, max_size=24)
+
+
+def drawn(numbers: list[int]) -> dict[str, dict[str, float]]:
+    """A strategy out of 24 numbers. Of the 8 parts of each state up to 8 are moves; the rest is no legal move."""
+    pairs = zip(numbers[::2], numbers[1::2], strict=True)
+    return {state: {"p": p / 8, "b": b / 8} for state, (p, b) in zip(STATES, pairs, strict=True)}
+
+
+@settings(max_examples=20, deadline=None)
+@given(strategies=st.lists(CHANCES, min_size=1, max_size=3), other=CHANCES)
+def test_the_average_wins_what_its_strategies_win_on_average(strategies: list[list[int]], other: list[int]) -> None:
+    """On either seat, and against anybody: to play the average is to draw one of the strategies before each game."""
+    players, against = [drawn(numbers).__getitem__ for numbers in strategies], drawn(other).__getitem__
+    mean = average_strategy(players)
+    first = [value(player, against) for player in players]
+    second = [value(against, player) for player in players]
+    assert value(mean, against) == pytest.approx(sum(first) / len(first), abs=1e-12)
+    assert value(against, mean) == pytest.approx(sum(second) / len(second), abs=1e-12)
+
+
+def test_behind_a_check_a_strategy_counts_as_often_as_it_checks() -> None:
+    """Of four games behind a check three are those of who always checks and calls, and one is of who folds."""
+    checks = {state: {"p": 1.0, "b": 0.0} if len(state) == 2 else {"p": 0.0, "b": 1.0} for state in STATES}
+    mixed = {state: {"p": 1 / 3, "b": 2 / 3} if len(state) == 2 else {"p": 1.0, "b": 0.0} for state in STATES}
+    mean = average_strategy([checks.__getitem__, mixed.__getitem__])
+    assert mean("1J") == pytest.approx({"p": 2 / 3, "b": 1 / 3})
+    assert mean("1pbJ") == pytest.approx({"p": 1 / 4, "b": 3 / 4})
+    assert mean("2bJ") == pytest.approx({"p": 1 / 2, "b": 1 / 2})
 
 
 def test_beyond_the_family_there_is_no_equilibrium() -> None:

@@ -36,9 +36,11 @@ METHODS = (
     "rstar2",
     "rlad",
     "azr",
+    "ssp",
     "self_play",
     "spiral",
     "bfs_prover_v2",
+    "dsp_plus",
     "stp",
     "gar",
 )

@@ -7,4 +7,5 @@ METHODS = (
     "self_rewarding",
     "meta_rewarding",
     "k2_critic",
+    "tp_judge",
 )

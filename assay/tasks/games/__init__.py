@@ -15,6 +15,7 @@ import numpy as np
 
 from assay.errors import unknown
 from assay.rng import digest
+from assay.tasks.abilities import PlayedFrom
 from assay.tasks.task import Checker, Generator, Solution, Spec, Task, Wordings
 from assay.types import Verdict
 from assay.worlds.matches import DOMAIN, Rules, match
@@ -56,6 +57,7 @@ def game_task(name: str) -> Task:
         ),
         checker=Checker(check=lambda spec, answer: Verdict.fail("wrong", "the world says who won")),
         world=match(rules, second="opponent" if opponent == "opponent" else "policy"),
+        abilities=(PlayedFrom((f"game:{game}-{MOVES}",)),),
     )
 
 

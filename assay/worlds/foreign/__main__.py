@@ -7,6 +7,7 @@ import sys
 import venv
 
 from assay.errors import UsageError, unknown
+from assay.host import terminal
 from assay.host.cache import locked
 from assay.worlds.foreign import BRIDGES, Bridge
 
@@ -28,7 +29,7 @@ def main(names: list[str]) -> None:
         if name not in BRIDGES:
             raise unknown("environment", name, BRIDGES, "assay list worlds")
         make(BRIDGES[name])
-        sys.stdout.write(f"{name}: {BRIDGES[name].folder}\n")
+        terminal.say(f"{name}: {BRIDGES[name].folder}")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ is worth -1/18 to who moves first, whoever plays best.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -98,6 +98,21 @@ STATES = tuple(_state(card, history) for own in _STATES for card in CARDS for hi
 
 
 # What a strategy is worth, exactly
+
+
+def average_strategy(strategies: Sequence[Strategy]) -> Strategy:
+    """Who plays it is as who draws one of the strategies before each game: behind a check, a strategy counts as often
+    as it has checked. In fictitious play this converges, where the last strategy may go in circles.
+    """
+    mean: dict[str, Mixed] = {}
+    for state in STATES:
+        checked = [one(f"1{state[-1]}")["p"] if state.startswith("1pb") else 1.0 for one in strategies]
+        parts = checked if sum(checked) else [1.0] * len(strategies)
+        mean[state] = {
+            move: sum(part * one(state)[move] for part, one in zip(parts, strategies, strict=True)) / sum(parts)
+            for move in "pb"
+        }
+    return mean.__getitem__
 
 
 def deals() -> Iterator[Spec]:

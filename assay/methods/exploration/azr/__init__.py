@@ -30,7 +30,7 @@ AZR = Recipe(
     paper="2505.03335",
     claim="one model poses and solves program tasks that an executor checks: best of the zero-setting 7B models on "
     "the average of code and mathematics, without any external data",
-    missing="programs in Python that an interpreter runs: a stack machine on digits takes its place",
+    missing="programs of several lines: those of a stack machine on digits, or expressions of Python, take their place",
     tasks=("dsl-deduction", "dsl-abduction", "dsl-induction"),
     mechanism=Mechanism(
         source=Pose(),
@@ -54,9 +54,11 @@ AZR = Recipe(
     roles={"policy": "policy", "proposer": "policy"},
     stages=(Stage("seed", share=0.2, mechanism=SEED), Stage("self-play", share=0.8, when=Seeded(size=SEEDS))),
     notes=(
-        "The paper's programs are in Python, and an interpreter runs them. Here they are programs of a stack machine "
-        "on digits: at most eight instructions of one character each, without loops, in the tasks dsl-deduction, "
-        "dsl-abduction and dsl-induction.",
+        "The paper's programs are functions in Python, and an interpreter runs them. In the tasks dsl-deduction, "
+        "dsl-abduction and dsl-induction they are programs of a stack machine on digits: at most eight instructions of "
+        "one character each, without loops. In python-deduction, python-abduction and python-induction they are "
+        "expressions of Python on a list of integers, which the sandbox runs: twice, with the same value, and without "
+        "words that reach out of the expression or that have another value each time.",
         "num_prompts is 64 for each of the three tasks. Each task is posed as often as it is solved: six cells (task "
         "and role) of 64 rows.",
         "The paper's text gives the reward 0 to a problem that all or none of the probes solve; the published code "

@@ -41,9 +41,14 @@ def role_of(row: Row) -> str:
     return f"{request.problem.task}/{request.seat or request.role}"
 
 
+def counts(row: Row) -> bool:
+    """Whether an answer is among those whose rewards a mean is of."""
+    return row.in_group and row.reward is not None
+
+
 def remember_means(memory: Memory, *, rows: Sequence[Row], keep: float, place: str = STORE) -> Memory:
     """The means after the rows of the step that have a reward."""
-    counted = [row for row in rows if row.in_group and row.reward is not None]
+    counted = [row for row in rows if counts(row)]
     _, after = role_advantage(
         [earned(row) for row in counted], [role_of(row) for row in counted], memory.store(place), keep=keep
     )
@@ -64,11 +69,15 @@ class RoleMeans(Remembering):
 
 
 def role_baseline(rows: Sequence[Row], memory: Memory, *, keep: float, place: str = STORE) -> list[Row]:
-    """The rows with the advantages of `role_advantage`, the same at every token of an answer."""
+    """The rows with the advantages of `role_advantage`, the same at every token of an answer. An answer without a
+    reward, or out of its group, has none and changes no mean.
+    """
+    counted = [row for row in rows if counts(row)]
     advantages, _ = role_advantage(
-        [earned(row) for row in rows], [role_of(row) for row in rows], memory.store(place), keep=keep
+        [earned(row) for row in counted], [role_of(row) for row in counted], memory.store(place), keep=keep
     )
-    return [row.mark(advantage=np.full(len(row.episode), a)) for row, a in zip(rows, advantages, strict=True)]
+    found = iter(advantages)
+    return [row.mark(advantage=np.full(len(row.episode), next(found))) if counts(row) else row for row in rows]
 
 
 class RoleBaseline(Credit):

@@ -17,3 +17,4 @@ OWN_MODELS = {
 }
 CHOOSES = {"sweet-rl": "groups"}
 BUSY = ("expand:turn-actions", "curate:halves")
+FEWER = {"curate:halves": "a group without answers of both halves has no pair"}
