@@ -30,7 +30,7 @@ from typing import Any, Literal, TypeVar
 from assay.errors import AssayError, ConfigError, StorageError
 from assay.rng import Key
 from assay.tasks import BUILT_IN, FOREIGN, task
-from assay.types import Verdict
+from assay.types import CONTROLS, Verdict, asked_in
 from assay.worlds import Act, Reply, Spec
 from assay.worlds.wire import act_data, reply_data, reply_of, verdicts_of
 
@@ -334,7 +334,11 @@ class ReplyLog:
 
 @functools.cache
 def place_of(name: str) -> tuple[str, str]:
-    """The module that another process imports to have a task, and its name there; empty for a task of Assay."""
+    """The module that another process imports to have a task, and its name there; empty for a task of Assay. A control
+    is made there of the task that it controls.
+    """
+    if name.startswith(CONTROLS):
+        return place_of(asked_in(name))
     wanted = task(name)
     if name in BUILT_IN or name.startswith(FOREIGN):
         return "", ""

@@ -19,7 +19,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, BinaryIO
 
 from assay.rng import Key
-from assay.tasks import task
+from assay.tasks import controlled, task
+from assay.types import CONTROLS
 from assay.worlds import Play, World
 from assay.worlds.door import world_of_door
 from assay.worlds.wire import act_of, reply_data, verdict_data
@@ -82,8 +83,12 @@ def _world_of(order: Order) -> World:
 
 
 def _of_task(order: Order) -> World:
-    module, attribute = order["at"]
-    known = getattr(importlib.import_module(module), attribute) if module else task(order["task"])
+    name, (module, attribute) = order["task"], order["at"]
+    if not module:
+        known = task(name)
+    else:
+        known = getattr(importlib.import_module(module), attribute)
+        known = controlled(name, known) if name.startswith(CONTROLS) else known
     assert known.world is not None
     return known.world
 
@@ -117,6 +122,13 @@ def pipes() -> tuple[BinaryIO, BinaryIO]:
     return orders, answers
 
 
+def end() -> None:
+    """Ends the process, if it leads a group with all that its worlds have started."""
+    if os.getpgrp() == os.getpid():
+        os.killpg(0, signal.SIGKILL)
+    os._exit(0)
+
+
 def main() -> None:
     """Answers orders until the input ends."""
     orders, answers = pipes()
@@ -124,9 +136,12 @@ def main() -> None:
 
     def write(data: Any) -> None:
         line = json.dumps(data).encode() + b"\n"
-        with lock:
-            answers.write(line)
-            answers.flush()
+        try:
+            with lock:
+                answers.write(line)
+                answers.flush()
+        except BrokenPipeError:  # who asked has ended, and nobody is left to be told
+            end()
 
     def answer(order: Order, made: Any) -> None:
         write([order["ticket"], order["play"], made])
@@ -140,8 +155,7 @@ def main() -> None:
         plays[number].orders.put(order)
         if order["do"] == "close":
             plays.pop(number).orders.put(None)
-    if os.getpgrp() == os.getpid():
-        os.killpg(0, signal.SIGKILL)  # what its worlds have started ends with it
+    end()
 
 
 if __name__ == "__main__":

@@ -14,10 +14,10 @@ from assay.tasks.harder import HARDER, Hardening, harder
 from assay.tasks.judging import COMPARE, JUDGE, judging
 from assay.tasks.lazy_tasks import LazyTasks
 from assay.tasks.pose import PREFIX, Posing, pose
-from assay.tasks.replies import SHUFFLED, SILENT, with_those_of_another, without_replies
+from assay.tasks.replies import SILENT, with_those_of_another, without_replies
 from assay.tasks.steps import Chain
 from assay.tasks.task import Ability, Task
-from assay.types import Problem
+from assay.types import CONTROLS, Problem, asked_in
 from assay.worlds.foreign import BRIDGES
 
 ALPHABET = "".join(map(chr, range(ord(" "), ord("~") + 1)))
@@ -96,7 +96,7 @@ FOREIGN = tuple(f"{name}:" for name in BRIDGES)
 MADE_ON_DEMAND = (
     *(_GYM, _CHAIN, _ENVIRONMENT, _PAGES, _GAME, _THEOREMS),
     *FOREIGN,
-    *(JUDGE, COMPARE, HARDER, SILENT, SHUFFLED),
+    *(JUDGE, COMPARE, HARDER, *CONTROLS),
 )
 """How names of tasks begin that are made of other names, and not listed."""
 
@@ -159,9 +159,8 @@ def task(name: str) -> Task:
         return harder(varied, hardening)
     if name.startswith(GIVEN):
         return given(task(name.removeprefix(GIVEN)))
-    for kind, control in ((SILENT, without_replies), (SHUFFLED, with_those_of_another)):
-        if name.startswith(kind):
-            return control(task(name.removeprefix(kind)))
+    if name.startswith(CONTROLS):
+        return controlled(name, task(asked_in(name)))
     for kind in (JUDGE, COMPARE):
         if name.startswith(kind):
             return judging(task(name.removeprefix(kind)), kind)
@@ -169,6 +168,11 @@ def task(name: str) -> Task:
     if name not in TASKS:
         raise unknown("task", name, TASKS, "assay list tasks")
     return TASKS[name]
+
+
+def controlled(name: str, of: Task) -> Task:
+    """The control of a task that this name says."""
+    return (without_replies if name.startswith(SILENT) else with_those_of_another)(of)
 
 
 def posing_of(posed: Task) -> Posing:
@@ -186,7 +190,7 @@ def able(kind: type[Ability]) -> str:
 
 def of_hub(name: str) -> tuple[str, ...]:
     """The data sets of the Hub that a task of this name reads: none, unless it is that of data."""
-    for kind in (_GYM, PREFIX, HARDER, GIVEN, SILENT, SHUFFLED, JUDGE, COMPARE):
+    for kind in (_GYM, PREFIX, HARDER, GIVEN, *CONTROLS, JUDGE, COMPARE):
         if name.startswith(kind):
             return of_hub(name.removeprefix(kind))
     if not is_data(name):

@@ -216,6 +216,21 @@ def test_a_world_that_no_process_can_import_is_refused(monkeypatch: pytest.Monke
         answers(Hosting(count=1), count=2)
 
 
+def test_controls_run_apart_as_the_world_that_they_control() -> None:
+    spec, act = {"letter": "a"}, Act("policy", "ab", (Call("", {}),))
+    hosts = Hosts(1, seconds=30)
+    said = {}
+    for kind in ("", "silent:"):
+        play = HostedPlay(hosts, ReplyLog(None), f"{kind}{WAITING.name}", spec, Key(0))
+        play.open()
+        reply = play.step(act)
+        assert reply.ask is not None
+        said[kind] = [line.text for line in reply.ask.say]
+        play.close()
+    hosts.close()
+    assert any(said[""]) and said["silent:"] == [""] * len(said[""])
+
+
 def test_built_in_worlds_run_apart_too(monkeypatch: pytest.MonkeyPatch) -> None:
     plain = TASKS["calculator"]
     assert plain.world is not None
