@@ -76,6 +76,50 @@ class _Mistaken:
         self.inner.close()
 
 
+def elsewhere(world: World, another: Callable[[Spec], Spec]) -> World:
+    """The world, whose replies are those to the same acts in a play of another problem; empty ones where that play has
+    ended. Its own play decides when it ends, and its verdicts. For worlds in which nothing is called, as in games.
+    """
+
+    def start(spec: Spec, key: Key) -> Play:
+        return _Misled(world.start(spec, key), world.start(another(spec), key))
+
+    return dataclasses.replace(world, start=start, resume=None, fork="replay", control=True)
+
+
+@dataclass
+class _Misled:
+    """A play that hears what is said in another one, in which the same is done."""
+
+    inner: Play
+    other: Play
+    over: bool = False  # the other play
+
+    def open(self) -> Reply:
+        self.other.open()
+        return self.inner.open()
+
+    def step(self, act: Act) -> Reply:
+        reply = self.inner.step(act)
+        if reply.ask is None:
+            return reply
+        heard = Reply() if self.over else self.other.step(act)
+        if heard.fault:
+            return heard
+        self.over = heard.ask is None
+        return dataclasses.replace(reply, ask=dataclasses.replace(reply.ask, say=heard.ask.say if heard.ask else ()))
+
+    def judge(self) -> Mapping[str, Verdict]:
+        return self.inner.judge()
+
+    def save(self) -> None:
+        """The same acts come to the same state."""
+
+    def close(self) -> None:
+        self.inner.close()
+        self.other.close()
+
+
 def silent(world: World) -> World:
     """The world, whose replies are empty. It is played as before: its ends, its rewards and its verdicts stay."""
 

@@ -15,6 +15,7 @@ from assay.tasks.task import SPLITS
 from assay.tasks.worked import turns
 from assay.types import Origin
 from assay.worlds import Act
+from assay.worlds.controls import elsewhere
 
 KINDS = ["silent:", "shuffled:"]
 WITH_TOOLS = ["search-small", "calculator", "sql-tool", "lookup-strict"]
@@ -89,9 +90,39 @@ def test_no_text_is_an_error_of_a_control(kind: str, name: str) -> None:
             play.close()
 
 
+def test_a_game_goes_on_in_silence_and_what_is_heard_is_another_one() -> None:
+    known, blind, wrong = (task(kind + "game:nim-best") for kind in ("", *KINDS))
+    pairs = list[tuple[str, str]]()
+    for problem in problems("shuffled:game:nim-best", 3, 6):
+        plays = [each.world.start(problem.spec, Key(0)) for each in (known, blind, wrong) if each.world is not None]
+        assert [play.open() for play in plays] == [plays[0].open()] * 3
+        true, none, other = (said(play.step(Act("first", "1"))) for play in plays)
+        left = problem.spec["heap"] - 1
+        assert true in ([f"n{left - left % 4}"] if left % 4 else [f"n{left - taken}" for taken in (1, 2, 3)])
+        assert none == ""
+        pairs.append((true, other))
+        for play in plays:
+            assert play.step(Act("first", "9")).end == "ended"
+        assert plays[0].judge() == plays[1].judge() == plays[2].judge()
+    assert all(other for _, other in pairs) and any(true != other for true, other in pairs)
+
+
+def test_nothing_is_heard_when_the_other_game_is_over() -> None:
+    known = task("game:nim-best")
+    assert known.world is not None
+    short = elsewhere(known.world, lambda spec: {**spec, "heap": 4})
+    play = short.start({"heap": 15, "opponent": "best", "seed": 3}, Key(0))
+    play.open()
+    heard = [said(play.step(Act("first", "1"))) for _ in range(3)]
+    assert heard == ["", "", ""], "who leaves three sticks to the best play has lost"
+    play.step(Act("first", "3"))
+    assert set(play.judge()) == {"first"}
+
+
 @pytest.mark.parametrize(
     ("name", "says"),
     [
+        ("game:kuhn", "has 2 seats"),
         ("countdown", "'countdown' has no world"),
         ("chain:3", "shows numbers"),
     ],

@@ -56,7 +56,7 @@ def game_task(name: str) -> Task:
             unmarked=True,
         ),
         checker=Checker(check=lambda spec, answer: Verdict.fail("wrong", "the world says who won")),
-        world=match(rules, second="opponent" if opponent == "opponent" else "policy"),
+        world=match(rules, second=None if scripted else opponent or "policy"),
         abilities=(PlayedFrom((f"game:{game}-{MOVES}",)),),
     )
 

@@ -109,7 +109,7 @@ class Match:
         verdicts = {name: judged(value) for name, value in zip(SEATS, (won, -won), strict=True)}
         if unfinished:
             verdicts[SEATS[mover]] = Verdict("fail", "format", "no legal move", scores={PAYOFF: -self.rules.worst})
-        return verdicts
+        return {SEATS[0]: verdicts[SEATS[0]]} if self.spec["opponent"] else verdicts
 
     def save(self) -> bytes:
         return self.history.encode()
@@ -124,9 +124,13 @@ def judged(payoff: float) -> Verdict:
     return Verdict("ok" if won else "fail", "" if won else "wrong", answer=f"{payoff:+g}", scores={PAYOFF: payoff})
 
 
-def match(rules: Rules, *, second: str = "policy") -> World:
-    """The world of a game. `second`: the role that plays the second seat; the first is the policy's."""
-    seats = (Seat(SEATS[0], sees=rules.hides[0]), Seat(SEATS[1], role=second, sees=rules.hides[1]))
+def match(rules: Rules, *, second: str | None = "policy") -> World:
+    """The world of a game. `second`: the role that plays the second seat, None where the world itself plays it; the
+    first is the policy's.
+    """
+    seats = (Seat(SEATS[0], sees=rules.hides[0]),)
+    if second is not None:
+        seats = (*seats, Seat(SEATS[1], role=second, sees=rules.hides[1]))
 
     def start(spec: Spec, key: Key) -> Match:
         return Match(rules, spec, key)
