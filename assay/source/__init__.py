@@ -66,9 +66,8 @@ class Share:
         `judge:NAME` have a colon of their own.
         """
         mixed, _, weight = text.partition("=")
-        kind = next((kind for kind in MADE_ON_DEMAND if mixed.startswith(kind)), "")
-        rest = mixed.removeprefix(kind)
-        first, _, levels = (rest, "", "") if kind in FOREIGN else rest.partition(":")
+        kind, rest = _kinds(mixed)
+        first, _, levels = (rest, "", "") if kind.endswith(FOREIGN) else rest.partition(":")
         name = kind + first
         known = task(name).generator
         try:
@@ -76,6 +75,14 @@ class Share:
             return cls(name, chosen, float(weight or 1))
         except ValueError:
             raise UsageError(f"--task {text}: write NAME, NAME:1,2 or NAME:1,2=0.5.") from None
+
+
+def _kinds(text: str) -> tuple[str, str]:
+    """What stands before the name of a task, as `silent:game:` does, and what is left."""
+    rest = text
+    while kind := next((kind for kind in MADE_ON_DEMAND if rest.startswith(kind)), ""):
+        rest = rest.removeprefix(kind)
+    return text[: len(text) - len(rest)], rest
 
 
 Levels = Callable[[Share], Sequence[int]]

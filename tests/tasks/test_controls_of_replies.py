@@ -39,6 +39,8 @@ def test_problems_splits_and_verdicts_are_those_of_the_task(kind: str, name: str
 def test_a_share_names_a_control_with_its_levels() -> None:
     share = Share.parse("silent:search-small:2,3=0.5")
     assert (share.task, share.levels, share.weight) == ("silent:search-small", (2, 3), 0.5)
+    share = Share.parse("shuffled:game:nim-uniform:3")
+    assert (share.task, share.levels) == ("shuffled:game:nim-uniform", (3,))
 
 
 @pytest.mark.parametrize("name", WITH_TOOLS)
