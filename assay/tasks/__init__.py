@@ -210,11 +210,11 @@ def chain_of(problem: Problem, text: str) -> Chain | None:
 
 
 def chains_of(pairs: Sequence[tuple[Problem, str]]) -> list[Chain | None]:
-    """`chain_of` of each response, all at once."""
+    """The steps of each response, read all at once; None for a task that does not verify steps."""
     found: list[Chain | None] = [None] * len(pairs)
-    for name in dict.fromkeys(problem.task for problem, _ in pairs if problem.task in TASKS):
+    for name in dict.fromkeys(problem.task for problem, _ in pairs):
         places = [place for place, (problem, _) in enumerate(pairs) if problem.task == name]
-        for place, chain in zip(places, TASKS[name].chains([pairs[place] for place in places]), strict=True):
+        for place, chain in zip(places, task(name).chains([pairs[place] for place in places]), strict=True):
             found[place] = chain
     return found
 

@@ -227,6 +227,7 @@ class Task:
         which we failed to find out anything.
         """
         own, many = self.checker.steps, self.checker.steps_many
+        asked: Sequence[tuple[Spec, str, Wording]]
         asked = [(p.spec, text, p.wording) for p, text in pairs if p.provenance != EVOLVED]
         if many is not None:
             found = iter(chains(many, asked))

@@ -77,7 +77,7 @@ def _is_plain(node: ast.AST) -> bool:
 
 
 def _is_small(value: object) -> bool:
-    return type(value) in (int, bool) and abs(value) < LARGEST
+    return isinstance(value, int) and type(value) in (int, bool) and abs(value) < LARGEST
 
 
 def _ran(tree: ast.Module, namespace: dict) -> bool:
