@@ -22,7 +22,6 @@ from assay.tasks.quantities import (
     noun_of,
     rule_of,
     sentence_of,
-    short_of,
     values_of,
 )
 from assay.tasks.steps import Ending, Read, StepVerdict, parts
@@ -39,7 +38,8 @@ Response = tuple[Spec, Sequence[str], str | None]  # its problem, its steps and 
 
 
 def _compact(spec: Spec) -> str:
-    return f"run {' '.join(short_of(*fact.split('=')) for fact in spec['facts'])}?{spec['asked'].upper()}"
+    """Facts are written as the steps are, so that a small model has to find an order of them, and no other words."""
+    return f"run {' '.join(_code(*fact.split('=')) for fact in spec['facts'])}?{spec['asked']}"
 
 
 def _natural(spec: Spec) -> str:

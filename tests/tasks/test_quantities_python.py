@@ -1,4 +1,4 @@
-"""Programs whose every step is run: steps by hand, what hostile programs come to, and a second reading of plain ones."""
+"""Programs whose every step is run: steps by hand, hostile programs, and a second reading of plain ones."""
 
 from __future__ import annotations
 
@@ -231,8 +231,11 @@ def test_the_second_reading_and_python_agree(steps: list[str]) -> None:
 
 @pytest.mark.parametrize(
     "step",
-    ["a", "a=b=1", "a=1=1", "a=2**3", "a=1/2", "a=b if 0 else 1", "a=1\rb=2", "a=abs", "if=1", "a=01", "a=1_0", "a=(1"]
-    + ["a=1;b=2", "a+=1", "a=0x1", "a=1 2", "a=", "a==1", "a=not", "a=²", f"a={1 << 64}", "a=2.0", "a=f(1)", "a=+1"],
+    [
+        *("a", "a=b=1", "a=1=1", "a=2**3", "a=1/2", "a=b if 0 else 1", "a=1\rb=2", "a=abs", "if=1", "a=01", "a=1_0"),
+        *("a=(1", "a=1;b=2", "a+=1", "a=0x1", "a=1 2", "a=", "a==1", "a=not", "a=²", "a=2.0", "a=f(1)", "a=+1"),
+        f"a={1 << 64}",
+    ],
 )
 def test_the_second_reading_says_what_it_does_not_understand(step: str) -> None:
     with pytest.raises(Unread):
@@ -246,7 +249,7 @@ def test_the_second_reading_by_hand() -> None:
 
 @pytest.mark.slow
 def test_both_oracles_say_the_same_of_spoilt_solutions() -> None:
-    """Steps of worked solutions are left out, exchanged or changed; most of these answers are wrong, some still right."""
+    """Steps of worked solutions are left out, exchanged or changed; most of these are wrong, some still right."""
     draw, pairs = random.Random(4), []
     for seed, wording in itertools.product(range(25), ("compact", "natural")):
         problem = TASK.problem(Key(seed, "spoilt"), level=3 + seed % 4, wording=wording)  # type: ignore[arg-type]

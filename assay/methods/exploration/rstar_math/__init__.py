@@ -63,11 +63,11 @@ RSTAR_MATH = Recipe(
         "its expansions count. By UCT a step without a visit has Q = 0 and no bonus, as in the published code: where "
         "the first step succeeds, those beside it are hardly tried. With a preference model every step has a visit, "
         "its score, and is tried.",
-        "In quantities-python a step is a line of Python, in natural wording with words behind it as a comment. It runs "
-        "in the sandbox behind the steps before it, and is wrong if it fails, as in the paper; a step of the paper may "
-        "have several lines. The answer names variables, and is right if the program holds the right numbers under "
-        "these names; in the paper the model reads what its program printed, and writes the number. On the other tasks "
-        "the steps are no programs, and exact rules of the task verify them.",
+        "In quantities-python a step is a line of Python, in natural wording with words behind it as a comment. It "
+        "runs in the sandbox behind the steps before it, and is wrong if it fails, as in the paper; a step of the "
+        "paper may have several lines. The answer names variables, and is right if the program holds the right numbers "
+        "under these names; in the paper the model reads what its program printed, and writes the number. On the other "
+        "tasks the steps are no programs, and exact rules of the task verify them.",
         "A step ends at ',' or '|', or at the end of a line; answers have at most 16 steps, in the published code 16 "
         "and an ending one. Answers that end by two wrong steps, by 16 steps or by the limit have -1 for "
         "their last step alone, as in the published code. A task that cannot verify steps ends none of its answers "
