@@ -77,8 +77,9 @@ def _together(programs: Sequence[Program]) -> dict[Program, ProgramRan | None]:
     shares = [programs[at : at + share] for at in range(0, len(programs), share)]
     found: dict[Program, ProgramRan | None] = {}
     for members, ran in zip(shares, sandbox.map([_job(one, TOGETHER) for one in shares]), strict=True):
-        reports = _reports(ran, len(members))
-        found |= {program: _outcome(program, told) for program, told in zip(members, reports, strict=True) if told.end}
+        for program, told in zip(members, _reports(ran, len(members)), strict=True):
+            if told.end is not None:
+                found[program] = _outcome(program, told)
     return found
 
 
