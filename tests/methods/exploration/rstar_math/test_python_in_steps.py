@@ -86,4 +86,4 @@ def test_all_steps_of_a_round_are_run_together(monkeypatch: pytest.MonkeyPatch) 
 def test_a_run_on_programs(tmp_path: Path) -> None:
     """An untrained model: its steps fail, and nothing breaks."""
     result = small_run("rstar-math", tmp_path, task="quantities-python", steps=2, settings={"scale.max_new": 24})
-    assert len(result.metrics()) == 2 and all(m["reward/verifier_failed"] == 0 for m in result.metrics())
+    assert len(result.metrics()) == 2 and not any(m.get("reward/verifier_failed") for m in result.metrics())
