@@ -7,6 +7,7 @@ these names. So whoever answers finds an order of the steps, and Python does the
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -187,7 +188,7 @@ QUANTITIES_PYTHON = Task(
         "Quantities told in terms of one another, worked out by a program whose every step is run; the level is the "
         "number of operations needed."
     ),
-    generator=QUANTITIES.generator,
+    generator=dataclasses.replace(QUANTITIES.generator, levels=range(1, 13), first=2),
     wordings=Wordings(compact=_compact, natural=_natural, solve=WAYS.solve, others=WAYS.others),
     checker=Checker(
         check=_check,
@@ -199,8 +200,8 @@ QUANTITIES_PYTHON = Task(
     ),
     abilities=(
         OwnBase(
-            "programs for quantities that four operations give",
-            levels=(4,),
+            "programs for quantities that one operation gives, or two",
+            levels=(1, 2, 2),
             num_steps=600,
             context=384,
             learning_rate=2e-3,
