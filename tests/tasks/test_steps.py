@@ -126,8 +126,8 @@ def test_worked_solutions_of_every_strategy_are_right_and_have_right_steps(name:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", JUDGED)
 def test_worked_solutions_are_chains_of_thought(name: str) -> None:
-    """At the level that a run takes by itself, solutions with steps have 40 characters or more, mostly 60 and more. Where
-    a step is code, a small model begins with fewer steps.
+    """At the level that a run takes by itself, solutions with steps have 40 characters or more, mostly 60 and more. A
+    small model begins with fewer steps where each is code.
     """
     level = 4 if name in HELD else task(name).generator.first or task(name).generator.levels[0]
     problems = [posed(name, level, seed) for seed in range(100)]
