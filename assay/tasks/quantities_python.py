@@ -202,7 +202,7 @@ QUANTITIES_PYTHON = Task(
         OwnBase(
             "programs for quantities that one operation gives, or two",
             levels=(1, 2, 2),
-            num_steps=600,
+            num_steps=700,
             context=384,
             learning_rate=2e-3,
         ),
