@@ -56,16 +56,16 @@ def outcomes(programs: Sequence[tuple[Sequence[str], Sequence[str]]]) -> list[Pr
     """
     keys: list[Program] = [(tuple(steps), tuple(names)) for steps, names in programs]
     new = [key for key in dict.fromkeys(keys) if key not in _remembered]
-    found: dict[Program, ProgramRan | None] = {key: _remembered[key] for key in keys if key in _remembered}
-    found |= _together(new)
-    found |= _alone([key for key in new if key not in found])
+    by_program: dict[Program, ProgramRan | None] = {key: _remembered[key] for key in keys if key in _remembered}
+    by_program |= _together(new)
+    by_program |= _alone([key for key in new if key not in by_program])
     for key in dict.fromkeys(keys):
-        if (outcome := found[key]) is not None:
+        if (outcome := by_program[key]) is not None:
             _remembered[key] = outcome
             _remembered.move_to_end(key)
     while len(_remembered) > _KEPT:
         _remembered.popitem(last=False)
-    return [found[key] for key in keys]
+    return [by_program[key] for key in keys]
 
 
 def _together(programs: Sequence[Program]) -> dict[Program, ProgramRan | None]:

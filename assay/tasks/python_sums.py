@@ -28,18 +28,18 @@ def held(steps: Sequence[str]) -> dict[str, int]:
     """The value of each name behind these steps; steps that fail leave all as it was. `Unread` where a step is
     anything but an assignment of a sum, a product or a remainder.
     """
-    known: dict[str, int] = {}
+    values: dict[str, int] = {}
     for step in steps:
         match = _STEP.fullmatch(step)
         if match is None or not (step.isascii() and step.isprintable()):
             raise Unread(step[:40])
-        value = _Sum(_tokens(match[2]), known).whole()
+        value = _Sum(_tokens(match[2]), values).whole()
         if value is None:
             continue
         if abs(value) >= LARGEST or keyword.iskeyword(match[1]):
             raise Unread(step[:40])
-        known[match[1]] = value
-    return known
+        values[match[1]] = value
+    return values
 
 
 def _tokens(text: str) -> list[str]:

@@ -151,12 +151,12 @@ def _second(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
             continue
         told = facts_of(problem.spec)
         try:
-            found = held([step for step in steps[:MOST] if len(step) <= LONGEST])
+            values = held([step for step in steps[:MOST] if len(step) <= LONGEST])
             right = held([_code(name, told[name]) for name in _as_they_come(told)])
         except Unread as error:
             verdicts.append(Verdict.invalid("unread", f"a step that is more than a sum: {error}"))
             continue
-        verdicts.append(_compared(problem.spec, [found.get(name) for name in names], right))
+        verdicts.append(_compared(problem.spec, [values.get(name) for name in names], right))
     return verdicts
 
 
