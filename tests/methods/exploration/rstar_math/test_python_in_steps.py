@@ -42,7 +42,8 @@ def test_two_steps_that_fail_in_a_row_end_an_answer() -> None:
     assert {request.parent for request in ask(grown, noted=noted)} == {"w"}
     seen = {name: noted[grown.made[name].request.id] for name in PLACED}
     assert seen == {name: Seen(name == "v", None) for name in PLACED}
-    values = {name: (node.value, node.visits) for name, node in grown.walked(**seen).tree.by_name.items()}
+    by_name = grown.walked(v=seen["v"], w=seen["w"]).tree.by_name
+    values = {name: (node.value, node.visits) for name, node in by_name.items()}
     assert values == {"t": (0, 0), "u": (0, 0), "v": (-1, 1), "w": (0, 0)}
     assert {request.parent for request in ask(tree(**PLACED | {"w": "d=b*2,d=b*2,"}))} == {"t"}
 
