@@ -188,7 +188,7 @@ QUANTITIES_PYTHON = Task(
         "Quantities told in terms of one another, worked out by a program whose every step is run; the level is the "
         "number of operations needed."
     ),
-    generator=dataclasses.replace(QUANTITIES.generator, levels=range(1, 13), first=2),
+    generator=dataclasses.replace(QUANTITIES.generator, levels=range(1, 13), first=None),
     wordings=Wordings(compact=_compact, natural=_natural, solve=WAYS.solve, others=WAYS.others),
     checker=Checker(
         check=_check,
