@@ -15,7 +15,8 @@ from assay.models import Models
 from assay.part import Count, Expansion
 from assay.reward.learnt import read, scores_after
 from assay.scale import Output
-from assay.tasks import task
+from assay.tasks import chains_of
+from assay.tasks.steps import Chain
 from assay.types import Episode, Request, by_group
 
 
@@ -173,14 +174,22 @@ def looked_at(
     if model and episodes:
         spans = [read(episode, "response", codec) for episode in episodes]
         scores = [float(np.tanh(found[-1])) for found in scores_after(models[model], spans, tokens=micro_tokens)]
-    return {e.request.id: Seen(is_stuck(e, errors), score) for e, score in zip(episodes, scores, strict=True)}
+    ends = zip(episodes, are_stuck(episodes, errors), scores, strict=True)
+    return {e.request.id: Seen(stuck, score) for e, stuck, score in ends}
 
 
-def is_stuck(episode: Episode, errors: int) -> bool:
-    """Whether the last `errors` steps are wrong; False where steps cannot be verified, or do not end at marks."""
-    problem = episode.request.problem
-    verified = errors > 0 and episode.request.marks
-    chain = task(problem.task).chain(problem, episode.text) if verified else None
+def are_stuck(episodes: Sequence[Episode], errors: int) -> list[bool]:
+    """Whether the last `errors` steps of each are wrong; False where steps cannot be verified, or do not end at marks.
+    Steps that have to be run are run beside each other.
+    """
+    verified = [e for e in episodes if errors > 0 and e.request.marks]
+    chains = iter(chains_of([(e.request.problem, e.text) for e in verified]))
+    marked = {id(e): next(chains) for e in verified}
+    return [_ends_in(marked.get(id(e)), errors) for e in episodes]
+
+
+def _ends_in(chain: Chain | None, errors: int) -> bool:
+    """Whether a chain ends in so many wrong steps."""
     last = chain.steps[-errors:] if chain is not None else ()
     return len(last) == errors > 0 and all(step.verdict == "wrong" for step in last)
 

@@ -9,7 +9,7 @@ import numpy as np
 from assay.curate.grouping import measure, spread
 from assay.record.panel import FAULTS
 from assay.record.turns import lost_to_the_world
-from assay.tasks import TASKS
+from assay.tasks import TASKS, chains_of
 from assay.tasks.judging import COMPARE, JUDGE, written
 from assay.tasks.steps import StepVerdict
 from assay.types import Episode, Row, Segment, Stats, by_group
@@ -175,8 +175,8 @@ def _steps(episodes: Sequence[Episode]) -> Stats:
 
     `steps/faithful` and `steps/shortcut` are shares of the answers that give a final answer.
     """
-    asked = [(TASKS[e.request.problem.task], e) for e in episodes if e.request.problem.task in TASKS]
-    chains = [chain for task, e in asked if (chain := task.chain(e.request.problem, e.text)) is not None]
+    asked = [(e.request.problem, e.text) for e in episodes if e.request.problem.task in TASKS]
+    chains = [chain for chain in chains_of(asked) if chain is not None]
     if not chains:
         return {}
     verdicts = [step.verdict for chain in chains for step in chain.steps]

@@ -9,7 +9,7 @@ import numpy as np
 
 from assay.part import Rewarding
 from assay.reward.within import Decoder
-from assay.tasks import task
+from assay.tasks import chains_of
 from assay.tasks.steps import Chain, StepVerdict
 from assay.types import Episode, Reward, RewardScope
 
@@ -21,12 +21,13 @@ def valid_steps(
     `last`, `valid` at the last token of a right answer and `wrong` at that of any other.
     """
     worth: dict[StepVerdict, float] = {"valid": valid, "useless": useless, "wrong": wrong}
-    return [_steps(episode, codec, worth, last) for episode in episodes]
+    chains = chains_of([(episode.request.problem, episode.text) for episode in episodes])
+    return [_steps(*pair, codec, worth, last) for pair in zip(episodes, chains, strict=True)]
 
 
-def _steps(episode: Episode, codec: Decoder, worth: dict[StepVerdict, float], last: bool) -> Reward | None:
-    problem = episode.request.problem
-    chain = task(problem.task).chain(problem, episode.text)
+def _steps(
+    episode: Episode, chain: Chain | None, codec: Decoder, worth: dict[StepVerdict, float], last: bool
+) -> Reward | None:
     if chain is None:
         return None
     found = [*zip(ends_of(chain, episode, codec).tolist(), (worth[step.verdict] for step in chain.steps), strict=True)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from importlib.metadata import EntryPoint
 
 from assay.errors import ConfigError, unknown
@@ -65,6 +66,7 @@ TASKS = LazyTasks(
         "search-stream": "search_stream:SEARCH_STREAM",
         "trace": "trace:TRACE",
         "quantities": "quantities:QUANTITIES",
+        "quantities-python": "quantities_python:QUANTITIES_PYTHON",
         "grids": "coloured:GRIDS",
         "drawing": "drawing:DRAWING",
         "words": "words:WORDS",
@@ -205,6 +207,16 @@ def of_hub(name: str) -> tuple[str, ...]:
 def chain_of(problem: Problem, text: str) -> Chain | None:
     """The steps of a response, each with a verdict; None if no task that is known verifies its steps."""
     return TASKS[problem.task].chain(problem, text) if problem.task in TASKS else None
+
+
+def chains_of(pairs: Sequence[tuple[Problem, str]]) -> list[Chain | None]:
+    """The steps of each response, read all at once; None for a task that does not verify steps."""
+    found: list[Chain | None] = [None] * len(pairs)
+    for name in dict.fromkeys(problem.task for problem, _ in pairs):
+        places = [place for place, (problem, _) in enumerate(pairs) if problem.task == name]
+        for place, chain in zip(places, task(name).chains([pairs[place] for place in places]), strict=True):
+            found[place] = chain
+    return found
 
 
 def num_rules(problem: Problem) -> int:

@@ -102,6 +102,7 @@ def given(of: Task) -> Task:
             second=None,
             rules=None,
             steps=None,
+            steps_many=None,
         ),
         abilities=(),
         world=None,

@@ -52,7 +52,7 @@ def _instance(generator: np.random.Generator, level: int) -> Spec:
         ends = [name for name, fact in facts.items() if _RULE.fullmatch(fact) and name not in used]
         if len(ends) == 1:
             ends.append(list(facts)[-2])
-        if len(ends) != 2 or len(_needed(facts, ends)) != len(facts):
+        if len(ends) != 2 or len(needed_of(facts, ends)) != len(facts):
             continue
         facts[names[len(facts)]] = str(generator.integers(PRIME))
         for name in names[len(facts) : len(facts) + others - 1]:
@@ -74,7 +74,7 @@ def _rule(generator: np.random.Generator, before: Sequence[str]) -> Rule:
     return left, operator, str(generator.integers(2, PRIME))
 
 
-def _told(spec: Spec) -> dict[str, str]:
+def facts_of(spec: Spec) -> dict[str, str]:
     """The fact about each quantity: a number, or a rule."""
     return dict(fact.split("=") for fact in spec["facts"])
 
@@ -84,7 +84,7 @@ def _needs(fact: str) -> list[str]:
     return [letter for letter in fact if letter.isalpha()]
 
 
-def _needed(told: dict[str, str], asked: Iterable[str]) -> list[str]:
+def needed_of(told: dict[str, str], asked: Iterable[str]) -> list[str]:
     """These quantities and all that they need, each behind the quantities that it needs."""
     found: dict[str, None] = {}
 
@@ -105,16 +105,17 @@ def _unreduced(rule: Rule, values: dict[str, int]) -> int:
     return a + b if operator == "+" else a - b if operator == "-" else a * b
 
 
-def _rule_of(fact: str) -> Rule:
+def rule_of(fact: str) -> Rule:
+    """A fact that is no number."""
     return fact[0], fact[1], fact[2]
 
 
-def _values(told: dict[str, str]) -> dict[str, int]:
+def values_of(told: dict[str, str]) -> dict[str, int]:
     """The value of each quantity."""
     values: dict[str, int] = {}
-    for name in _needed(told, told):
+    for name in needed_of(told, told):
         fact = told[name]
-        values[name] = int(fact) if fact.isdigit() else _unreduced(_rule_of(fact), values) % PRIME
+        values[name] = int(fact) if fact.isdigit() else _unreduced(rule_of(fact), values) % PRIME
     return values
 
 
@@ -126,30 +127,33 @@ def _compact(spec: Spec) -> str:
     """Values are written `t1` for t = 1 and rules `Bt+d` for b = t + d, so that a small model can tell the places that
     state a fact about a quantity from the places that use it.
     """
-    return f"q {' '.join(_short(*fact.split('=')) for fact in spec['facts'])}?{spec['asked'].upper()}"
+    return f"q {' '.join(short_of(*fact.split('=')) for fact in spec['facts'])}?{spec['asked'].upper()}"
 
 
-def _short(name: str, fact: str) -> str:
+def short_of(name: str, fact: str) -> str:
+    """What is told of a quantity, in compact wording."""
     return name + fact if fact.isdigit() else name.upper() + fact
 
 
-def _noun(name: str) -> str:
+def noun_of(name: str) -> str:
+    """The quantity of this letter, in natural wording."""
     return _NOUNS[_LETTERS.index(name)]
 
 
-def _sentence(name: str, fact: str) -> str:
+def sentence_of(name: str, fact: str) -> str:
+    """What is told of a quantity, in natural wording."""
     if fact.isdigit():
-        return f"There are {fact} {_noun(name)}."
-    left, operator, right = _rule_of(fact)
-    other = right if right.isdigit() else f"the number of {_noun(right)}"
-    return f"The number of {_noun(name)} is the number of {_noun(left)} {_WORDS[operator]} {other}."
+        return f"There are {fact} {noun_of(name)}."
+    left, operator, right = rule_of(fact)
+    other = right if right.isdigit() else f"the number of {noun_of(right)}"
+    return f"The number of {noun_of(name)} is the number of {noun_of(left)} {_WORDS[operator]} {other}."
 
 
 def _natural(spec: Spec) -> str:
-    first, second = map(_noun, spec["asked"])
+    first, second = map(noun_of, spec["asked"])
     return (
         f"All numbers are counted modulo {PRIME}: only the remainder from 0 to {PRIME - 1} is kept. "
-        f"{' '.join(_sentence(name, fact) for name, fact in _told(spec).items())} "
+        f"{' '.join(sentence_of(name, fact) for name, fact in facts_of(spec).items())} "
         f"How many {first} and how many {second} are there? Work out one quantity on each line, from what is known "
         "before it, in the form `bells = apples + 3 = 5 + 3 = 1`; a line with ~ alone takes back the line before it. "
         "Give the two numbers, in the order of the question, in \\boxed{...}, for example \\boxed{3, 5}."
@@ -176,22 +180,22 @@ def _steps(told: dict[str, str], values: dict[str, int], asked: Iterable[str]) -
 
 def _step(name: str, value: str, told: dict[str, str], values: dict[str, int]) -> str:
     if not value:
-        return _short(name, told[name])
+        return short_of(name, told[name])
     known = re.sub("[a-z]", lambda m: str(values[m[0]]), told[name])
-    return f"{_short(name, told[name])}={known}={name}{value}"
+    return f"{short_of(name, told[name])}={known}={name}{value}"
 
 
 def _line(name: str, value: str, told: dict[str, str], values: dict[str, int]) -> str:
     """The same in natural wording."""
-    left, operator, right = _rule_of(told[name])
+    left, operator, right = rule_of(told[name])
     if not value:
-        return f"{_noun(name)} = {_noun(left)} {operator} {right if right.isdigit() else _noun(right)}"
-    return f"{_noun(name)} = {values[left]} {operator} {values.get(right, right)} = {value}"
+        return f"{noun_of(name)} = {noun_of(left)} {operator} {right if right.isdigit() else noun_of(right)}"
+    return f"{noun_of(name)} = {values[left]} {operator} {values.get(right, right)} = {value}"
 
 
 def _written(spec: Spec, strategy: str) -> Solution:
-    told = _told(spec)
-    values = _values(told)
+    told = facts_of(spec)
+    values = values_of(told)
     answer = "".join(str(values[name]) for name in spec["asked"])
     if strategy == "direct":
         return Solution(answer)
@@ -216,15 +220,15 @@ quantity that is told; and as `needed`, with a wrong step that is taken back.
 
 
 def _check(spec: Spec, text: str) -> Verdict:
-    return check_two(spec["asked"], _values(_told(spec)), text, modulus=PRIME)
+    return check_two(spec["asked"], values_of(facts_of(spec)), text, modulus=PRIME)
 
 
 def _read(spec: Spec, steps: Sequence[str], answer: str | None) -> tuple[list[StepVerdict], Ending]:
     """A step repeats what is told of a quantity, or gives its value; then the values that it needs must be known. It is
     true if each of its sides is what is told of the quantity, written with quantities, their values or both.
     """
-    told = _told(spec)
-    values, needed = _values(told), set(_needed(told, spec["asked"]))
+    told = facts_of(spec)
+    values, needed = values_of(told), set(needed_of(told, spec["asked"]))
     known_names = {name for name, fact in told.items() if fact.isdigit()}
     seen: set[tuple[str, bool]] = set()  # (a quantity, whether its value was said) for each true step
     stated: dict[str, str] = {}  # the values in the steps, except steps that are taken back
@@ -272,7 +276,7 @@ def _is_true(fact: str, sides: Sequence[str], values: dict[str, int]) -> bool:
         return False
     if fact.isdigit():
         return all(side == fact for side in sides)
-    left, operator, right = rule = _rule_of(fact)
+    left, operator, right = rule = rule_of(fact)
     pairs = list(itertools.product(_forms(left, values), _forms(right, values)))
     whole = _unreduced(rule, values)
     right_sides = {f"{a}{operator}{b}" for a, b in pairs} | {str(whole), str(whole % PRIME)}

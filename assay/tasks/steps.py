@@ -23,8 +23,12 @@ Ending = Literal["faithful", "contrary", "shortcut", "none"]
 `shortcut`: the steps do not reach an answer, and one is given; `none`: no answer is given.
 """
 
-Reading = Callable[[Mapping[str, Any], Sequence[str], str | None], tuple[Sequence[StepVerdict], Ending]]
+Read = tuple[Sequence[StepVerdict], Ending]
+Reading = Callable[[Mapping[str, Any], Sequence[str], str | None], Read]
 """(spec, texts of the steps, the answer or None) -> a verdict for each step, and the ending. It never raises."""
+
+ReadingMany = Callable[[Sequence[tuple[Mapping[str, Any], Sequence[str], str | None]]], Sequence[Read | None]]
+"""The same for many responses at once, where steps are run. None is an error of ours: nothing is known of the steps."""
 
 STEP_MARKS: dict[Wording, str] = {"compact": ",|", "natural": "\n"}  # the characters that end a step of a solution
 TAKE_BACK = "~"  # a step that says that the step before it is wrong
@@ -62,10 +66,28 @@ class Chain:
 
 def chain(reading: Reading, spec: Mapping[str, Any], text: str, wording: Wording) -> Chain:
     """The chain of thought in a response, read by a task's `reading`."""
+    spans, steps, answer = parts(text, wording)
+    return _chained(spans, reading(spec, steps, answer))
+
+
+def chains(reading: ReadingMany, asked: Sequence[tuple[Mapping[str, Any], str, Wording]]) -> list[Chain | None]:
+    """The chains of thought in responses to (spec, text, wording), read all at once; None where reading failed."""
+    divided_ones = [parts(text, wording) for _, text, wording in asked]
+    found = reading([(spec, steps, answer) for (spec, *_), (_, steps, answer) in zip(asked, divided_ones, strict=True)])
+    told = zip(divided_ones, found, strict=True)
+    return [None if read is None else _chained(spans, read) for (spans, *_), read in told]
+
+
+def _chained(spans: Sequence[tuple[int, int]], read: Read) -> Chain:
+    verdicts, ending = read
+    return Chain(tuple(Step(*span, verdict) for span, verdict in zip(spans, verdicts, strict=True)), ending)
+
+
+def parts(text: str, wording: Wording) -> tuple[list[tuple[int, int]], list[str], str | None]:
+    """The places of the steps of a response, their texts, and the final answer or None."""
     body, answer = divided(text, wording)
     spans = spans_of(body, wording)
-    verdicts, ending = reading(spec, [body[begin:end] for begin, end in spans], answer)
-    return Chain(tuple(Step(*span, verdict) for span, verdict in zip(spans, verdicts, strict=True)), ending)
+    return spans, [body[begin:end] for begin, end in spans], answer
 
 
 def divided(text: str, wording: Wording) -> tuple[str, str | None]:

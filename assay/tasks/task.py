@@ -17,7 +17,7 @@ import numpy as np
 from assay.errors import ConfigError, DataError
 from assay.rng import Key, digest
 from assay.tasks.steps import STEP_MARKS as STEP_MARKS
-from assay.tasks.steps import Chain, Reading, chain
+from assay.tasks.steps import Chain, Reading, ReadingMany, chain, chains
 from assay.types import Problem, Verdict
 from assay.verifiers.answers import Wording, find_answer
 from assay.worlds import World
@@ -46,6 +46,7 @@ class Solution:
     answer: str
     steps: str = ""  # in compact wording
     natural_steps: str = ""  # in natural wording; "": as `steps`
+    natural_answer: str = ""  # in natural wording; "": as `answer`
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,7 @@ class Checker:
     externals: tuple[str, ...] = ()  # the foreign programs that verify its answers, names in `assay.externals`
     seconds: float = 0.0  # of the processor, that verifying an answer may take in all; 0: a checker of ours, at once
     steps: Reading | None = None  # the verdicts on the steps of a response; None: it has no steps that can be verified
+    steps_many: ReadingMany | None = None  # the same for many responses at once, for steps that are run; None: `steps`
     rules: Callable[[Spec, str], Sequence[bool]] | None = None  # whether an answer keeps each rule of the problem
 
 
@@ -218,9 +220,20 @@ class Task:
         """The steps of a whole response, each with a verdict; None for a task whose steps cannot be verified. A variant
         that somebody wrote has the answer of its seed, whose spec it carries, and other steps.
         """
-        if self.checker.steps is None or problem.provenance == EVOLVED:
-            return None
-        return chain(self.checker.steps, problem.spec, text, problem.wording)
+        return self.chains([(problem, text)])[0]
+
+    def chains(self, pairs: Sequence[tuple[Problem, str]]) -> list[Chain | None]:
+        """The same for many responses: those whose steps are run are run beside each other. None also for steps of
+        which we failed to find out anything.
+        """
+        own, many = self.checker.steps, self.checker.steps_many
+        asked: Sequence[tuple[Spec, str, Wording]]
+        asked = [(p.spec, text, p.wording) for p, text in pairs if p.provenance != EVOLVED]
+        if many is not None:
+            found = iter(chains(many, asked))
+        else:
+            found = iter([chain(own, *one) for one in asked] if own is not None else [None] * len(asked))
+        return [None if problem.provenance == EVOLVED else next(found) for problem, _ in pairs]
 
     def verify(self, problem: Problem, text: str) -> Verdict:
         """The verdict on a whole response: finds the answer in it, then checks the answer."""
@@ -249,8 +262,8 @@ def compact_text(solution: Solution) -> str:
 
 def natural_text(solution: Solution) -> str:
     """A solution in natural wording: the steps, then a line with the answer in `\\boxed{}`."""
-    steps = solution.natural_steps or solution.steps
-    return f"{steps}\nAnswer: \\boxed{{{solution.answer}}}" if steps else f"Answer: \\boxed{{{solution.answer}}}"
+    steps, answer = solution.natural_steps or solution.steps, solution.natural_answer or solution.answer
+    return f"{steps}\nAnswer: \\boxed{{{answer}}}" if steps else f"Answer: \\boxed{{{answer}}}"
 
 
 def steps_of(problem: Problem) -> list[str]:

@@ -10,7 +10,7 @@ from grown import OPEN, SEARCH, Grown, ask, by_hand, walk
 from tiny import END, Letters, episode, register
 
 from assay.collect.nodes import uct
-from assay.collect.walks import Seen, StepSearch, is_stuck, step_search, walked
+from assay.collect.walks import Seen, StepSearch, are_stuck, step_search, walked
 from assay.rng import Key
 from assay.tasks import task
 from assay.types import Verdict
@@ -132,11 +132,11 @@ def test_two_wrong_steps_in_a_row_end_an_answer() -> None:
     def stuck(text: str, marks: str = ",") -> bool:
         made = episode([1], finish="pause")
         request = dataclasses.replace(made.request, problem=problem, marks=tuple(marks))
-        return is_stuck(dataclasses.replace(made, request=request, text=text), 2)
+        return are_stuck([dataclasses.replace(made, request=request, text=text)], 2)[0]
 
     assert stuck("6*2=13 3,13+3=16,") and not stuck("6*2=13 3,") and not stuck("6*2=12 3,13+3=16,")
     assert not stuck("6*2=13 3,~,6*2=12 3,") and not stuck("")
-    assert not is_stuck(dataclasses.replace(episode([1]), text="6*2=13 3,13+3=16,"), 0)
+    assert are_stuck([dataclasses.replace(episode([1]), text="6*2=13 3,13+3=16,")], 0) == [False]
     assert not stuck("6*2=13 3,13+3=16,", marks=""), "a step that ends at its length may be half a step"
 
 

@@ -39,8 +39,8 @@ RSTAR_MATH = Recipe(
     paper="2501.04519",
     claim="four rounds of tree search, with a policy and a process preference model that learn from it, raise "
     "Qwen2.5-Math-7B from 58.8 to 90.0 on MATH and solve 53.3 percent of AIME 2024, with search at the test",
-    missing="Python in each step, and the first round by a model of 236B",
-    tasks=("search-stream", "quantities", "trace"),
+    missing="the first round by a model of 236B, and blocks of Python of several lines in a step",
+    tasks=("quantities-python", "search-stream", "quantities", "trace"),
     mechanism=FIT,
     scale=Scale(num_prompts=16, group_size=8, max_new=4096, learning_rate=7e-6, num_steps=400, warmup_steps=5),
     models={"policy": Model(), "preference-model": Model(output="value")},
@@ -63,9 +63,13 @@ RSTAR_MATH = Recipe(
         "its expansions count. By UCT a step without a visit has Q = 0 and no bonus, as in the published code: where "
         "the first step succeeds, those beside it are hardly tried. With a preference model every step has a visit, "
         "its score, and is tried.",
+        "In quantities-python a step is a line of Python, in natural wording with words behind it as a comment. It "
+        "runs in the sandbox behind the steps before it, and is wrong if it fails, as in the paper; a step of the "
+        "paper may have several lines. The answer names variables, and is right if the program holds the right numbers "
+        "under these names; in the paper the model reads what its program printed, and writes the number. On the other "
+        "tasks the steps are no programs, and exact rules of the task verify them.",
         "A step ends at ',' or '|', or at the end of a line; answers have at most 16 steps, in the published code 16 "
-        "and an ending one. The tasks verify each step exactly, which stands for the Python of the paper: a step that "
-        "is not wrong is one that runs. Answers that end by two wrong steps, by 16 steps or by the limit have -1 for "
+        "and an ending one. Answers that end by two wrong steps, by 16 steps or by the limit have -1 for "
         "their last step alone, as in the published code. A task that cannot verify steps ends none of its answers "
         "early.",
         "The mean Q of an answer counts its last step too, whose Q is its outcome: of right answers it prefers short "
