@@ -36,11 +36,13 @@ FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-def folder_of(family: str, folder: Path, seed: int = 0) -> Path:
-    """A random model of this family as `transformers` saves it, with the tokenizer of the tasks."""
+def folder_of(family: str, folder: Path, seed: int = 0, letters: str = ALPHABET) -> Path:
+    """A random model of this family as `transformers` saves it, with a token for each letter: those of the tasks."""
     from transformers import AutoConfig, AutoModelForCausalLM
 
     kind, values = FAMILIES[family]
+    tokenizer = character_tokenizer(letters)
+    values = {**values, "vocab_size": tokenizer.vocab}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         torch.manual_seed(seed)
@@ -49,6 +51,6 @@ def folder_of(family: str, folder: Path, seed: int = 0) -> Path:
             if parameter.ndim == 1:
                 parameter.data += 0.2 * torch.randn(parameter.shape)
         model.save_pretrained(folder)
-    for name, content in TOKENIZER.files.items():
+    for name, content in tokenizer.files.items():
         (folder / name).write_bytes(content)
     return folder

@@ -29,7 +29,7 @@ from assay.run.own_tools import (
 )
 from assay.run.setup import Setup
 from assay.run.trust import Trust
-from assay.tasks import task
+from assay.tasks import ALPHABET, task
 from assay.worlds import Call
 from assay.worlds.mcp.listing import Listing
 from assay.worlds.play import Tool
@@ -116,7 +116,7 @@ def calling(monkeypatch: pytest.MonkeyPatch, *calls: Call) -> None:
 
 
 def trained(tmp_path: Path, server: str, **more: Any) -> Any:
-    model = model_with_a_template(tmp_path / "model")
+    model = model_with_a_template(tmp_path / "model", f"{ALPHABET}\n")  # servers reply in lines
     shape = json.loads((model / "config.json").read_text())
     (model / "config.json").write_text(json.dumps({**shape, "max_position_embeddings": 512}))
     scale = {**SMALL["scale"], "max_new": 24, "max_replies": 400}

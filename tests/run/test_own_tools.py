@@ -18,7 +18,7 @@ from assay.run import session
 from assay.run.own_tools import equipping, tool_names_of
 from assay.run.setup import Setup
 from assay.run.trust import Trust
-from assay.tasks import task
+from assay.tasks import ALPHABET, task
 from assay.verifiers.functions.naming import NAMELESS
 
 TEMPLATE = (
@@ -60,8 +60,8 @@ def rows(tmp_path: Path) -> Path:
     return file
 
 
-def model_with_a_template(folder: Path) -> Path:
-    folder_of("mistral", folder)
+def model_with_a_template(folder: Path, letters: str = ALPHABET) -> Path:
+    folder_of("mistral", folder, letters=letters)
     place = folder / "tokenizer_config.json"
     place.write_text(json.dumps({**json.loads(place.read_text()), "chat_template": TEMPLATE}))
     return folder
