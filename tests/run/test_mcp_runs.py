@@ -115,8 +115,8 @@ def calling(monkeypatch: pytest.MonkeyPatch, *calls: Call) -> None:
     monkeypatch.setattr(ChatCalls, "read", lambda self, text, tools, *, waits: calls)
 
 
-def trained(tmp_path: Path, server: str, **more: Any) -> Any:
-    model = model_with_a_template(tmp_path / "model", f"{ALPHABET}\n")  # servers reply in lines
+def trained(tmp_path: Path, server: str, letters: str = ALPHABET, **more: Any) -> Any:
+    model = model_with_a_template(tmp_path / "model", letters)
     shape = json.loads((model / "config.json").read_text())
     (model / "config.json").write_text(json.dumps({**shape, "max_position_embeddings": 512}))
     scale = {**SMALL["scale"], "max_new": 24, "max_replies": 400}
@@ -186,7 +186,8 @@ def test_a_server_that_others_wrote_plays_in_a_run(tmp_path: Path, monkeypatch: 
         Call("get_current_time", {"timezone": "Asia/Tokyo"}),
         Call("convert_time", {"source_timezone": "UTC", "time": "12:00", "target_timezone": "nowhere"}),
     )
-    run = trained(tmp_path, f"{PYTHON} -m mcp_server_time --local-timezone UTC", steps=3)
+    letters = f"{ALPHABET}\n"  # this server replies in lines
+    run = trained(tmp_path, f"{PYTHON} -m mcp_server_time --local-timezone UTC", letters, steps=3)
     ((record),) = json.loads((tmp_path / "run" / "run.json").read_text())["mcp"].values()
     assert record["tools"] == ["get_current_time", "convert_time"] and record["version"]
     replies = [turn for row in run.rollouts(step=3) for turn in row["turns"] if turn["author"] == "world"]
