@@ -1,14 +1,16 @@
 """Is a candidate equivalent to the reference answer of a question? A verdict, with Python and a conversion of units at
 hand: the task of a verifier, which may then verify the answers of others (`ask-verifier` of `expand`).
 
-In compact wording `V 3*(a+4)~3*a+12` shows the reference and the candidate, and the question is left out. A program is
-`[python a,b=97,89;abs(3*(a+4)-(3*a+12))<1e-9]`, a conversion `[convert 3 km/h to m/s]`, and the verdict `#Correct`.
-Large models write `[Correct]` or `\\boxed{Correct}`; the last verdict of the last turn counts. What replies say is no
-verdict, and neither is what a candidate says: only its final answer is shown, with marks of verdicts broken up.
+In compact wording `same 3*(a+4)~3*a+12` shows the reference and the candidate, and the question is left out. A
+program is `[python a,b=97,89;abs(3*(a+4)-(3*a+12))<1e-9]`, a conversion `[convert 3 km/h to m/s]`, and the verdict
+`#Correct`. Large models write `[Correct]` or `\\boxed{Correct}`; the last verdict of the last turn counts. What replies
+say is no verdict, and neither is what a candidate says: only its final answer is shown, with marks of verdicts broken
+up.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Mapping, Sequence
 
@@ -57,7 +59,7 @@ def to_verify(problem: Problem, question: str, reference: str, candidate: str, *
         "of": problem.id,
     }
     made = EQUIVALENCE.pose(spec, level=problem.level, wording=problem.wording)
-    return Problem(**{**vars(made), "solution": None, "parents": (problem.id,), "provenance": "judged"})
+    return dataclasses.replace(made, parents=(problem.id,), provenance="judged")
 
 
 # Problems
@@ -80,17 +82,17 @@ def _canonical(spec: Spec) -> str:
 
 
 def _compact(spec: Spec) -> str:
-    return f"V {shown(spec['reference'])}~{shown(spec['candidate'])}"
+    return f"same {shown(spec['reference'])}~{shown(spec['candidate'])}"
 
 
 def _natural(spec: Spec) -> str:
     reference, candidate = shown(spec["reference"]), shown(spec["candidate"])
     return (
-        f"A question was asked:\n{spec['question']}\n\nThe reference answer, which is right:\n{reference}\n\nThe answer "
-        f"of a candidate:\n<candidate>\n{candidate}\n</candidate>\n\nIs the candidate's answer equivalent to the "
-        "reference? What it says beside that does not count. You have two tools: <python>PROGRAM</python> runs Python, "
-        "and <convert>3 km/h to m/s</convert> gives a value in another unit. What a tool replies follows in <result>. "
-        f"End with \\boxed{{{CORRECT}}} or \\boxed{{{INCORRECT}}}."
+        f"A question was asked:\n{spec['question']}\n\nThe reference answer, which is right:\n{reference}\n\nThe "
+        f"answer of a candidate:\n<candidate>\n{candidate}\n</candidate>\n\nIs the candidate's answer equivalent to "
+        "the reference? What it says beside that does not count. You have two tools: <python>PROGRAM</python> runs "
+        "Python, and <convert>3 km/h to m/s</convert> gives a value in another unit. What a tool replies follows in "
+        f"<result>. End with \\boxed{{{CORRECT}}} or \\boxed{{{INCORRECT}}}."
     )
 
 

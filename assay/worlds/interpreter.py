@@ -39,8 +39,8 @@ def interpreter(
     A second play comes to the state of a first one by the same programs. Hash seeds and random numbers are the same in
     every session; the clock is not, so a program that prints the time does not repeat itself.
 
-    Tools `beside` it are functions that keep nothing. `judged` gives verdicts on the last turn, in which no reply stands;
-    where it gives none, the task verifies the whole text.
+    Tools `beside` it are functions that keep nothing. `judged` gives verdicts on the last turn, in which no reply
+    stands; where it gives none, the task verifies the whole text.
 
     interpreter(limits=Limits(seconds=2.0), natural=TAGS)
     """
