@@ -30,10 +30,8 @@ def answered(episode: Episode) -> Answered | None:
 
 def verdicts_of(episodes: Sequence[Episode], role: str) -> dict[Answered, Episode]:
     """What the verifier has written about which answer."""
-    own = [e for e in episodes if e.request.role == role and e.request.problem.task == NAME]
-    return {
-        (spec["of"], spec["candidate"]): episode for episode in own if "of" in (spec := episode.request.problem.spec)
-    }
+    own = [(e.request.problem.spec, e) for e in episodes if e.request.role == role]
+    return {(spec["of"], spec["candidate"]): episode for spec, episode in own if "of" in spec and "label" in spec}
 
 
 def ask_verifier(
