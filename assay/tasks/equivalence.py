@@ -4,8 +4,8 @@ hand: the task of a verifier, which may then verify the answers of others (`ask-
 In compact wording `same 3*(a+4)~3*a+12` shows the reference and the candidate, and the question is left out. A
 program is `[python a,b=97,89;abs(3*(a+4)-(3*a+12))<1e-9]`, a conversion `[convert 3 km/h to m/s]`, and the verdict
 `#Correct`. Large models write `[Correct]` or `\\boxed{Correct}`; the last verdict of the last turn counts. What replies
-say is no verdict, and neither is what a candidate says: only its final answer is shown, with marks of verdicts broken
-up.
+say is no verdict, and neither is what a candidate says: only its final answer is shown, with the words of verdicts
+broken up.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _VERDICT = re.compile(
     r"|\\boxed\{\s*(?:\\text\{)?\s*\[?(Correct|Incorrect)\]?\s*\}"
     r"|(?:#|\A)\s*(Correct|Incorrect)\s*\Z"
 )
-_MARKS = re.compile(r"(\[|\\boxed\{|\\text\{|#)(?=\s*\[?(?:Correct|Incorrect))|<(?=/?candidate>)")
+_WORDS = re.compile(r"(C(?=orrect)|I(?=ncorrect)|<(?=/?candidate>))")
 _LAST_REPLY = TAGS.markers[1]
 
 
@@ -44,8 +44,10 @@ def verdict_in(text: str) -> str | None:
 
 
 def shown(candidate: str) -> str:
-    """A candidate as a verifier reads it: nothing in it looks like a verdict, or ends the candidate."""
-    return _MARKS.sub(lambda mark: f"{mark[0]} ", candidate[-LONGEST:])
+    """A candidate as a verifier reads it: nothing in it ends the candidate, and whoever quotes it gives no verdict,
+    because the words of verdicts have a space in them.
+    """
+    return _WORDS.sub(r"\1 ", candidate[-LONGEST:])
 
 
 def to_verify(problem: Problem, question: str, reference: str, candidate: str, *, right: bool) -> Problem:
