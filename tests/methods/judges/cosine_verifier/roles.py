@@ -12,7 +12,7 @@ def written(request: Request) -> str:
     return {"91": "#Correct", "93": "#93"}.get(request.problem.spec["candidate"], "#Incorrect")
 
 
-SECOND = (-1 / 3**0.5, 2 / 3**0.5, -1 / 3**0.5, 0)
+SECOND = (-1 / 3**0.5, 2 / 3**0.5, -1 / 3**0.5)
 """0, 1 and 0, less a third, over the deviation of three. What has no judgement does not train."""
 
 ROLES = {
