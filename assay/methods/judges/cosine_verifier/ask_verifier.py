@@ -11,7 +11,6 @@ from assay.memory import Memory
 from assay.part import Count, Expansion
 from assay.prompt import Prompt
 from assay.reward.endpoint_judges import gold_of
-from assay.tasks.equivalence import to_verify
 from assay.tasks.judging import asked_text
 from assay.types import Episode, Problem, Request
 from assay.verifiers.elections import answer_of
@@ -64,6 +63,8 @@ def ask_verifier(
 
 
 def _posed(problem: Problem, candidate: str, *, right: bool) -> Problem:
+    from assay.tasks.equivalence import to_verify  # its world is for runs, and whoever lists recipes starts none
+
     return to_verify(problem, asked_text(problem), gold_of(problem), candidate, right=right)
 
 

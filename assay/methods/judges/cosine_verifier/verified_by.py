@@ -8,9 +8,7 @@ from assay.ask import Codec
 from assay.methods.judges.cosine_verifier.ask_verifier import answered, verdicts_of
 from assay.part import Rewarding
 from assay.reward.endpoint_judges import gold_of
-from assay.tasks.equivalence import CORRECT
 from assay.types import Episode, Problem, Reward
-from assay.worlds.interpreter import ANEW
 
 NAME = "verified-by"
 
@@ -19,6 +17,8 @@ def verdict_of(verifier: Episode, codec: Codec) -> str | None:
     """The verdict of a verifier. None where it says none, where a limit cut it off or its world failed, and where the
     last of its programs reached a limit: whoever judges without the value that he asked for guesses.
     """
+    from assay.worlds.interpreter import ANEW
+
     if verifier.finish != "stop" or verifier.verdict is None or verifier.verdict.status == "invalid":
         return None
     replies = [segment for segment in verifier.segments if segment.is_reply]
@@ -33,6 +33,8 @@ def verified_by(
     """1 for an answer that the verifier calls correct and 0 for one that it calls incorrect; 0 without a final answer.
     No judgement where the verifier makes none; None for an answer that nobody was asked about.
     """
+    from assay.tasks.equivalence import CORRECT
+
     said = {key: verdict_of(verifier, codec) for key, verifier in verdicts_of(everyone, role).items()}
 
     def of(episode: Episode) -> Reward | None:

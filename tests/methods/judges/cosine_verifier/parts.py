@@ -3,6 +3,7 @@
 BUSY = ("expand:ask-verifier",)
 OWN_JUDGE = ("cosine-verified",)
 OF_ITS_OWN = {"reward:verified-by": "a verdict, which is an answer to a task"}
+WITHOUT_VERDICT = {"reward:verified-by": "what the verifier says, and not whether it is right"}
 FEWER = {"expand:ask-verifier": "verdicts are drawn in groups too"}
 
 TEXTS = {
