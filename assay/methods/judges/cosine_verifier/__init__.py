@@ -75,6 +75,7 @@ COSINE_VERIFIED = Like(
         "could persuade.",
         "A verifier that comes to no verdict, reaches the limit of turns, or whose last program reached its limits has "
         "made no judgement, which is not a judgement of 0.",
+        "Where answers are shorter than programs, give the verifier tokens: `--mechanism.expand.0.limit 160`.",
         "The verifier is a frozen copy of the base. Train the base first as a verifier, and then name that run: `assay "
         "train cosine-verified --model RUN`. A small model must know both tasks: `assay train sft --task equivalence "
         "--task calculator`.",
