@@ -16,7 +16,7 @@ NAMES = sorted(name for name, task in TASKS.items() if task.checker.second is no
 RUN_ALONE = {"python-abduction", "python-deduction", "python-induction"}
 """Their sandbox runs what a policy wrote, as Python means it: there is no second meaning to ask."""
 READ_TWICE = {"equivalence"}
-"""Nothing foreign verifies answers to it. Its labels are known from how a pair was made, and read from the texts too."""
+"""Nothing foreign verifies its answers. Its labels are known from how a pair was made, and read from its texts too."""
 WITH_EXTERNALS = [
     pytest.param(name, marks=[pytest.mark.external(one) for one in TASKS[name].checker.externals]) for name in NAMES
 ]
