@@ -211,7 +211,7 @@ def test_both_tools_reply_and_their_errors_are_the_verifiers() -> None:
         "[python x=7]",
         "[python x*6]",
         "[convert 3 km to h]",
-        "[pyton 1]",
+        "[pythom 1]",
         "[python 1/0]",
     ]
     replies, _ = played(compact, *calls, "#Correct")
