@@ -346,7 +346,8 @@ OTHERS = [
 
 def train_for_real(made: Recipe) -> None:
     world = world_of(made.mechanism)
-    engine = policy("fp32", vocab=world["codec"].vocab if world else Letters.vocab, context=64)
+    codec = world["codec"] if world else Letters()
+    engine = policy("fp32", vocab=codec.vocab, context=64, decode=codec.decode)
     notes, memory = run(made, engine, **world)
     for rows, batches in zip(notes.rows, notes.batches, strict=True):
         require_marks(rows, batches)

@@ -41,6 +41,7 @@ TASKS = LazyTasks(
         "lookup-strict": "lookup:LOOKUP_STRICT",
         "calculator": "calculator:CALCULATOR",
         "interpreter": "interpreter:INTERPRETER",
+        "equivalence": "equivalence:EQUIVALENCE",
         "dsl-deduction": "dsl:DEDUCTION",
         "dsl-abduction": "dsl:ABDUCTION",
         "dsl-induction": "dsl:INDUCTION",

@@ -144,10 +144,11 @@ def _posed(kind: str, of: Task, problem: Problem, spec: Spec) -> Problem:
 
 def question_about(kind: str, of: Task, problem: Problem, answers: Sequence[str]) -> str:
     """The prompt for a judge of these answers to a problem."""
-    return _question(kind, of, _text_of(problem), answers, problem.wording)
+    return _question(kind, of, asked_text(problem), answers, problem.wording)
 
 
-def _text_of(problem: Problem) -> str:
+def asked_text(problem: Problem) -> str:
+    """The question as text, with the roles of its messages."""
     if isinstance(problem.prompt, str):
         return problem.prompt
     return "\n\n".join(f"{message.get('role', '')}: {message.get('content', '')}" for message in problem.prompt)

@@ -15,6 +15,8 @@ from assay.types import Problem, Verdict
 NAMES = sorted(name for name, task in TASKS.items() if task.checker.second is not None)
 RUN_ALONE = {"python-abduction", "python-deduction", "python-induction"}
 """Their sandbox runs what a policy wrote, as Python means it: there is no second meaning to ask."""
+READ_TWICE = {"equivalence"}
+"""Nothing foreign verifies its answers. Its labels are known from how a pair was made, and read from its texts too."""
 WITH_EXTERNALS = [
     pytest.param(name, marks=[pytest.mark.external(one) for one in TASKS[name].checker.externals]) for name in NAMES
 ]
@@ -33,7 +35,7 @@ def second(name: str, pairs: list[tuple[Problem, str]]) -> list[Verdict]:
 
 def test_whatever_a_foreign_program_verifies_has_a_second_oracle() -> None:
     judged = {name for name, task in TASKS.items() if task.checker.externals}
-    assert sorted(judged - RUN_ALONE) == NAMES
+    assert sorted(judged - RUN_ALONE | READ_TWICE) == NAMES
 
 
 @pytest.mark.slow

@@ -26,7 +26,8 @@ CHAINS = {name for name in TASKS if (own := TASKS[name].checker).steps or own.st
 HELD = {"quantities-python"}  # an answer names what the program before it holds: test_quantities_python.py
 TWO_TURNS = {"drawing"}  # a plan, its rendering and a picture: test_drawing.py
 GOES_ON = {"equation": ("equation-memory",), "equation-memory": ("equation",)}  # the same question
-STATEMENTS = {"sql-tool"}  # a solution is a whole statement
+STATEMENTS = {"sql-tool", "equivalence"}  # a solution is a whole statement, or compares two expressions
+TWO_ANSWERS = {"equivalence"}  # Correct and Incorrect
 EXAMPLES = {"python-induction"}  # three lists with their values
 RECORDS = {"wish-reply"}  # a prompt holds all that a user knows
 BY_TURNS = {"metamath-steps", "verilog-turns", "coq-steps", "coq-library-steps", "equation", "equation-memory"}
@@ -209,7 +210,8 @@ def test_the_answer_of_another_problem_is_wrong(name: str) -> None:
     statuses = [task(name).checker.check(problem.spec, answer).status for answer in answers]
     assert statuses[0] == "ok"
     # one in 7 is expected of mod-chain-7, one in 23 of mod-chain, fewer elsewhere
-    assert statuses.count("ok") <= (15 if name == "mod-chain-7" else 7)
+    most = 30 if name in TWO_ANSWERS else 15 if name == "mod-chain-7" else 7
+    assert statuses.count("ok") <= most
 
 
 @pytest.mark.turns(3)

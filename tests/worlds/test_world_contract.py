@@ -17,7 +17,7 @@ from assay.tasks import TASKS
 from assay.types import Verdict
 from assay.worlds import COMPACT, Act, Ask, Line, Reply, Seat, Spec, World, takes_text
 
-APART = {"interpreter"}  # its plays take long: test_interpreter_world.py
+APART = {"interpreter", "equivalence"}  # plays take long: test_interpreter_world.py, test_equivalence.py
 WORLDS = [name for name in TASKS if TASKS[name].world is not None and name not in APART]
 
 

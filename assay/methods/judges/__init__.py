@@ -8,4 +8,5 @@ METHODS = (
     "meta_rewarding",
     "k2_critic",
     "tp_judge",
+    "cosine_verifier",
 )
