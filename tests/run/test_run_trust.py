@@ -303,7 +303,7 @@ USES = {  # verb -> kinds that it uses of a run, if no option gives others
 }
 
 OTHERWISE = {"extrapolate": 2, "search": 78}
-"""Verb -> how it ends where nothing of its run may be used: nothing was learnt, and no model stands beside the policy."""
+"""Verb -> how it ends where nothing of its run may be used: nothing was learnt, no model stands beside the policy."""
 TOGETHER = OTHERWISE | {"sample": 78}
 """The same where all kinds are planted in one run: tools of rows are refused before anything is sampled."""
 
