@@ -60,8 +60,9 @@ class Side:
 
     @functools.cached_property
     def weights(self) -> Mapping[str, np.ndarray]:
-        """Name -> float64 array, of every parameter."""
-        return {name: tensor.double().cpu().numpy() for name, tensor in self.policy.weights().items()}
+        """Name -> float64 array, of every parameter; one that two names share stands under the first alone."""
+        named = self.policy.network.named_parameters()
+        return {name: tensor.detach().double().cpu().numpy() for name, tensor in named}
 
     @property
     def checkpoints(self) -> list[Path]:
