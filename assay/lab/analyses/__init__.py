@@ -14,6 +14,7 @@ _HOME = {
     "passk-decomp": "decompose:PASSK_DECOMP",
     "sharpen-discover": "sharpen:SHARPEN_DISCOVER",
     "weight-change": "weight_change:WEIGHT_CHANGE",
+    "off-principal": "off_principal:OFF_PRINCIPAL",
 }
 """Name -> the module and the name of the measure there, in the order of a page."""
 

@@ -1,4 +1,4 @@
-"""What training changed in the weights of a model: Delta W = W_1 - W_0 of each parameter, with its kind and its layer."""
+"""What training changed in the weights of a model: Delta W = W_1 - W_0 of each parameter, its kind and its layer."""
 
 from __future__ import annotations
 

@@ -86,7 +86,8 @@ def with_changes(before: Weights, deltas: Mapping[str, np.ndarray]) -> dict[str,
 
 
 def scores(pair: Pair, models: Mapping[str, Weights]) -> Scores:
-    """The scores of base, child and these models, in an exam of at most `PROBLEMS` problems with `SAMPLES` answers each.
+    """The scores of base, child and these models, in an exam of at most `PROBLEMS` problems with `SAMPLES` answers
+    each.
 
     All are asked as the run of the child asks in its exams, with the same random numbers. `Lacking` where it is not
     known which problems to ask.

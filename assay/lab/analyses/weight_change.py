@@ -228,22 +228,21 @@ def _transplanted(sat: Scores) -> Table:
 
 
 def _of_layers(both: Sequence[Change]) -> Plot:
-    places = defaultdict(list)
+    places: dict[str, list[tuple[float, float, float, float]]] = defaultdict(list)
     for one in both:
         if one.layer is not None and one.before.ndim == 2:
-            places[one.kind].append((float(one.layer), *(energy(one.delta) / one.before.size,) * 3))
-    lines = tuple(
-        Line(kind, tuple((x, y**0.5, y**0.5, y**0.5) for x, y, *_ in places[kind])) for kind in ORDER if kind in places
-    )
+            rms = (energy(one.delta) / one.before.size) ** 0.5
+            places[one.kind].append((float(one.layer), rms, rms, rms))
+    lines = tuple(Line(kind, tuple(places[kind])) for kind in ORDER if kind in places)
     return Plot("Root mean square of the change, by layer", lines, x="layer", y="change")
 
 
 def _of_steps(series: Sequence[tuple[int, Sequence[Moved]]]) -> Plot:
-    kinds = [one.name for one in series[0][1]]
-    lines = tuple(
-        Line(kind, tuple((float(step), *(rows[number].rms,) * 3) for step, rows in series))
-        for number, kind in enumerate(kinds)
-    )
+    points: dict[str, list[tuple[float, float, float, float]]] = defaultdict(list)
+    for step, rows in series:
+        for one in rows:
+            points[one.name].append((float(step), one.rms, one.rms, one.rms))
+    lines = tuple(Line(kind, tuple(line)) for kind, line in points.items())
     return Plot("Root mean square of the change, by step", lines, x="step", y="change")
 
 
