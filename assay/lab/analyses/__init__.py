@@ -15,6 +15,7 @@ _HOME = {
     "sharpen-discover": "sharpen:SHARPEN_DISCOVER",
     "weight-change": "weight_change:WEIGHT_CHANGE",
     "off-principal": "off_principal:OFF_PRINCIPAL",
+    "rank1-dynamics": "rank1_dynamics:RANK1_DYNAMICS",
 }
 """Name -> the module and the name of the measure there, in the order of a page."""
 
