@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from assay.lab.analyses.pair import Pair
 
 LEAST = 8  # checkpoints after the base: three to fit a line, and five to judge it
+RATE = "policy/learning_rate"  # the metric of each step that tells it
 ONE, RANDOM = "first direction, norm matched", "a random direction, norm matched"
 
 
@@ -85,21 +86,18 @@ def take(pair: Pair) -> Reading:
     both = changed(pair)
     inner(both)
     steps, tracks = _tracks(pair)
-    times = linear([one.steps for one in tracks], np.array(steps, dtype=float), KEY("walks"))
-    accuracy = _accuracy(Path(pair.child.model), steps)
-    gained = None
-    if accuracy is not None and np.ptp(accuracy) > 0:
-        gained = linear([one.steps for one in tracks], np.array(accuracy), KEY("walks"))
+    told_by = _told_by(Path(pair.child.model), steps)
+    found = {name: linear([one.steps for one in tracks], np.array(y), KEY("walks")) for name, y in told_by.items()}
     share = float(np.mean([energy_share(one.delta) for one in inner(both)]))
     sat, lacking = _examined(pair, both, steps)
     return Reading(
-        says=_said(share, times, sat),
-        figures=_figures(steps, tracks, times, gained, accuracy)
+        says=_said(share, *next(iter(found.items())), sat),
+        figures=_figures(steps, tracks, told_by, found)
         | {
             "energy_share": share,
             "exam": None if sat is None else sat.figures(),
         },
-        tables=(_lines(times, gained, tracks), *(() if sat is None else (_exam(sat),))),
+        tables=(_lines(found, tracks), *(() if sat is None else (_exam(sat),))),
         plots=(_plot(steps, tracks),),
         beware=_warnings(share, sat, lacking),
     )
@@ -143,17 +141,27 @@ def _too_few(pair: Pair, count: int) -> str:
     )
 
 
-def _accuracy(run: Path, steps: Sequence[int]) -> list[float] | None:
-    """The log-odds of pass@1 at these steps, from the run's own exams; None where one of them was not examined."""
+def _told_by(run: Path, steps: Sequence[int]) -> dict[str, list[float]]:
+    """What is read off the path, by name: the learning rate that was spent until each checkpoint, the step, and the
+    log-odds of pass@1 in the run's own exams. The first stands in the sentence; what the run does not tell is left out.
+    """
     from assay.record.folder import RunFolder
 
+    folder = RunFolder.read_only(run)
+    rates = {int(line["step"]): float(line[RATE]) for line in folder.read("metrics") if line.get(RATE) is not None}
+    told: dict[str, list[float]] = {}
+    if all(step in rates for step in range(1, steps[-1] + 1)):
+        told["learning rate spent"] = [sum(rates[step] for step in range(1, until + 1)) for until in steps]
+    told["step"] = [float(step) for step in steps]
     by_set: dict[str, dict[int, float]] = {}
-    for entry in RunFolder.read_only(run).read("evals"):
+    for entry in folder.read("evals"):
         if first := (entry.get("pass") or {}).get("1"):
             value = log_odds(first["mean"], entry["problems"] * entry["samples"])
             by_set.setdefault(str(entry["set"]), {})[int(entry["step"])] = value
-    whole = [found for found in by_set.values() if all(step in found for step in steps)]
-    return [whole[0][step] for step in steps] if whole else None
+    whole = [exams for exams in by_set.values() if all(step in exams for step in steps)]
+    if whole:
+        told["log-odds of pass@1"] = [whole[0][step] for step in steps]
+    return {name: y for name, y in told.items() if len(set(y[max(3, round(FITTED * len(y))) :])) > 1}
 
 
 def _examined(pair: Pair, both: Sequence[Change], steps: Sequence[int]) -> tuple[Scores | None, str]:
@@ -187,7 +195,7 @@ def _ahead(pair: Pair, steps: Sequence[int]) -> dict[str, Weights]:
     }
 
 
-def _said(share: float, times: Linear, sat: Scores | None) -> str:
+def _said(share: float, regressor: str, line: Linear, sat: Scores | None) -> str:
     parts = [
         f"The first direction of a matrix holds {share:.0%} of the energy of its change, so that matching norms "
         f"lengthens it {share**-0.5:.1f} times."
@@ -198,22 +206,21 @@ def _said(share: float, times: Linear, sat: Scores | None) -> str:
             f"With it alone the base has {one.mean:.0%} of the gain ({one.low:.0%} to {one.high:.0%}), with a random "
             f"direction {other.mean:.0%} ({other.low:.0%} to {other.high:.0%})."
         )
-    moves = "along a line" if times.holds else "no more along a line than random walks"
+    moves = "along a line" if line.holds else "no more along a line than random walks"
     parts.append(
-        f"It moves {moves}: fitted to {FITTED:.0%} of the checkpoints, the step of the later ones is told with R^2 = "
-        f"{times.later:.2f}, better than {times.percentile:.0%} of walks with the same steps."
+        f"It moves {moves}: a fit to {FITTED:.0%} of the checkpoints tells the {regressor} of the later ones with R^2 "
+        f"= {line.later:.2f}, better than {line.percentile:.0%} of walks with the same steps."
     )
     return " ".join(parts)
 
 
 def _figures(
-    steps: Sequence[int], tracks: Sequence[Track], times: Linear, gained: Linear | None, accuracy: list[float] | None
+    steps: Sequence[int], tracks: Sequence[Track], told_by: Mapping[str, list[float]], found: Mapping[str, Linear]
 ) -> dict[str, Any]:
     return {
         "steps": list(steps),
-        "log_odds": accuracy,
-        "linear_in_step": asdict(times) | {"holds": times.holds},
-        "linear_in_accuracy": None if gained is None else asdict(gained) | {"holds": gained.holds},
+        "told_by": dict(told_by),
+        "linear": {name: asdict(one) | {"holds": one.holds} for name, one in found.items()},
         "straightness": float(np.median([straightness(one.steps) for one in tracks])),
         "turning": float(np.median([turning(one.steps) for one in tracks])),
         "matrices": {
@@ -228,19 +235,18 @@ def _figures(
     }
 
 
-def _lines(times: Linear, gained: Linear | None, tracks: Sequence[Track]) -> Table:
-    rows = [
-        (f"R^2 of the step, later checkpoints (fitted to {FITTED:.0%})", times.later, times.chance_later),
-        ("R^2 of the step, all fitted", times.whole, times.chance_whole),
-    ]
-    if gained is not None:
-        rows.append(("R^2 of the log-odds of pass@1, later checkpoints", gained.later, gained.chance_later))
-        rows.append(("R^2 of the log-odds of pass@1, all fitted", gained.whole, gained.chance_whole))
+def _lines(found: Mapping[str, Linear], tracks: Sequence[Track]) -> Table:
+    rows: list[tuple[str, float, float, float | None]] = []
+    for name, one in found.items():
+        rows.append((f"R^2 of the {name}, later checkpoints", one.later, one.chance_later, one.percentile))
+        rows.append((f"R^2 of the {name}, all fitted", one.whole, one.chance_whole, None))
     count = len(tracks[0].steps)
-    rows.append(("straightness of the path", float(np.median([straightness(o.steps) for o in tracks])), count**-0.5))
-    rows.append(("cosine of a step and the next", float(np.median([turning(o.steps) for o in tracks])), 0.0))
-    columns = ("medians over matrices", "path", "random walks")
-    return Table("How the first direction moves; of R^2, the 95th percentile of walks", columns, tuple(rows))
+    rows.append(
+        ("straightness of the path", float(np.median([straightness(o.steps) for o in tracks])), count**-0.5, None)
+    )
+    rows.append(("cosine of a step and the next", float(np.median([turning(o.steps) for o in tracks])), 0.0, None))
+    columns = ("medians over matrices", "path", "random walks", "percentile")
+    return Table(f"How the first direction moves, fitted to {FITTED:.0%}; walks at their 95th", columns, tuple(rows))
 
 
 def _exam(sat: Scores) -> Table:
@@ -268,8 +274,8 @@ def _warnings(share: float, sat: Scores | None, lacking: str) -> tuple[str, ...]
     told = [
         f"A direction that holds {share:.0%} of the energy is made {share**-0.5:.1f} times as long where norms are "
         "matched; a small model has few directions, so that one is much of it. Judge beside the controls.",
-        "Partial least squares finds a line in any drifting path if all checkpoints are fitted: R^2 on later ones counts. "
-        "A learning rate that falls slows a path down, which lowers the R^2 of the step.",
+        "Partial least squares finds a line in any drifting path if all checkpoints are fitted: R^2 on later ones "
+        "counts. A learning rate that falls slows a path down, which lowers the R^2 of the step.",
     ]
     if lacking:
         told.append(lacking)

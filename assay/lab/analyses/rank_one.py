@@ -1,8 +1,8 @@
 """The first singular direction of an update: models that keep it alone, and how it moves from checkpoint to checkpoint.
 
 Legend: z_t = sigma_1(t) u_1(t) of Delta W_t = W_t - W_0, for checkpoints t = 1...T; d_t = z_{t+1} - z_t their steps;
-y_t what is read off them, such as the step of training. All measures of a path depend on the products of its steps alone,
-G_st = <d_s, d_t>, so that vectors are needed once.
+y_t what is read off them, such as the step of training. All measures of a path depend on the products of its steps
+alone, G_st = <d_s, d_t>, so that vectors are needed once.
 """
 
 from __future__ import annotations
