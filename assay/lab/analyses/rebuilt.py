@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from assay.lab.analyses.changes import Weights
     from assay.lab.analyses.pair import Pair
     from assay.policy import Policy
+    from assay.run.ancestry import ParentRun
+    from assay.scoring.bank import Bank
     from assay.source import Pool
     from assay.types import Problem
 
@@ -48,7 +50,9 @@ class Scores:
         return bool(self.gain.low > 0)
 
     def recovery(self, name: str) -> Interval:
-        """(acc(model) - acc(base)) / (acc(child) - acc(base)), with the interval of problems drawn again."""
+        """(acc(model) - acc(base)) / (acc(child) - acc(base)), with the interval of problems drawn again. It means
+        something where the gain is `resolved`, and is not asked elsewhere.
+        """
         base, child, other = (self.rates[one] for one in ("base", "child", name))
         M = len(base)
         picked = KEY("draws").generator().integers(0, M, size=(DRAWS, M))
@@ -63,16 +67,16 @@ class Scores:
             for name, rates in self.rates.items()
         )
 
-    def figures(self) -> dict[str, object]:
+    def figures(self) -> dict[str, Any]:
         """Every number, as JSON data."""
-        shares = {name: dataclasses.asdict(self.recovery(name)) for name in self.rates if name not in PAIR}
+        rebuilt_ones = [name for name in self.rates if name not in PAIR] if self.resolved else []
         return {
             "problems": len(self.rates["base"]),
             "samples": self.samples,
             "pass_1": {name: float(rates.mean()) for name, rates in self.rates.items()},
             "gain": dataclasses.asdict(self.gain),
             "resolved": self.resolved,
-            "recovery": shares if self.resolved else None,
+            "recovery": {name: dataclasses.asdict(self.recovery(name)) for name in rebuilt_ones} or None,
         }
 
 
@@ -92,60 +96,73 @@ def scores(pair: Pair, models: Mapping[str, Weights]) -> Scores:
     All are asked as the run of the child asks in its exams, with the same random numbers. `Lacking` where it is not
     known which problems to ask.
     """
-    pool, problems = _problems(pair)
+    ask = examiner(pair)
     weights = {"base": pair.weights[0], "child": pair.weights[1], **models}
-    rates = {name: _rates(pair, pool, problems, arrays) for name, arrays in weights.items()}
+    rates = {name: ask(arrays) for name, arrays in weights.items()}
     judged = np.all([np.isfinite(one) for one in rates.values()], axis=0)
     if judged.sum() < 2:
         raise Lacking("the verifiers of the child's tasks gave no verdicts on answers of rebuilt models.")
     return Scores({name: one[judged] for name, one in rates.items()})
 
 
-def _problems(pair: Pair) -> tuple[Pool, list[Problem]]:
-    """The pool and the problems of the exam: those of the banks, or those that the run of the child is examined on."""
+def examiner(pair: Pair) -> Callable[[Weights], np.ndarray]:
+    """What gives weights the share of right samples of each problem; NaN where there are no verdicts. The problems are
+    those of the banks, or those that the run of the child is examined on.
+    """
     from assay.lab.analyses.pair import pool_of
     from assay.lab.sample import exam
     from assay.run.ancestry import origin
     from assay.run.own_tools import has_tools
 
-    run = origin(pair.child.model)
+    banked = pair.base.bank is not None and pair.child.bank is not None
+    model = pair.child.model or (pair.banks[1].asked.model if banked else "")
+    run = origin(model) if model else None
     if run is not None and has_tools(run.experiment):
         raise Lacking(f"{pair.child.name} answers with tools of its own, which exams of rebuilt weights do not have.")
-    if pair.base.bank is not None and pair.child.bank is not None:
-        return pool_of(pair.banks[0]), list(pair.problems.values())[:PROBLEMS]
-    if run is None:
+    if banked:
+        pool, problems = pool_of(pair.banks[0]), list(pair.problems.values())[:PROBLEMS]
+    elif run is not None:
+        pool = run.experiment.pool
+        problems, _ = exam(model, pool, pair.child.policy, count=PROBLEMS, split="test", max_new=None)
+    else:
         raise Lacking(f"{pair.child.name} is no run and there are no banks: which problems to ask is not known.")
-    pool = run.experiment.pool
-    return pool, exam(pair.child.model, pool, pair.child.policy, count=PROBLEMS, split="test", max_new=None)[0]
+    return _asking(pair, model, run, pool, problems)
 
 
-def _rates(pair: Pair, pool: Pool, problems: Sequence[Problem], weights: Weights) -> np.ndarray:
-    """The share of right samples of each problem under these weights; NaN where there are no verdicts."""
+def _asking(
+    pair: Pair, model: str, run: ParentRun | None, pool: Pool, problems: Sequence[Problem]
+) -> Callable[[Weights], np.ndarray]:
     from assay.engine.choose import frozen_engine
     from assay.host.space import device_of
     from assay.lab.sample import answer_length, asked_with, sampling_of
-    from assay.run.ancestry import origin
     from assay.run.grader import Grader
     from assay.run.judged_exams import examine
 
-    model, run = pair.child.model, origin(pair.child.model)
-    policy = rebuilt(pair.child.policy, weights)
-    if run is not None and run.system:
-        policy = policy.told(run.system)
-    asked = pair.banks[0].asked if pair.child.bank is not None else None
+    asked = pair.banks[1].asked if pair.child.bank is not None else None
     temperature = asked.temperature if asked else run.experiment.evaluation.temperature if run else 1.0
     max_new = asked.max_new if asked else answer_length(model, pool)
-    sat = examine(
-        frozen_engine(policy, device=device_of("auto"), precision="auto"),
-        problems,
-        grader=Grader(),
-        samples=SAMPLES,
-        key=KEY("exam"),
-        sampling=sampling_of(model, policy.codec, max_new, temperature),
-        codec=policy.codec,
-        asked=asked_with(model, policy.codec),
-    )
-    counts = dict(zip(sat.bank.problems, zip(sat.bank.correct, sat.bank.n, strict=True), strict=True))
+    system = asked.system if asked else run.system if run else ""
+    start = pair.child.policy.told(system) if system else pair.child.policy
+
+    def ask(weights: Weights) -> np.ndarray:
+        policy = rebuilt(start, weights)
+        sat = examine(
+            frozen_engine(policy, device=device_of("auto"), precision="auto"),
+            problems,
+            grader=Grader(),
+            samples=SAMPLES,
+            key=KEY("exam"),
+            sampling=sampling_of(model, policy.codec, max_new, temperature),
+            codec=policy.codec,
+            asked=asked_with(model, policy.codec),
+        )
+        return _rates(sat.bank, problems)
+
+    return ask
+
+
+def _rates(bank: Bank, problems: Sequence[Problem]) -> np.ndarray:
+    counts = dict(zip(bank.problems, zip(bank.correct, bank.n, strict=True), strict=True))
     right = np.array([counts.get(problem.id, (0, 0)) for problem in problems], dtype=float)
     return np.divide(right[:, 0], right[:, 1], out=np.full(len(right), np.nan), where=right[:, 1] > 0)
 

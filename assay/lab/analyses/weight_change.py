@@ -266,7 +266,7 @@ def _about(sat: Scores | None) -> tuple[str, ...]:
         )
     return (
         f"Parts were examined on {PROBLEMS} problems at the most, with {SAMPLES} answers each. Shares need not add to "
-        "one: `alone` says what suffices, `without` what is needed.",
+        "one: a part alone tells what suffices, the change without it what is needed.",
     )
 
 
