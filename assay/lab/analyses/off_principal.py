@@ -37,21 +37,21 @@ SMALL = 8  # the smaller side of a matrix must have so many rows, or it has no p
 
 
 def take(pair: Pair) -> Reading:
-    matrices = [one for one in inner(changed(pair)) if min(one.before.shape) >= SMALL]
+    matrices = [change for change in inner(changed(pair)) if min(change.before.shape) >= SMALL]
     if not matrices:
         raise Lacking(f"no matrix has {SMALL} rows and columns: there are no principal directions.")
-    spectra = [Spectrum.of(one.before) for one in matrices]
-    deltas = [one.delta for one in matrices]
-    ranks = sorted({rank for one in spectra for rank in one.ranks()})
-    rank = max((one for one in ranks if one <= HEADLINE), default=ranks[0])
+    spectra = [Spectrum.of(change.before) for change in matrices]
+    deltas = [change.delta for change in matrices]
+    ranks = sorted({rank for spectrum in spectra for rank in spectrum.ranks()})
+    rank = max((k for k in ranks if k <= HEADLINE), default=ranks[0])
     real, *nulls = (_turned(spectra, fake, rank) for fake in (deltas, *_fakes(matrices)))
-    energies = [directed(spectra, deltas, one) for one in ranks]
+    energies = [directed(spectra, deltas, k) for k in ranks]
     seen = _seen(matrices)
-    moved = sum(map(energy, deltas)) ** 0.5 / sum(energy(one.before) for one in matrices) ** 0.5
+    moved = sum(map(energy, deltas)) ** 0.5 / sum(energy(change.before) for change in matrices) ** 0.5
     stored = {name: precision(side) for name, side in zip(("base", "child"), pair.weights, strict=True)}
     share, gap = _decay(spectra, rank)
     return Reading(
-        says=_said(next(one for one in energies if one.rank == rank), seen, real, nulls[0], stored),
+        says=_said(energies[ranks.index(rank)], seen, real, nulls[0], stored),
         figures={
             "stored": stored,
             "unchanged": asdict(seen),
@@ -60,7 +60,7 @@ def take(pair: Pair) -> Reading:
             "update": _figures(real, moved),
             "random_directions": _figures(nulls[0], moved),
             "noise": _figures(nulls[1], moved),
-            "energy": [asdict(one) | {"word": one.word} for one in energies],
+            "energy": [asdict(ratio) | {"word": ratio.word} for ratio in energies],
             "spectrum": {"energy_of_rank": share, "gap": gap},
             "matrices": _matrices(matrices, spectra, deltas, rank),
         },

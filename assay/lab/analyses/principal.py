@@ -243,11 +243,11 @@ def directed(spectra: Sequence[Spectrum], deltas: Sequence[np.ndarray], rank: in
     Random directions give 1 on average. The interval is for changes with the same singular values whose directions are
     drawn in each matrix alone: a gamma distribution with the mean and the variance that `spread` gives.
     """
-    mine = [min(rank, one.ranks()[-1]) for one in spectra]
+    mine = [min(rank, spectrum.ranks()[-1]) for spectrum in spectra]
     inside, expected, variance = 0.0, 0.0, 0.0
-    for one, delta, k in zip(spectra, deltas, mine, strict=True):
+    for spectrum, delta, k in zip(spectra, deltas, mine, strict=True):
         mean = energy(delta) * k**2 / delta.size
-        inside, expected = inside + one.inside(delta, k), expected + mean
+        inside, expected = inside + spectrum.inside(delta, k), expected + mean
         sizes = np.linalg.svd(delta, compute_uv=False)
         variance += mean**2 * spread(sizes, (delta.shape[0], delta.shape[1]), k)
     wide = max(variance / expected**2, 1e-12)

@@ -52,7 +52,7 @@ class Track:
     sizes: tuple[float, ...]  # sigma_1
 
 
-def track(name: str, deltas: Sequence[np.ndarray]) -> Track:
+def tracked(name: str, deltas: Sequence[np.ndarray]) -> Track:
     """The path of the first direction over the changes of a matrix since the base, from the first to the last."""
     found = [first_direction(delta) for delta in deltas]
     signs = aligned([u for _, u, _ in found])
@@ -87,17 +87,17 @@ def take(pair: Pair) -> Reading:
     inner(both)
     steps, tracks = _tracks(pair)
     told_by = _told_by(Path(pair.child.model), steps)
-    found = {name: linear([one.steps for one in tracks], np.array(y), KEY("walks")) for name, y in told_by.items()}
-    share = float(np.mean([energy_share(one.delta) for one in inner(both)]))
+    lines = {name: linear([track.steps for track in tracks], np.array(y), KEY("walks")) for name, y in told_by.items()}
+    share = float(np.mean([energy_share(change.delta) for change in inner(both)]))
     sat, lacking = _examined(pair, both, steps)
     return Reading(
-        says=_said(share, *next(iter(found.items())), sat),
-        figures=_figures(steps, tracks, told_by, found)
+        says=_said(share, *next(iter(lines.items())), sat),
+        figures=_figures(steps, tracks, told_by, lines)
         | {
             "energy_share": share,
             "exam": None if sat is None else sat.figures(),
         },
-        tables=(_lines(found, tracks), *(() if sat is None else (_exam(sat),))),
+        tables=(_lines(lines, tracks), *(() if sat is None else (_exam(sat),))),
         plots=(_plot(steps, tracks),),
         beware=_warnings(share, sat, lacking),
     )
@@ -122,7 +122,11 @@ def _tracks(pair: Pair) -> tuple[list[int], list[Track]]:
         raise Lacking(_too_few(pair, len(folders)))
     steps, deltas = [], []
     for step, path in folders:
-        since = {one.name: one.delta for one in changes(base, _weights(path)) if one.inner and np.any(one.delta)}
+        since = {
+            change.name: change.delta
+            for change in changes(base, _weights(path))
+            if change.inner and np.any(change.delta)
+        }
         if since:
             steps.append(step)
             deltas.append(since)
@@ -131,7 +135,7 @@ def _tracks(pair: Pair) -> tuple[list[int], list[Track]]:
     names = [name for name in deltas[-1] if all(name in since for since in deltas)]
     if not names:
         raise Lacking(f"no matrix differs from {pair.base.name} in every checkpoint of {pair.child.name}.")
-    return steps, [track(name, [since[name] for since in deltas]) for name in names]
+    return steps, [tracked(name, [since[name] for since in deltas]) for name in names]
 
 
 def _too_few(pair: Pair, count: int) -> str:
@@ -185,9 +189,9 @@ def _ahead(pair: Pair, steps: Sequence[int]) -> dict[str, Weights]:
     folders = dict(_checkpoints(pair))
     later = [_weights(folders[step]) for step in steps[:count]]
     before, here, last = pair.weights[0], steps[count - 1], steps[-1]
-    torched = [{name: torch.from_numpy(array) for name, array in one.items()} for one in (before, *later)]
+    torched = [{name: torch.from_numpy(array) for name, array in weights.items()} for weights in (before, *later)]
     line, _ = extrapolated(torched[0], torched[1:], [float(step) for step in steps[:count]], float(last))
-    longer = {one.name: one.delta * (last / here) for one in changes(before, later[-1])}
+    longer = {change.name: change.delta * (last / here) for change in changes(before, later[-1])}
     return {
         f"checkpoint {here}": later[-1],
         f"first directions, from {here} to {last}": {name: tensor.numpy() for name, tensor in line.items()},
@@ -201,10 +205,10 @@ def _said(share: float, regressor: str, line: Linear, sat: Scores | None) -> str
         f"lengthens it {share**-0.5:.1f} times."
     ]
     if sat is not None and sat.resolved:
-        one, other = sat.recovery(ONE), sat.recovery(RANDOM)
+        first, other = sat.recovery(ONE), sat.recovery(RANDOM)
         parts.append(
-            f"With it alone the base has {one.mean:.0%} of the gain ({one.low:.0%} to {one.high:.0%}), with a random "
-            f"direction {other.mean:.0%} ({other.low:.0%} to {other.high:.0%})."
+            f"With it alone the base has {first.mean:.0%} of the gain ({first.low:.0%} to {first.high:.0%}), with a "
+            f"random direction {other.mean:.0%} ({other.low:.0%} to {other.high:.0%})."
         )
     moves = "along a line" if line.holds else "no more along a line than random walks"
     parts.append(
@@ -220,17 +224,17 @@ def _figures(
     return {
         "steps": list(steps),
         "told_by": dict(told_by),
-        "linear": {name: asdict(one) | {"holds": one.holds} for name, one in found.items()},
-        "straightness": float(np.median([straightness(one.steps) for one in tracks])),
-        "turning": float(np.median([turning(one.steps) for one in tracks])),
+        "linear": {name: asdict(line) | {"holds": line.holds} for name, line in found.items()},
+        "straightness": float(np.median([straightness(track.steps) for track in tracks])),
+        "turning": float(np.median([turning(track.steps) for track in tracks])),
         "matrices": {
-            one.name: {
-                "shares": list(one.shares),
-                "steady": list(one.steady),
-                "sizes": list(one.sizes),
-                "straightness": straightness(one.steps),
+            track.name: {
+                "shares": list(track.shares),
+                "steady": list(track.steady),
+                "sizes": list(track.sizes),
+                "straightness": straightness(track.steps),
             }
-            for one in tracks
+            for track in tracks
         },
     }
 

@@ -57,11 +57,13 @@ class Moved:
 
 def moved(name: str, part: Sequence[Change], whole: Sequence[Change]) -> Moved:
     """How far a part of all changes moved. `along` is sum <Delta W, W_0>^2 / ||W_0||^2 over sum ||Delta W||^2."""
-    total, numbers = sum(energy(one.delta) for one in whole), sum(one.before.size for one in whole)
-    mine, count = sum(energy(one.delta) for one in part), sum(one.before.size for one in part)
-    start = sum(energy(one.before) for one in part)
+    total, numbers = sum(energy(change.delta) for change in whole), sum(change.before.size for change in whole)
+    mine, count = sum(energy(change.delta) for change in part), sum(change.before.size for change in part)
+    start = sum(energy(change.before) for change in part)
     aligned = sum(
-        float(np.vdot(one.delta, one.before)) ** 2 / squared for one in part if (squared := energy(one.before)) > 0
+        float(np.vdot(change.delta, change.before)) ** 2 / squared
+        for change in part
+        if (squared := energy(change.before)) > 0
     )
     return Moved(
         name=name,
@@ -125,13 +127,15 @@ def take(pair: Pair) -> Reading:
     series, unequal, whole = _series(pair), inequality(both), moved("all", both, both)
     sat, lacking = _examined(pair, both)
     figures = {
-        "kinds": {one.name: _figures(one) for one in kinds},
-        "layers": {one.name: _figures(one) for one in layers},
+        "kinds": {part.name: _figures(part) for part in kinds},
+        "layers": {part.name: _figures(part) for part in layers},
         "whole": _figures(whole),
         "gini": unequal,
         "query_ratios": ratios,
-        "matrices": {one.name: _figures(moved(one.name, [one], both)) for one in both if one.before.ndim == 2},
-        "series": [{"step": step, **{one.name: one.rms for one in rows}} for step, rows in series],
+        "matrices": {
+            change.name: _figures(moved(change.name, [change], both)) for change in both if change.before.ndim == 2
+        },
+        "series": [{"step": step, **{part.name: part.rms for part in rows}} for step, rows in series],
         "transplants": None if sat is None else sat.figures(),
     }
     tables = (_table("By kind", "kind", kinds), _table("By layer", "layer", layers))
@@ -205,16 +209,16 @@ def _table(title: str, unit: str, rows: Sequence[Moved]) -> Table:
         columns,
         tuple(
             (
-                one.name,
-                one.change,
-                f"{one.rms:.2e}",
-                one.relative,
-                one.energy_share,
-                one.number_share,
-                one.excess,
-                one.along,
+                row.name,
+                row.change,
+                f"{row.rms:.2e}",
+                row.relative,
+                row.energy_share,
+                row.number_share,
+                row.excess,
+                row.along,
             )
-            for one in rows
+            for row in rows
         ),
     )
 
