@@ -91,14 +91,17 @@ def _seen(matrices: Sequence[Change]) -> Visible:
     )
 
 
-def _decay(spectra: Sequence[Spectrum], rank: int) -> tuple[float, float]:
-    """(the part of ||W_0||^2 in its first k directions, sigma_k / sigma_{k+1}), means over the matrices."""
+def _decay(spectra: Sequence[Spectrum], rank: int) -> tuple[float, float | None]:
+    """(the part of ||W_0||^2 in its first k directions, sigma_k / sigma_{k+1}), the mean and the median over matrices;
+    no gap where all lack a direction behind the k-th.
+    """
     shares, gaps = [], []
     for one in spectra:
         k, squares = min(rank, one.ranks()[-1]), one.sizes**2
         shares.append(squares[:k].sum() / squares.sum())
-        gaps.append(one.sizes[k - 1] / one.sizes[k] if one.sizes[k] > 0 else np.inf)
-    return float(np.mean(shares)), float(np.median(gaps))
+        if one.sizes[k] > 0:
+            gaps.append(one.sizes[k - 1] / one.sizes[k])
+    return float(np.mean(shares)), float(np.median(gaps)) if gaps else None
 
 
 def _matrices(
@@ -114,9 +117,13 @@ def _said(one: Directed, seen: Visible, real: Turned, null: Turned, stored: dict
     return (
         f"The update is {one.word}: the first {one.rank} directions of the base hold {one.ratio:.2f} times the energy "
         f"that random directions would put there ({one.low:.2f} to {one.high:.2f} by chance). Principal weights moved "
-        f"{real.magnitude:.2f} times as far as others, in random directions {null.magnitude:.2f} times. bf16 shows "
+        f"{_times(real.magnitude)} as far as others, in random directions {_times(null.magnitude)}. bf16 shows "
         f"{seen.bf16:.0%} of the weights as unchanged, and {seen.exact:.0%} are the same numbers ({held})."
     )
+
+
+def _times(ratio: float | None) -> str:
+    return "without end" if ratio is None else f"{ratio:.2f} times"
 
 
 def _figures(one: Turned, moved: float) -> dict[str, float | None]:
@@ -173,16 +180,19 @@ def _plots(
     return (Plot(f"Energy in the first {rank} directions over random ones", tuple(lines), x="layer", y="ratio"),)
 
 
-def _warnings(share: float, gap: float, rank: int, stored: dict[str, str]) -> tuple[str, ...]:
-    wide = stored["child"] in ("fp32", "fp64")
-    format_of = "The weights are wider than bf16: that bf16 hides a change is a fact of the format, not of training."
-    return (
+def _warnings(share: float, gap: float | None, rank: int, stored: dict[str, str]) -> tuple[str, ...]:
+    behind = "nothing behind them" if gap is None else f"a gap of {gap:.3f} behind them"
+    told = [
         "Drift and angles grow with the size of the update, and a relative threshold shows changes of small weights "
         "first: judge both beside the other columns, and two trainings only at updates of equal size.",
-        f"The first {rank} directions hold {share:.0%} of the base's energy, with a gap of {gap:.3f} behind them; near "
-        "1, which directions are principal is a matter of chance.",
-        *((format_of,) if wide else ()),
-    )
+        f"The first {rank} directions hold {share:.0%} of the base's energy, with {behind}; near 1, which directions "
+        "are principal is a matter of chance.",
+    ]
+    if stored["child"] in ("fp32", "fp64"):
+        told.append(
+            "The weights are wider than bf16: that bf16 hides a change is a fact of the format, not of training."
+        )
+    return tuple(told)
 
 
 OFF_PRINCIPAL = Measure(

@@ -48,9 +48,11 @@ class Turned:
     rank: float  # stable rank, ||Delta W||_F^2 / sigma_1^2
 
     @property
-    def magnitude(self) -> float:
-        """Mean |Delta w| inside over outside: below 1, principal weights move less. No threshold enters it."""
-        return self.inside / self.outside if self.outside > 0 else float("nan")
+    def magnitude(self) -> float | None:
+        """Mean |Delta w| inside over outside: below 1, principal weights move less. No threshold enters it. None where
+        nothing moved outside.
+        """
+        return self.inside / self.outside if self.outside > 0 else None
 
 
 @dataclass(frozen=True)

@@ -138,12 +138,12 @@ def take(pair: Pair) -> Reading:
         "series": [{"step": step, **{part.name: part.rms for part in rows}} for step, rows in series],
         "transplants": None if sat is None else sat.figures(),
     }
-    tables = (_table("By kind", "kind", kinds), _table("By layer", "layer", layers))
+    tables = (_table("By kind", "kind", kinds), *((_table("By layer", "layer", layers),) if layers else ()))
     return Reading(
         says=_said(whole, kinds, ratios, sat),
         figures=figures,
         tables=tables if sat is None else (*tables, _transplanted(sat)),
-        plots=(_of_layers(both), *((_of_steps(series),) if len(series) > 1 else ())),
+        plots=(*((_of_layers(both),) if len(layers) > 1 else ()), *((_of_steps(series),) if len(series) > 1 else ())),
         beware=(*_warnings(whole), *((lacking,) if lacking else ()), *_about(sat)),
     )
 

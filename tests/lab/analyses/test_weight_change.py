@@ -15,7 +15,10 @@ from assay.lab.analyses.changes import Change, changes, energy, first_direction,
 from assay.lab.analyses.measure import Lacking
 from assay.lab.analyses.pair import Pair, Side
 from assay.lab.analyses.rebuilt import Scores, with_changes
+from assay.lab.analyses.rebuilt import rebuilt as rebuilt_policy
 from assay.lab.analyses.weight_change import by_kind, by_layer, inequality, moved, query_ratios, take, transplants
+from assay.policy.plain_folder import fresh_mlp, fresh_table
+from assay.rng import Key
 
 Q, K = (f"model.layers.0.self_attn.{name}_proj.weight" for name in "qk")
 UP, DOWN = (f"model.layers.0.mlp.{name}_proj.weight" for name in ("up", "down"))
@@ -180,6 +183,28 @@ def test_pairs_without_a_change_are_refused() -> None:
     before = layers(1, 3)
     with pytest.raises(Lacking, match="the same weights"):
         take(pair_of(before, dict(before)))
+
+
+def test_a_rebuilt_policy_has_the_weights_that_were_given(tmp_path: Path) -> None:
+    """A matrix that is embedding and head at once stands under one name, and the policy it came from stays."""
+    side = Side("base", model=str(make_model(tmp_path / "model")))
+    assert "lm_head.weight" not in side.weights and EMBED in side.weights
+    wanted = {name: array + 1 for name, array in side.weights.items()}
+    made = rebuilt_policy(side.policy, wanted).weights()
+    assert set(made) >= set(wanted)
+    for name, array in wanted.items():
+        np.testing.assert_allclose(made[name].numpy(), array, rtol=1e-6)
+        np.testing.assert_array_equal(side.policy.weights()[name].double().numpy(), side.weights[name])
+    np.testing.assert_array_equal(made["lm_head.weight"].numpy(), made[EMBED].numpy())
+
+
+@pytest.mark.parametrize("kind", ["mlp", "table"])
+def test_policies_without_layers_are_measured_by_their_matrices(kind: str) -> None:
+    """They have neither attention nor q and k, and nothing is said of these."""
+    policy = fresh_mlp("8:4x2", key=Key(0)) if kind == "mlp" else fresh_table("4x2", key=Key(0))
+    before = {name: tensor.detach().double().numpy() for name, tensor in policy.network.named_parameters()}
+    reading = take(pair_of(before, {name: array + 1 for name, array in before.items()}))
+    assert set(reading.figures["kinds"]) <= {"matrix", "vector"} and reading.figures["query_ratios"] == []
 
 
 @pytest.mark.slow
