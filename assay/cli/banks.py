@@ -168,7 +168,7 @@ def _sample(arguments: argparse.Namespace) -> tuple[Any, str]:
     if arguments.data and arguments.split == "valid":
         raise UsageError("--split valid is for generated tasks and runs: of --data all rows are asked.")
     asking = asked_in(arguments, *arguments.names)
-    wish = _wish(arguments, asking, split=arguments.split or "test")
+    wish = wish_of(arguments, asking, split=arguments.split or "test")
     with asking.judge() as grader, asking.equipped(asking.pool()) as pool:
         bank = sample_bank(asking.model, pool, arguments.into, wish, grader=grader, quiet=arguments.quiet)
     document, table = _told(bank, [])
@@ -247,19 +247,20 @@ def _vote(arguments: argparse.Namespace) -> tuple[Any, str]:
 
 
 def _parity(arguments: argparse.Namespace) -> tuple[Any, str]:
-    from assay.lab.bank_sampling import asked_alike, sample_bank
+    from assay.lab.bank_sampling import asked_alike, require_two_sets, sample_bank
     from assay.lab.judged_banks import with_judge
     from assay.scoring.bank_reports import parity
     from assay.view.bank_tables import parity_table
 
     base, child = arguments.names
     asking = asked_in(arguments, child)
-    wish = _wish(arguments, asking)
+    wish = wish_of(arguments, asking)
     samples = wish.samples
     ks = _ks(arguments) or sorted({1, max(1, samples // 2)})
     if max(ks) > samples:
         raise UsageError(f"pass@{max(ks)} needs --n of at least {max(ks)} samples a problem, not {samples}.")
     pool = asking.pool()
+    require_two_sets(pool)
     wish = asked_alike(child, pool, wish)
     if arguments.into:
         arguments.into.mkdir(parents=True, exist_ok=True)
@@ -278,12 +279,13 @@ def _parity(arguments: argparse.Namespace) -> tuple[Any, str]:
     return with_judge(comparison, parity_table(comparison), grader.judge(share.task for share in pool.shares))
 
 
-def _wish(arguments: argparse.Namespace, asking: Asking, **more: Any) -> Wish:
+def wish_of(arguments: argparse.Namespace, asking: Asking, **more: Any) -> Wish:
     """The questions for a model, as the given options and the files describe them."""
     from assay.lab.bank_sampling import Wish
 
     options = {"samples": "n", **{name: name for name in ("problems", "top_p", "seed")}}
-    given = {name: value for name, option in options.items() if (value := getattr(arguments, option)) is not None}
+    values = {name: getattr(arguments, option, None) for name, option in options.items()}
+    given = {name: value for name, value in values.items() if value is not None}
     how = asking.sampling(temperature=arguments.temperature, max_new=arguments.max_new)
     given |= {name: value for name, value in how.items() if value is not None}
     return Wish(**given | more, system=asking.system)

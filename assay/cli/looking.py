@@ -110,6 +110,12 @@ def run_bank(arguments: argparse.Namespace) -> Any:
     return banks.run_bank(arguments)
 
 
+def run_analyse(arguments: argparse.Namespace) -> Any:
+    from assay.cli import analyse
+
+    return analyse.run_analyse(arguments)
+
+
 def run_compare(arguments: argparse.Namespace) -> Any:
     from assay.cli import studies
     from assay.known import RECIPES

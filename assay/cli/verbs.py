@@ -9,6 +9,7 @@ from typing import Any
 
 from assay.cli.arguments import TRUST_ADDRESSES, Argument, one_of, track
 from assay.cli.looking import (
+    run_analyse,
     run_bank,
     run_chat,
     run_claims,
@@ -231,6 +232,12 @@ def of_bank() -> list[Argument]:
     return [*ARGUMENTS, QUIET]
 
 
+def of_analyse() -> list[Argument]:
+    from assay.cli.analyse import ARGUMENTS
+
+    return [*ARGUMENTS, QUIET]
+
+
 def of_compare() -> list[Argument]:
     from assay.cli.studies import ARGUMENTS
 
@@ -261,7 +268,7 @@ def of_claims() -> list[Argument]:
     return [*ARGUMENTS, QUIET]
 
 
-LISTS = ("recipes", "tasks", "worlds", "bases", "parts", "gym", "papers")
+LISTS = ("recipes", "tasks", "worlds", "bases", "parts", "measures", "gym", "papers")
 
 
 def of_list() -> list[Argument]:
@@ -506,6 +513,11 @@ VERBS: dict[str, Verb] = {
     ),
     "eval": ("score a model on held-out problems: unbiased pass@k, with intervals", of_eval, run_eval),
     "bank": ("keep all answers of a model in a file; show what they tell, and compare two models", of_bank, run_bank),
+    "analyse": (
+        "say what training changed: measures of a base and of a run that began from it",
+        of_analyse,
+        run_analyse,
+    ),
     "data": ("check a file of problems before a model is trained on it, or write one", of_data, run_data),
     "compare": ("compare runs, or train recipes on tasks over several seeds and compare them", of_compare, run_compare),
     "sweep": ("train a recipe with a grid of settings over several seeds, and compare them", of_sweep, run_sweep),

@@ -90,15 +90,18 @@ def sample_bank(
 
 def asked_alike(child: str, pool: Pool, wish: Wish) -> Wish:
     """The wish for a base that is compared with a child: the child's answer length and system message on this pool."""
+    run = origin(child)
+    system = run.system if run is not None and wish.system is None else wish.system
+    length = answer_length(child, pool) if wish.max_new is None else wish.max_new
+    return dataclasses.replace(wish, max_new=length, system=system or None)
+
+
+def require_two_sets(pool: Pool) -> None:
     if any(is_data(share.task) for share in pool.shares):
         raise UsageError(
             "parity chooses temperatures on the split valid and tests on another, which rows of a data file do not "
             "have: name generated tasks with --task."
         )
-    run = origin(child)
-    system = run.system if run is not None and wish.system is None else wish.system
-    length = answer_length(child, pool) if wish.max_new is None else wish.max_new
-    return dataclasses.replace(wish, max_new=length, system=system or None)
 
 
 Ask = Callable[[list["Problem"], Asked], SampleBank]

@@ -76,6 +76,14 @@ def _parts() -> list[dict[str, Any]]:
     return rows
 
 
+def _measures() -> list[dict[str, Any]]:
+    """What `assay analyse` can ask of a base and of a run that began from it."""
+    from assay.lab.analyses import NAMES, measure
+
+    rows = [measure(name) for name in NAMES]
+    return [{"name": one.name, "summary": one.asks, "paper": one.paper, "needs": list(one.needs)} for one in rows]
+
+
 def _worlds() -> list[dict[str, Any]]:
     from assay.lab.world_rows import world_rows
 
@@ -94,6 +102,7 @@ _LISTS = {
     "recipes": _recipes,
     "tasks": _tasks,
     "worlds": _worlds,
+    "measures": _measures,
     "bases": _bases,
     "parts": _parts,
     "gym": _gym,
