@@ -136,7 +136,8 @@ def _said(last: Support, pairs: Solutions, spread: dict[str, Interval]) -> str:
         f"With {last.k} samples the child solves {last.gained:.1f} problems that the base does not, and "
         f"{last.lost:.1f} are lost; by luck it would be {last.null:.1f} each. Of solutions "
         f"{pairs.gained_in_halves:.0f} are gained and {pairs.lost_in_halves:.0f} lost between halves of the banks, "
-        f"{pairs.null:.0f} by luck. Answers have an entropy of {told(spread['base'])} before and {told(spread['child'])} after."
+        f"{pairs.null:.0f} by luck. Answers have an entropy of {told(spread['base'])} before and "
+        f"{told(spread['child'])} after."
     )
 
 
