@@ -53,8 +53,8 @@ def take(pair: Pair) -> Reading:
     last, beyond = found[-1], above_floor(base, child, most)
     return Reading(
         says=(
-            f"Of {last.problems:.0f} problems that {most} samples of the base do not solve, as many samples of the child "
-            f"solve {last.rate:.1%}; fresh samples of the base {last.floor:.1%}. Beyond that: {beyond.mean:+.3f} "
+            f"Of {last.problems:.0f} problems that {most} samples of the base do not solve, as many samples of the "
+            f"child solve {last.rate:.1%}; fresh samples of the base {last.floor:.1%}. Beyond that: {beyond.mean:+.3f} "
             f"[{beyond.low:+.3f}, {beyond.high:+.3f}]."
         ),
         figures={

@@ -81,7 +81,7 @@ def take(pair: Pair) -> Reading:
     luck = support(base, child, half).null if half and base.samples >= 2 * half else None
     guesses = blind(pool_of(pair.banks[0]), list(pair.problems.values())).passes(ks)
     shares = {"base": histogram(base), "child": histogram(child)}
-    sound = [derived(bank, pair.problems) for bank in pair.banks]
+    sound = tuple(counts for bank in pair.banks if (counts := derived(bank, pair.problems)) is not None)
     figures = {
         "samples": most,
         "problems": len(base),
@@ -96,7 +96,7 @@ def take(pair: Pair) -> Reading:
         "shares": shares,
     }
     tables = [_passes(ks, curves, guesses), _squares(most, cells), _heights(shares)]
-    if sound[0] is not None and sound[1] is not None:
+    if len(sound) == 2:
         ks_sound, derivations = reach(*sound)
         figures["derived"] = {
             str(k): {name: _json(each[i]) for name, each in derivations.items()} for i, k in enumerate(ks_sound)
@@ -171,7 +171,8 @@ def plot_of(ks: Sequence[int], curves: dict[str, list[Interval]], guesses: Mappi
         Line(name, tuple((float(k), one.mean, one.low, one.high) for k, one in zip(ks, curves[name], strict=True)))
         for name in ("base", "child")
     ]
-    lines += [Line("blind guesser", tuple((float(k), *(value,) * 3) for k, value in guesses.items()))] * bool(guesses)
+    flat = tuple((float(k), value, value, value) for k, value in guesses.items())
+    lines += [Line("blind guesser", flat)] * bool(flat)
     return Plot("What more samples reach", tuple(lines), x="samples", y="pass@k", log=True)
 
 

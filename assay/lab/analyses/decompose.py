@@ -1,4 +1,4 @@
-"""`passk-decomp`: how much of the gain lies where the base had right answers already, and how much where it had none."""
+"""`passk-decomp`: how much of the gain lies where the base had right answers, and how much where it had none."""
 
 from __future__ import annotations
 

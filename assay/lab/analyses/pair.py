@@ -22,6 +22,7 @@ from assay.types import Problem
 if TYPE_CHECKING:
     from assay.policy import Policy
     from assay.scoring.bank import Bank
+    from assay.tasks.task import Split
 
 MOST = 4096  # problems of an exam among which those of a bank are looked for
 STEP = "step-"  # how the folders of checkpoints begin
@@ -52,7 +53,7 @@ class Side:
             raise Lacking(f"the model of {self.name} cannot be opened: {error}") from error
         if not self.model and self.bank is not None and fingerprint(policy) != self.bank.asked.weights:
             raise Lacking(
-                f"{self.name} was answered by other weights than '{named}' has now: name the model in place of its bank."
+                f"{self.name} was answered by other weights than '{named}' has now: name the model, not its bank."
             )
         if policy.adapter is not None:
             raise Lacking(f"{named} is an adapter: merge it first with `assay export {named} FOLDER --merge`.")
@@ -140,18 +141,17 @@ def posed(bank: SampleBank) -> dict[str, Problem]:
     """The problems of a bank by their ids, drawn again as they were when it was sampled."""
     asked = bank.asked
     pool = pool_of(bank)
-    drawn = pool.held_out(Key("exam", asked.split), len(asked.problems), asked.split, least=1)
-    found = {problem.id: problem for problem in drawn}
-    missing = [name for name in asked.problems if name not in found]
-    if missing and not pool.finite:  # a bank may hold a part of an exam
-        found |= {
-            problem.id: problem for problem in pool.held_out(Key("exam", asked.split), MOST, asked.split, least=1)
-        }
+    split: Split = asked.split  # type: ignore[assignment] # a bank keeps it as text
+    found, missing = dict[str, Problem](), list(asked.problems)
+    for count in (len(asked.problems), MOST):  # a bank may hold a part of an exam
+        found = {problem.id: problem for problem in pool.held_out(Key("exam", split), count, split, least=1)}
         missing = [name for name in asked.problems if name not in found]
+        if not missing or pool.finite:
+            break
     if missing:
         raise Lacking(
-            f"{len(missing)} problems of the bank of {asked.model} are not those that its tasks pose now: it was sampled "
-            f"by another version ({asked.version})."
+            f"{len(missing)} problems of the bank of {asked.model} are not those that its tasks pose now: it was "
+            f"sampled by another version ({asked.version})."
         )
     return {name: found[name] for name in asked.problems}
 

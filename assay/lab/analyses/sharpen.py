@@ -33,8 +33,8 @@ def take(pair: Pair) -> Reading:
         figures=_figures(found) | {"word": word},
         tables=(_conditions(found),),
         beware=(
-            f"The base is given {found.times.mean:.2g} times as many samples as the child: so many of its samples one of "
-            "the child is worth at pass@1. The word is about these two checkpoints, and says nothing of a method.",
+            f"The base is given {found.times.mean:.2g} times as many samples as the child: so many of its samples one "
+            "of the child is worth at pass@1. The word is about these two checkpoints, and says nothing of a method.",
         ),
     )
 

@@ -1,4 +1,4 @@
-"""`support-dynamics`: which problems, and which solutions, were kept, gained and lost, and how many answers are left."""
+"""`support-dynamics`: which problems and solutions were kept, gained and lost, and how many answers are left."""
 
 from __future__ import annotations
 
@@ -133,10 +133,11 @@ def take(pair: Pair) -> Reading:
 
 def _said(last: Support, pairs: Solutions, spread: dict[str, Interval]) -> str:
     return (
-        f"With {last.k} samples the child solves {last.gained:.1f} problems that the base does not, and {last.lost:.1f} "
-        f"are lost; by luck it would be {last.null:.1f} each. Of solutions {pairs.gained_in_halves:.0f} are gained and "
-        f"{pairs.lost_in_halves:.0f} lost between halves of the banks, {pairs.null:.0f} by luck. Answers have an entropy "
-        f"of {told(spread['base'])} before and {told(spread['child'])} after."
+        f"With {last.k} samples the child solves {last.gained:.1f} problems that the base does not, and "
+        f"{last.lost:.1f} are lost; by luck it would be {last.null:.1f} each. Of solutions "
+        f"{pairs.gained_in_halves:.0f} are gained and {pairs.lost_in_halves:.0f} lost between halves of the banks, "
+        f"{pairs.null:.0f} by luck. Answers have an entropy of {told(spread['base'])} before and "
+        f"{told(spread['child'])} after."
     )
 
 
