@@ -13,6 +13,7 @@ _HOME = {
     "math-beyond": "beyond:MATH_BEYOND",
     "passk-decomp": "decompose:PASSK_DECOMP",
     "sharpen-discover": "sharpen:SHARPEN_DISCOVER",
+    "explore-metrics": "explore:EXPLORE_METRICS",
 }
 """Name -> the module and the name of the measure there, in the order of a page."""
 
