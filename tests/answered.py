@@ -10,12 +10,11 @@ import numpy as np
 from banked import LIKE, RIGHT, WRONG, made
 
 from assay.lab.analyses.pair import Pair, Side
-from assay.policy.tokenizer import character_tokenizer
 from assay.rng import Key
 from assay.run.configure import to_data
 from assay.scoring.samples import SampleBank, told
 from assay.source import Pool, Share
-from assay.tasks import ALPHABET, task
+from assay.tasks import task
 from assay.types import Episode, Origin, Problem, Request, Segment, Verdict
 
 Write = Callable[[Problem, int], str]
@@ -53,14 +52,12 @@ def posed(name: str, level: int, count: int, *, wording: Any = "compact") -> tup
 
 
 def written(pool: Pool, problems: Sequence[Problem], samples: int, write: Write, **changes: Any) -> SampleBank:
-    """The bank of the texts that `write` gives, verified by the tasks."""
-    tokenizer = character_tokenizer(ALPHABET)
-    episodes = []
+    """The bank of the texts that `write` gives, verified by the tasks. Every character is a token."""
+    context, episodes = np.array([1], dtype=np.int32), []
     for problem in problems:
-        context = tokenizer.render(problem.prompt)
         for sample in range(samples):
             text = write(problem, sample)
-            ids = np.asarray(tokenizer.encode(text), dtype=np.int32)
+            ids = np.array([ord(character) for character in text], dtype=np.int32)
             old = np.full(len(ids), -0.5, dtype=np.float32)
             segment = Segment(ids, np.full(len(ids), Origin.POLICY, dtype=np.int8), old)
             request = Request(problem, context, problem.id, 512, sample=sample)

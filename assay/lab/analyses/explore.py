@@ -215,7 +215,10 @@ def _places(widths: Mapping[str, Widths]) -> Table:
 def _plot(series: Sequence[Mapping[str, float | None]]) -> Plot:
     names = ("base", "child", "by luck")
     lines = tuple(
-        Line(name, tuple((float(row["k"] or 0), *(value,) * 3) for row in series if (value := row[name]) is not None))
+        Line(
+            name,
+            tuple((float(row["k"] or 0), value, value, value) for row in series if (value := row[name]) is not None),
+        )
         for name in names
     )
     return Plot("Problems that k samples do not solve", lines, x="samples", y="problems", log=True)
@@ -224,7 +227,8 @@ def _plot(series: Sequence[Mapping[str, float | None]]) -> Plot:
 def _along(widths: Mapping[str, Widths]) -> Plot:
     lines = tuple(
         Line(
-            name, tuple(((i + 0.5) / DECILES, *(value,) * 3) for i, value in enumerate(one.along) if value is not None)
+            name,
+            tuple(((i + 0.5) / DECILES, value, value, value) for i, value in enumerate(one.along) if value is not None),
         )
         for name, one in widths.items()
     )
