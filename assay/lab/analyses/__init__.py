@@ -14,6 +14,7 @@ _HOME = {
     "passk-decomp": "decompose:PASSK_DECOMP",
     "sharpen-discover": "sharpen:SHARPEN_DISCOVER",
     "explore-metrics": "explore:EXPLORE_METRICS",
+    "contamination": "contamination:CONTAMINATION",
     "seq-shortcuts": "shortcuts:SEQ_SHORTCUTS",
 }
 """Name -> the module and the name of the measure there, in the order of a page."""

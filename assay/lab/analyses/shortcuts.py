@@ -44,7 +44,7 @@ def take(pair: Pair) -> Reading:
         figures=figures,
         tables=tuple(tables),
         beware=(
-            "Lengths take few values, and many are right by luck: `by luck` is what they would score on other problems.",
+            "Lengths take few values, so many are right by luck: `by luck` is what they would score on other problems.",
             "The tasks ask for a sequence and no number: a length is right where the sequence that is told has it.",
         ),
     )
