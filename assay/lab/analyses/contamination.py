@@ -35,7 +35,7 @@ DRAWS = 2000
 LEAST = 0.2  # of the tokens, the least likely ones, whose mean log-probability Min-K% is
 
 
-def rouge(found: Sequence[int], wanted: Sequence[int]) -> float:
+def rouge_l(found: Sequence[int], wanted: Sequence[int]) -> float:
     """ROUGE-L: 2 L / (m + n), with L the longest common subsequence of m tokens found and n wanted."""
     row = [0] * (len(wanted) + 1)
     for token in found:
@@ -74,7 +74,7 @@ def ahead(suspects: np.ndarray, twins: np.ndarray) -> Interval:
 
 
 @dataclass(frozen=True, eq=False)
-class Memory:
+class Recall:
     """What a model knows of some problems; arrays are float[M].
 
     remembered(witness, problems).exact[0.6].mean()
@@ -86,17 +86,17 @@ class Memory:
     rare: np.ndarray  # Min-K% of the question
 
 
-def remembered(witness: Witness, problems: Sequence[Problem]) -> Memory:
+def remembered(witness: Witness, problems: Sequence[Problem]) -> Recall:
     """Shows the first part of each question, lets the likeliest completion be written, and asks for an answer to the
     question as the model completed it, which is verified as an answer to the problem itself.
     """
     texts = [witness.text(problem) for problem in problems]
-    memory = Memory({}, {}, {}, np.array([min_k(one) for one in witness.logp(texts)]))
+    memory = Recall({}, {}, {}, np.array([min_k(one) for one in witness.logp(texts)]))
     for share in CUTS:
         shown, rest = zip(*(one.cut(share) for one in texts), strict=True)
         made = witness.complete(shown, [len(one) for one in rest])
         memory.exact[share] = np.array([list(m) == list(r) for m, r in zip(made, rest, strict=True)], dtype=float)
-        memory.alike[share] = np.array([rouge(list(m), list(r)) for m, r in zip(made, rest, strict=True)])
+        memory.alike[share] = np.array([rouge_l(list(m), list(r)) for m, r in zip(made, rest, strict=True)])
         asked = [np.concatenate([s[len(t.before) :], m]) for s, t, m in zip(shown, texts, made, strict=True)]
         memory.blind[share] = witness.solved(problems, asked).astype(float)
     return memory
@@ -142,29 +142,31 @@ def judged(
     witnesses: dict[str, Witness], suspects: Sequence[Problem], twins: Sequence[Problem], counts: tuple[Counts, Counts]
 ) -> Reading:
     """What `base` and `child` make of suspects and twins; `counts` are their right answers to suspects."""
-    known = {who: (remembered(witness, suspects), remembered(witness, twins)) for who, witness in witnesses.items()}
+    memories = {who: (remembered(witness, suspects), remembered(witness, twins)) for who, witness in witnesses.items()}
     fresh = [witness.right(twins, SAMPLES) for witness in witnesses.values()]
     rows = np.arange(len(suspects))
-    found = gain((counts[0].select(rows), counts[1].select(rows)), (fresh[0], fresh[1]))
+    gains = gain((counts[0].select(rows), counts[1].select(rows)), (fresh[0], fresh[1]))
     index = {
         who: {share: between(mine.exact[share], other.exact[share], bounds=SHARES) for share in CUTS}
-        for who, (mine, other) in known.items()
+        for who, (mine, other) in memories.items()
     }
-    likely = {who: ahead(mine.rare, other.rare) for who, (mine, other) in known.items()}
+    likely = {who: ahead(mine.rare, other.rare) for who, (mine, other) in memories.items()}
     return Reading(
-        says=_said(known["base"], index["base"][TOLD], found),
+        says=_said(memories["base"], index["base"][TOLD], gains),
         figures={
             "problems": len(suspects),
-            "completed": {who: _figures(*pairs) for who, pairs in known.items()},
-            "index": {who: {str(share): _json(one) for share, one in each.items()} for who, each in index.items()},
-            "min_k_ahead": {who: _json(one) for who, one in likely.items()},
-            "accuracy": found.accuracy,
-            "ahead": {who: _json(one) for who, one in found.ahead.items()},
-            "change": {name: _json(one) for name, one in found.change.items()},
-            "adjusted": _json(found.adjusted),
+            "completed": {who: _figures(*pairs) for who, pairs in memories.items()},
+            "index": {
+                who: {str(share): _json(bounds) for share, bounds in each.items()} for who, each in index.items()
+            },
+            "min_k_ahead": {who: _json(bounds) for who, bounds in likely.items()},
+            "accuracy": gains.accuracy,
+            "ahead": {who: _json(bounds) for who, bounds in gains.ahead.items()},
+            "change": {name: _json(bounds) for name, bounds in gains.change.items()},
+            "adjusted": _json(gains.adjusted),
         },
-        tables=(_completed(known, index), _likely(likely), _gains(found)),
-        plots=(_plot(known),),
+        tables=(_completed(memories, index), _likely(likely), _gains(gains)),
+        plots=(_plot(memories),),
         beware=(
             "What has one likely end is completed without having been seen: only the difference to twins counts.",
             "Problems are the same here where their canonical form is; a leak in other words is not seen.",
@@ -176,7 +178,7 @@ def _json(one: Interval) -> list[float]:
     return [one.mean, one.low, one.high]
 
 
-def _said(base: tuple[Memory, Memory], index: Interval, found: Gain) -> str:
+def _said(base: tuple[Recall, Recall], index: Interval, found: Gain) -> str:
     rates = [float(memory.exact[TOLD].mean()) for memory in base]
     seen = "it has seen them" if index.low > 0 else "nothing says that it has seen them"
     here, there, apart = (
@@ -189,7 +191,7 @@ def _said(base: tuple[Memory, Memory], index: Interval, found: Gain) -> str:
     )
 
 
-def _figures(mine: Memory, other: Memory) -> dict[str, object]:
+def _figures(mine: Recall, other: Recall) -> dict[str, object]:
     return {
         name: {
             field: {str(share): float(values.mean()) for share, values in getattr(memory, field).items()}
@@ -200,7 +202,7 @@ def _figures(mine: Memory, other: Memory) -> dict[str, object]:
     }
 
 
-def _completed(known: dict[str, tuple[Memory, Memory]], index: dict[str, dict[float, Interval]]) -> Table:
+def _completed(known: dict[str, tuple[Recall, Recall]], index: dict[str, dict[float, Interval]]) -> Table:
     columns = ("", "shown", "completed", "twins", "difference", "ROUGE-L", "twins", "solved unread", "twins")
     rows: list[tuple[Cell, ...]] = [
         (
@@ -232,7 +234,7 @@ def _gains(found: Gain) -> Table:
     return Table("Scores here and on fresh problems", ("", "these problems", "fresh ones", "difference"), tuple(rows))
 
 
-def _plot(known: dict[str, tuple[Memory, Memory]]) -> Plot:
+def _plot(known: dict[str, tuple[Recall, Recall]]) -> Plot:
     lines = []
     for who, memories in known.items():
         for name, memory in zip(("these problems", "fresh ones"), memories, strict=True):

@@ -116,13 +116,13 @@ def take(pair: Pair) -> Reading:
         says=_said(series[-1], never, spread, widths),
         figures={
             "unsolved": series,
-            "never": {name: vars(one) for name, one in never.items()},
+            "never": {name: vars(share) for name, share in never.items()},
             "solvable_of_unsolved": least,
             "diversity": {
-                name: None if each is None else {who: _json(one) for who, one in each.items()}
+                name: None if each is None else {who: _json(share) for who, share in each.items()}
                 for name, each in spread.items()
             },
-            "branching": {name: one.figures for name, one in widths.items()},
+            "branching": {name: share.figures for name, share in widths.items()},
         },
         tables=tuple(tables),
         plots=tuple(plots),

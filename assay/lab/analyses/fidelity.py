@@ -59,19 +59,19 @@ def answered(bank: SampleBank, problems: Mapping[str, Problem], puzzles: Sequenc
         for row in bank.table.select(["problem", "text", "answer", "status"]).to_pylist()
         if row["problem"] in number and row["status"] != "invalid"
     ]
-    place = np.array([number[row["problem"]] for row in rows], dtype=int)
+    numbers = np.array([number[row["problem"]] for row in rows], dtype=int)
     given = [sequence_of(problems[row["problem"]], row["answer"]) for row in rows]
-    asked = [puzzles[i] for i in place]
+    asked = [puzzles[i] for i in numbers]
     orders = [procedure_of(problems[row["problem"]], row["text"]) for row in rows]
     marks = {
-        "length": [one is not None and len(one) == len(p.best) for one, p in zip(given, asked, strict=True)],
-        "ids": [one == p.best for one, p in zip(given, asked, strict=True)],
-        "allowed": [one is not None and p.allowed(one) for one, p in zip(given, asked, strict=True)],
+        "length": [ids is not None and len(ids) == len(p.best) for ids, p in zip(given, asked, strict=True)],
+        "ids": [ids == p.best for ids, p in zip(given, asked, strict=True)],
+        "allowed": [ids is not None and p.allowed(ids) for ids, p in zip(given, asked, strict=True)],
         "order": [bool(order) for order in orders],
         "right order": [bool(order) and order == p.procedure for order, p in zip(orders, asked, strict=True)],
     }
-    length = np.array([-1 if one is None else len(one) for one in given], dtype=int)
-    return Answered(place, length, {n: np.array(v, dtype=bool) for n, v in marks.items()}, given, len(problems))
+    length = np.array([-1 if ids is None else len(ids) for ids in given], dtype=int)
+    return Answered(numbers, length, {n: np.array(v, dtype=bool) for n, v in marks.items()}, given, len(problems))
 
 
 def ratio(over: np.ndarray, under: np.ndarray) -> Interval | None:
@@ -168,12 +168,12 @@ def fidelity(found: Answered, problems: Sequence[Problem], puzzles: Sequence[Puz
     best ones among the allowed; pass@k, majorities, rules and probes.
     """
     length, ids, allowed = (found.share(mark) for mark in ("length", "ids", "allowed"))
-    best = np.array([len(one.best) for one in puzzles])
+    best = np.array([len(each.best) for each in puzzles])
     levels = np.array([problem.level for problem in problems])
     most = found.right("ids").samples
     ks = sorted({*(4**i for i in range(8) if 4**i <= most), most})
     reach = {mark: 1 - misses(found.right(mark), ks).mean(axis=0) for mark in ("length", "ids")}
-    features = np.array([list(one.features.values()) for one in puzzles])
+    features = np.array([list(each.features.values()) for each in puzzles])
     return Fidelity(
         length=length,
         ids=ids,

@@ -41,16 +41,16 @@ def beyond_truth(told: np.ndarray, truth: np.ndarray, features: np.ndarray, key:
     if len(rows) < FEWEST:
         return None
     told, truth, features = told[rows], truth[rows], features[rows]
-    known = (truth[:, None] == np.unique(truth)[None, 1:]).astype(float)
-    alone = held_out_share(known, told, key) if known.shape[1] else 0.0
-    more = held_out_share(np.concatenate([known, features], axis=1), told, key) - alone
+    indicators = (truth[:, None] == np.unique(truth)[None, 1:]).astype(float)
+    alone = held_out_share(indicators, told, key) if indicators.shape[1] else 0.0
+    more = held_out_share(np.concatenate([indicators, features], axis=1), told, key) - alone
     generator, luck = key("shuffles").generator(), []
     for _ in range(SHUFFLES):
         order = np.arange(len(rows))
         for value in np.unique(truth):
             same = np.flatnonzero(truth == value)
             order[same] = generator.permutation(same)
-        luck.append(held_out_share(np.concatenate([known, features[order]], axis=1), told, key) - alone)
+        luck.append(held_out_share(np.concatenate([indicators, features[order]], axis=1), told, key) - alone)
     return {
         "features": held_out_share(features, told, key),
         "truth": alone,

@@ -17,7 +17,7 @@ from assay.tasks import task
 from assay.types import Problem
 
 Ids = tuple[int, ...]
-Interval = Sequence[int]  # start, end
+Activity = Sequence[int]  # start, end
 MARKS = {"compact": "#", "natural": "\\boxed{"}  # before the answer of a response
 
 
@@ -103,7 +103,7 @@ def longest_run(numbers: Sequence[int]) -> Ids:
 
 
 def _activities(problem: Problem) -> Puzzle:
-    intervals: Sequence[Interval] = problem.spec["intervals"]
+    intervals: Sequence[Activity] = problem.spec["intervals"]
     pairs = list(itertools.combinations(intervals, 2))
     listed, early, short = (taken(intervals, key) for key in (None, lambda i: i[0], lambda i: i[1] - i[0]))
     moments = range(max(end for _, end in intervals))
@@ -123,12 +123,12 @@ def _activities(problem: Problem) -> Puzzle:
     )
 
 
-def apart(one: Interval, other: Interval) -> bool:
+def apart(one: Activity, other: Activity) -> bool:
     """Whether two activities do not overlap; one may begin when the other ends."""
     return one[1] <= other[0] or other[1] <= one[0]
 
 
-def taken(intervals: Sequence[Interval], key: Callable[[Interval], int] | None) -> Ids:
+def taken(intervals: Sequence[Activity], key: Callable[[Activity], int] | None) -> Ids:
     """The places of the activities that are taken one after the other, by the key or as they are listed, where each
     that overlaps none taken before is taken.
     """

@@ -25,10 +25,10 @@ WORTH = 0.02  # the smallest change of a gap that is told in words
 def take(pair: Pair) -> Reading:
     names = [name for name in pair.tallies[0].problems if pair.problems[name].task in KINDS]
     problems = {name: pair.problems[name] for name in names}
-    tasks = [name for name in KINDS if sum(one.task == name for one in problems.values()) > 1]
+    tasks = [name for name in KINDS if sum(problem.task == name for problem in problems.values()) > 1]
     if not tasks:
         raise Lacking(f"there are no problems with one best sequence: ask for --task {' or --task '.join(KINDS)}.")
-    said, figures, tables = [], {}, []
+    sentences, figures, tables = [], {}, []
     for name in tasks:
         mine = {key: problem for key, problem in problems.items() if problem.task == name}
         puzzles = [puzzle(problem) for problem in mine.values()]
@@ -36,11 +36,11 @@ def take(pair: Pair) -> Reading:
             fidelity(answered(bank, mine, puzzles), list(mine.values()), puzzles, name) for bank in pair.banks
         )
         gap = interval((child.length - child.ids) - (base.length - base.ids), KEY, bounds=DIFFERENCES)
-        said.append(_said(name, base, child, gap))
+        sentences.append(_said(name, base, child, gap))
         figures[name] = {"base": _figures(base), "child": _figures(child), "gap_change": _json(gap)}
         tables += [_numbers(name, base, child, gap), _rules(name, base, child), _probes(name, base, child)]
     return Reading(
-        says=" ".join(said),
+        says=" ".join(sentences),
         figures=figures,
         tables=tuple(tables),
         beware=(

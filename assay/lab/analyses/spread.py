@@ -28,20 +28,20 @@ def edits(first: Sequence[Sequence[int]], other: Sequence[Sequence[int]]) -> np.
     """int[P]: the fewest insertions, deletions and replacements of tokens that make each first of the other beside it
     (Levenshtein). The pairs are reckoned together, a row of their tables at a time.
     """
-    rows, columns = (np.array([len(one) for one in side]) for side in (first, other))
+    rows, columns = (np.array([len(sequence) for sequence in side]) for side in (first, other))
     high, wide = int(rows.max(initial=0)), int(columns.max(initial=0))
     left, right = _padded(first, high, -1), _padded(other, wide, -2)
-    place = np.arange(wide + 1)
-    table = np.broadcast_to(place, (len(rows), wide + 1)).copy()
-    found = np.where(rows == 0, columns, 0)
+    across = np.arange(wide + 1)
+    table = np.broadcast_to(across, (len(rows), wide + 1)).copy()
+    costs = np.where(rows == 0, columns, 0)
     for i in range(high):
         replaced = table[:, :-1] + (left[:, i, None] != right)
         best = np.minimum(table[:, 1:] + 1, replaced)
         table = np.concatenate([np.full((len(rows), 1), i + 1), best], axis=1)
-        table = np.minimum.accumulate(table - place, axis=1) + place  # insertions: one more for each place to the right
+        table = np.minimum.accumulate(table - across, axis=1) + across  # insertions: one more for each step right
         ends = np.flatnonzero(rows == i + 1)
-        found[ends] = table[ends, columns[ends]]
-    return found
+        costs[ends] = table[ends, columns[ends]]
+    return costs
 
 
 def _padded(side: Sequence[Sequence[int]], length: int, empty: int) -> np.ndarray:

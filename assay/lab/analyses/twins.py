@@ -32,13 +32,13 @@ def twins_of(problems: Mapping[str, Problem]) -> list[Problem]:
     """A fresh problem for each: of the same task, level and wording, and none of those given. Its split is `test`, from
     which no run trains.
     """
-    taken, found = set(problems), []
+    taken, twins = set(problems), []
     for name, problem in problems.items():
-        known = task(problem.task)
-        if known.generator.rows is not None:
+        kind = task(problem.task)
+        if kind.generator.rows is not None:
             raise Lacking(f"'{problem.task}' is a list of problems: nothing draws fresh ones of the same kind.")
         for number in range(TRIES):
-            fresh = known.problem(KEY(name, number), level=problem.level, split="test", wording=problem.wording)
+            fresh = kind.problem(KEY(name, number), level=problem.level, split="test", wording=problem.wording)
             if fresh.id not in taken:
                 break
         else:
@@ -46,15 +46,15 @@ def twins_of(problems: Mapping[str, Problem]) -> list[Problem]:
                 f"level {problem.level} of '{problem.task}' has no problem that was not asked: take a higher one."
             )
         taken.add(fresh.id)
-        found.append(fresh)
-    return found
+        twins.append(fresh)
+    return twins
 
 
 @dataclass(frozen=True, eq=False)
-class Text:
+class QuestionText:
     """The question of a problem as tokens, and what the model reads before it.
 
-    Text(np.array([1]), np.array([39, 4, 21])).cut(0.6)
+    QuestionText(np.array([1]), np.array([39, 4, 21])).cut(0.6)
     """
 
     before: Ids
@@ -68,7 +68,7 @@ class Text:
         return np.concatenate([self.before, self.ids[:place]]), self.ids[place:]
 
 
-def text_of(problem: Problem, codec: Codec) -> Text:
+def text_of(problem: Problem, codec: Codec) -> QuestionText:
     """The text of a question within its rendered prompt. Where the tokens of the question do not stand in it as they
     are, because they join with those beside them, the question is read alone.
     """
@@ -80,8 +80,8 @@ def text_of(problem: Problem, codec: Codec) -> Text:
         raise Lacking(f"the question {prompt[:40]!r} is too short to be cut in two.")
     for start in range(1, len(whole) - len(ids) + 1):
         if (whole[start : start + len(ids)] == ids).all():
-            return Text(whole[:start], ids)
-    return Text(ids[:0], ids)
+            return QuestionText(whole[:start], ids)
+    return QuestionText(ids[:0], ids)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,11 +91,11 @@ class Witness:
     witness_of(bank, policy).complete([np.array([1, 39])], [12])
     """
 
-    text: Callable[[Problem], Text]
+    text: Callable[[Problem], QuestionText]
     complete: Callable[
         [Sequence[Ids], Sequence[int]], list[Ids]
     ]  # the likeliest tokens after contexts, at most so many
-    logp: Callable[[Sequence[Text]], list[np.ndarray]]  # log-probabilities of the tokens of questions
+    logp: Callable[[Sequence[QuestionText]], list[np.ndarray]]  # log-probabilities of the tokens of questions
     solved: Callable[[Sequence[Problem], Sequence[Ids]], np.ndarray]  # bool: by its likeliest answer to these questions
     right: Callable[[Sequence[Problem], int], Counts]  # how often problems are answered rightly in so many samples
 
@@ -120,20 +120,20 @@ def witness_of(bank: SampleBank, policy: Policy) -> Witness:
         ]
         return [made.segment.ids for made in engine.generate(requests, Key(asked.seed)(SEED))]
 
-    def logp(texts: Sequence[Text]) -> list[np.ndarray]:
-        read = [one if len(one.before) else Text(one.ids[:1], one.ids[1:]) for one in texts]
-        return [scores.logp for scores in engine.score([Span(one.before, one.ids) for one in read])]
+    def logp(texts: Sequence[QuestionText]) -> list[np.ndarray]:
+        read = [each if len(each.before) else QuestionText(each.ids[:1], each.ids[1:]) for each in texts]
+        return [scores.logp for scores in engine.score([Span(each.before, each.ids) for each in read])]
 
     def solved(problems: Sequence[Problem], asked_with: Sequence[Ids]) -> np.ndarray:
         texts = (codec.decode([token for token in ids if token not in codec.end_ids]) for ids in asked_with)
-        asked_so = [dataclasses.replace(one, prompt=text) for one, text in zip(problems, texts, strict=True)]
+        asked_so = [dataclasses.replace(each, prompt=text) for each, text in zip(problems, texts, strict=True)]
         return _asked(bank, codec, engine, asked_so, 1, temperature=0.0).correct > 0
 
     def right(problems: Sequence[Problem], samples: int) -> Counts:
-        found = _asked(bank, codec, engine, problems, samples, temperature=asked.temperature)
-        if (found.n == 0).any():
+        counts = _asked(bank, codec, engine, problems, samples, temperature=asked.temperature)
+        if (counts.n == 0).any():
             raise Lacking("a verifier failed on every answer to a fresh problem.")
-        return Counts(found.n, found.correct)
+        return Counts(counts.n, counts.correct)
 
     return Witness(lambda problem: text_of(problem, codec), complete, logp, solved, right)
 

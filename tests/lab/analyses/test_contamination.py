@@ -16,10 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.lab.analyses import measure
-from assay.lab.analyses.contamination import ahead, between, gain, judged, min_k, rouge
+from assay.lab.analyses.contamination import ahead, between, gain, judged, min_k, rouge_l
 from assay.lab.analyses.measure import Lacking
 from assay.lab.analyses.pair import Pair, Side
-from assay.lab.analyses.twins import Text, Witness, text_of, twins_of
+from assay.lab.analyses.twins import QuestionText, Witness, text_of, twins_of
 from assay.policy import Policy, character_tokenizer, fresh_policy, save_policy
 from assay.policy.config import PolicyConfig
 from assay.rng import Key
@@ -33,8 +33,8 @@ TOKENS = st.lists(st.integers(0, 3), max_size=6)
 
 
 def test_rouge_by_hand() -> None:
-    assert rouge([1, 2, 3, 4], [1, 3, 4, 5]) == pytest.approx(2 * 3 / 8)
-    assert rouge([], [1]) == 0.0 and rouge([], []) == 1.0 and rouge([7], [7]) == 1.0
+    assert rouge_l([1, 2, 3, 4], [1, 3, 4, 5]) == pytest.approx(2 * 3 / 8)
+    assert rouge_l([], [1]) == 0.0 and rouge_l([], []) == 1.0 and rouge_l([7], [7]) == 1.0
 
 
 def longest(a: list[int], b: list[int]) -> int:
@@ -47,8 +47,8 @@ def longest(a: list[int], b: list[int]) -> int:
 
 @given(TOKENS, TOKENS.filter(bool))
 def test_rouge_is_that_of_the_recursion(found: list[int], wanted: list[int]) -> None:
-    assert rouge(found, wanted) == pytest.approx(2 * longest(found, wanted) / (len(found) + len(wanted)))
-    assert rouge(found, wanted) == rouge(wanted, found)
+    assert rouge_l(found, wanted) == pytest.approx(2 * longest(found, wanted) / (len(found) + len(wanted)))
+    assert rouge_l(found, wanted) == rouge_l(wanted, found)
 
 
 def test_the_least_likely_tokens_by_hand() -> None:
@@ -88,7 +88,7 @@ def test_a_gain_that_shows_on_suspects_alone_by_hand() -> None:
 
 
 def test_questions_are_cut_and_keep_a_token_on_either_side() -> None:
-    text = Text(np.array([1]), np.array([10, 11, 12, 13, 14]))
+    text = QuestionText(np.array([1]), np.array([10, 11, 12, 13, 14]))
     for share, shown in ((0.4, 2), (0.6, 3), (0.8, 4), (0.01, 1), (1.0, 4)):
         read, left = text.cut(share)
         assert read.tolist() == [1, *range(10, 10 + shown)] and left.tolist() == list(range(10 + shown, 15))
