@@ -43,14 +43,33 @@ class Reader:
 
 def reader(model: str, system: str) -> Reader:
     """The model under this name, asked with the system message of a bank."""
-    from assay.engine.choose import frozen_engine
     from assay.policy import load_policy
+
+    return reading(model, load_policy(ready(model)), system)
+
+
+def reading(name: str, policy: Policy, system: str) -> Reader:
+    """A policy in memory as a reader, asked with the system message of a bank."""
+    from assay.engine.choose import frozen_engine
     from assay.policy.kinds import kind_of
 
-    policy = load_policy(ready(model))
     policy = policy.told(system) if system else policy
     wish = "torch" if kind_of(policy).can("shifts") else "auto"
-    return Reader(model, policy, frozen_engine(policy, wish=wish, device=device_of("auto"), precision="fp32"))
+    return Reader(name, policy, frozen_engine(policy, wish=wish, device=device_of("auto"), precision="fp32"))
+
+
+def own_statistics(bank: SampleBank, model: Reader) -> list[tuple[str, TokenStatistics]]:
+    """(problem, statistics of the tokens that a model chose) for every answer of a bank, in the order of its rows."""
+    from assay.engine.interface import Span
+    from assay.engine.statistics import token_statistics
+
+    rows = bank.table.select(["problem", "ids", "text", "turns"]).to_pylist()
+    _require_one_context(bank, rows)
+    _require_words(bank, model, rows)
+    contexts = _contexts(bank, model)
+    spans = [Span(contexts[row["problem"]], np.asarray(row["ids"], np.int32)) for row in rows]
+    statistics = token_statistics(model.engine, spans)
+    return [(row["problem"], _own(row, answer)) for row, answer in zip(rows, statistics, strict=True)]
 
 
 def score(bank: SampleBank, model: Reader, into: Path, *, against: Reader | None = None) -> Json:
