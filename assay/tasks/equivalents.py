@@ -131,9 +131,9 @@ def polynomial(node: Node) -> Polynomial:
     sign, left, right = node[0], polynomial(node[1]), polynomial(node[2])
     made: dict[tuple[int, int], int] = {} if sign == "*" else dict(left)
     if sign == "*":
-        for (i, j), one in left.items():
+        for (i, j), factor in left.items():
             for (k, m), other in right.items():
-                made[i + k, j + m] = made.get((i + k, j + m), 0) + one * other
+                made[i + k, j + m] = made.get((i + k, j + m), 0) + factor * other
     else:
         for powers, other in right.items():
             made[powers] = made.get(powers, 0) + (other if sign == "+" else -other)
@@ -193,15 +193,15 @@ def _fraction(generator: np.random.Generator, sizes: list[int]) -> tuple[int, in
 
 def _quantities(generator: np.random.Generator, depth: int, right: bool) -> Pair | None:
     source, target = "", ""
-    for place in range(depth):
+    for number in range(depth):
         names = _ALIKE[int(generator.integers(len(_ALIKE)))]
-        one, other = (names[i] for i in generator.permutation(len(names))[:2])
-        sign = "" if place == 0 else "*/"[int(generator.integers(2))]
-        source, target = f"{source}{sign}{one}", f"{target}{sign}{other}"
+        first, other = (names[i] for i in generator.permutation(len(names))[:2])
+        sign = "" if number == 0 else "*/"[int(generator.integers(2))]
+        source, target = f"{source}{sign}{first}", f"{target}{sign}{other}"
     value = Fraction(int(generator.integers(1, 100)), (1, 10)[int(generator.integers(2))])
     true = converted(value, source, target)
     shown = true if right else true * _SLIPS[int(generator.integers(len(_SLIPS)))]
-    texts = [exact(one) for one in (value, true, shown)]
+    texts = [exact(each) for each in (value, true, shown)]
     if max(map(len, texts)) > _LONGEST_VALUE:
         return None
     return Pair(

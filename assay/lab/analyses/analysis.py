@@ -9,7 +9,7 @@ from typing import Any
 from assay.errors import UsageError
 from assay.host import terminal
 from assay.lab.analyses import NAMES, measure
-from assay.lab.analyses.measure import Cell, Lacking, Measure, Need, Reading, Table
+from assay.lab.analyses.measure import Cell, Lacking, Measure, Need, Reading, Sheet
 from assay.lab.analyses.pair import Pair
 from assay.view.text import columns, number
 
@@ -41,16 +41,16 @@ def analyse(pair: Pair, names: Sequence[str] = (), *, tell: Callable[[str], None
     an error.
     """
     taken = []
-    for one in chosen(names):
-        tell(f"{one.name}: {one.asks}")
+    for measured in chosen(names):
+        tell(f"{measured.name}: {measured.asks}")
         try:
-            taken.append(Taken(one, one.take(pair)))
+            taken.append(Taken(measured, measured.take(pair)))
         except Lacking as error:
             if names:
                 raise UsageError(
-                    f"{one.name} cannot be taken of {pair.base.name} and {pair.child.name}: {error}"
+                    f"{measured.name} cannot be taken of {pair.base.name} and {pair.child.name}: {error}"
                 ) from error
-            taken.append(Taken(one, lacking=str(error)))
+            taken.append(Taken(measured, lacking=str(error)))
     return taken
 
 
@@ -83,7 +83,7 @@ def _lines(one: Taken) -> list[str]:
     return lines + [f"  note: {said}" for said in one.reading.beware]
 
 
-def cells(table: Table) -> list[tuple[str, ...]]:
+def cells(table: Sheet) -> list[tuple[str, ...]]:
     """The rows of a table with its head, as text."""
     return [table.columns, *(tuple(map(cell, row)) for row in table.rows)]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from assay.errors import DataError
-from assay.lab.analyses.measure import Lacking, Measure, Plot, Reading, Table
+from assay.lab.analyses.measure import Lacking, Measure, Plot, Reading, Sheet
 from assay.lab.study.charts import Line
 from assay.rng import Key
 from assay.scoring.boundary import Counts, Expansion, expansion
@@ -49,8 +49,8 @@ def take(pair: Pair) -> Reading:
     if not (base.c == 0).any():
         raise Lacking(f"the base solves every problem in {base.samples} samples: take harder ones.")
     ns = sorted({*(2**i for i in range(most.bit_length())), most})
-    found = [expansion(base, child, n=n) for n in ns]
-    last, beyond = found[-1], above_floor(base, child, most)
+    rates = [expansion(base, child, n=n) for n in ns]
+    last, beyond = rates[-1], above_floor(base, child, most)
     return Reading(
         says=(
             f"Of {last.problems:.0f} problems that {most} samples of the base do not solve, as many samples of the "
@@ -58,11 +58,11 @@ def take(pair: Pair) -> Reading:
             f"[{beyond.low:+.3f}, {beyond.high:+.3f}]."
         ),
         figures={
-            "rates": {str(n): vars(one) | {"above": one.above} for n, one in zip(ns, found, strict=True)},
+            "rates": {str(n): vars(rate) | {"above": rate.above} for n, rate in zip(ns, rates, strict=True)},
             "above": [beyond.mean, beyond.low, beyond.high],
         },
-        tables=(_rates(ns, found),),
-        plots=(_plot(ns, found),),
+        tables=(_rates(ns, rates),),
+        plots=(_plot(ns, rates),),
         beware=_warnings(last),
     )
 
@@ -74,9 +74,9 @@ def _warnings(last: Expansion) -> tuple[str, ...]:
     return tuple(said)
 
 
-def _rates(ns: Sequence[int], found: Sequence[Expansion]) -> Table:
+def _rates(ns: Sequence[int], found: Sequence[Expansion]) -> Sheet:
     rows = tuple((n, one.problems, one.rate, one.floor, one.above) for n, one in zip(ns, found, strict=True))
-    return Table(
+    return Sheet(
         "Problems that n samples of the base do not solve", ("n", "problems", "child", "base anew", "above"), rows
     )
 

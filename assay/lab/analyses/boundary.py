@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assay.lab.analyses.measure import Measure, Plot, Reading, Table
+from assay.lab.analyses.measure import Measure, Plot, Reading, Sheet
 from assay.lab.analyses.pair import pool_of
 from assay.lab.guesser import blind
 from assay.lab.study.charts import Line
@@ -136,7 +136,7 @@ def _warnings(
 
 def _passes(
     ks: Sequence[int], curves: dict[str, list[Interval]], guesses: Mapping[int, float], *, title: str = "pass@k"
-) -> Table:
+) -> Sheet:
     shown = [i for i, k in enumerate(ks) if k in SHOWN or k == ks[-1]]
     rows = [
         (ks[i], *(told(curves[name][i], sign=name == "difference") for name in ("base", "child", "difference")))
@@ -144,20 +144,20 @@ def _passes(
     ]
     if guesses:
         rows = [(*row, guesses[ks[i]]) for row, i in zip(rows, shown, strict=True)]
-    return Table(title, ("k", "base", "child", "difference", *("blind guesser",) * bool(guesses)), tuple(rows))
+    return Sheet(title, ("k", "base", "child", "difference", *("blind guesser",) * bool(guesses)), tuple(rows))
 
 
-def _squares(most: int, cells: Mapping[str, int]) -> Table:
+def _squares(most: int, cells: Mapping[str, int]) -> Sheet:
     rows = (
         ("child solves", cells["both"], cells["child alone"]),
         ("child does not", cells["base alone"], cells["neither"]),
     )
-    return Table(f"Problems that {most} samples solve", ("", "base solves", "base does not"), rows)
+    return Sheet(f"Problems that {most} samples solve", ("", "base solves", "base does not"), rows)
 
 
-def _heights(shares: Mapping[str, Mapping[str, int]]) -> Table:
+def _heights(shares: Mapping[str, Mapping[str, int]]) -> Sheet:
     rows = tuple((name, count, shares["child"][name]) for name, count in shares["base"].items())
-    return Table("Problems by their share of right answers", ("share", "base", "child"), rows)
+    return Sheet("Problems by their share of right answers", ("share", "base", "child"), rows)
 
 
 def told(found: Interval, *, sign: bool = False) -> str:

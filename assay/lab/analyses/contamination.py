@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from assay.lab.analyses.boundary import told
-from assay.lab.analyses.measure import Cell, Measure, Plot, Reading, Table
+from assay.lab.analyses.measure import Cell, Measure, Plot, Reading, Sheet
 from assay.lab.analyses.twins import Witness, twins_of, witness_of
 from assay.lab.study.charts import Line
 from assay.rng import Key
@@ -202,7 +202,7 @@ def _figures(mine: Recall, other: Recall) -> dict[str, object]:
     }
 
 
-def _completed(known: dict[str, tuple[Recall, Recall]], index: dict[str, dict[float, Interval]]) -> Table:
+def _completed(known: dict[str, tuple[Recall, Recall]], index: dict[str, dict[float, Interval]]) -> Sheet:
     columns = ("", "shown", "completed", "twins", "difference", "ROUGE-L", "twins", "solved unread", "twins")
     rows: list[tuple[Cell, ...]] = [
         (
@@ -216,22 +216,22 @@ def _completed(known: dict[str, tuple[Recall, Recall]], index: dict[str, dict[fl
         for who, (mine, other) in known.items()
         for share in CUTS
     ]
-    return Table("Questions that are completed from their beginning", columns, tuple(rows))
+    return Sheet("Questions that are completed from their beginning", columns, tuple(rows))
 
 
-def _likely(likely: dict[str, Interval]) -> Table:
+def _likely(likely: dict[str, Interval]) -> Sheet:
     rows = tuple((who, told(one)) for who, one in likely.items())
-    return Table("Chance that a question is likelier than a fresh one (Min-K%), 0.5 if unseen", ("", "chance"), rows)
+    return Sheet("Chance that a question is likelier than a fresh one (Min-K%), 0.5 if unseen", ("", "chance"), rows)
 
 
-def _gains(found: Gain) -> Table:
+def _gains(found: Gain) -> Sheet:
     rows: list[tuple[Cell, ...]] = [
         (f"pass@1 of the {who}", values["suspects"], values["twins"], told(found.ahead[who], sign=True))
         for who, values in found.accuracy.items()
     ]
     changes = (told(found.change[name], sign=True) for name in ("suspects", "twins"))
     rows.append(("change", *changes, told(found.adjusted, sign=True)))
-    return Table("Scores here and on fresh problems", ("", "these problems", "fresh ones", "difference"), tuple(rows))
+    return Sheet("Scores here and on fresh problems", ("", "these problems", "fresh ones", "difference"), tuple(rows))
 
 
 def _plot(known: dict[str, tuple[Recall, Recall]]) -> Plot:

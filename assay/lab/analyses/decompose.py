@@ -9,7 +9,7 @@ import numpy as np
 
 from assay.errors import DataError
 from assay.lab.analyses.boundary import told
-from assay.lab.analyses.measure import Measure, Plot, Reading, Table
+from assay.lab.analyses.measure import Measure, Plot, Reading, Sheet
 from assay.lab.study.charts import Line
 from assay.rng import Key
 from assay.scoring.boundary import Counts, Decomposition, decompose, misses
@@ -48,27 +48,27 @@ def _bins(counts: Counts) -> np.ndarray:
 def take(pair: Pair) -> Reading:
     base, child = pair.counts
     if base.samples < 2:
-        raise DataError("one part of the base's samples chooses and another says how often: two are the least.")
+        raise DataError("split part of the base's samples chooses and another says how often: two are the least.")
     most = base.samples // 2
     ks = sorted({k for k in (1, 4, 16, 64, 256, 1024) if k <= most} | {most})
-    found = [decompose(base, child, k) for k in ks]
+    splits = [decompose(base, child, k) for k in ks]
     spread = [intervals(parts(base, child, k), KEY, bounds=DIFFERENCES) for k in ks]
     table = flows(base, child)
     return Reading(
-        says=_said(found[-1], spread[-1]),
+        says=_said(splits[-1], spread[-1]),
         figures={
             "parts": {
-                str(one.k): {
-                    "distilled": [one.distilled, low.low, low.high],
-                    "gained": [one.gained, high.low, high.high],
-                    "distilled_share": one.distilled_share,
-                    "compression": one.compression,
+                str(split.k): {
+                    "distilled": [split.distilled, low.low, low.high],
+                    "gained": [split.gained, high.low, high.high],
+                    "distilled_share": split.distilled_share,
+                    "compression": split.compression,
                 }
-                for one, (low, high) in zip(found, spread, strict=True)
+                for split, (low, high) in zip(splits, spread, strict=True)
             },
             "flows": table.tolist(),
         },
-        tables=(_parts(found, spread), _flows(table)),
+        tables=(_parts(splits, spread), _flows(table)),
         plots=(_plot(ks, spread),),
         beware=(
             "What falls to unsolved problems shrinks as k grows: read the largest k. On problems that were trained on "
@@ -86,18 +86,18 @@ def _said(last: Decomposition, spread: Sequence[Interval]) -> str:
     )
 
 
-def _parts(found: Sequence[Decomposition], spread: Sequence[Sequence[Interval]]) -> Table:
+def _parts(found: Sequence[Decomposition], spread: Sequence[Sequence[Interval]]) -> Sheet:
     columns = ("k", "where the base had right answers", "where it had none", "share of the first", "compression")
     rows = tuple(
         (one.k, told(low, sign=True), told(high, sign=True), one.distilled_share, one.compression)
         for one, (low, high) in zip(found, spread, strict=True)
     )
-    return Table("The change of pass@1, by what k samples of the base solve", columns, rows)
+    return Sheet("The change of pass@1, by what k samples of the base solve", columns, rows)
 
 
-def _flows(table: np.ndarray) -> Table:
+def _flows(table: np.ndarray) -> Sheet:
     rows = tuple((name, *map(int, row)) for name, row in zip(NAMES, table, strict=True))
-    return Table("Problems by their share of right answers, before (down) and after (across)", ("", *NAMES), rows)
+    return Sheet("Problems by their share of right answers, before (down) and after (across)", ("", *NAMES), rows)
 
 
 def _plot(ks: Sequence[int], spread: Sequence[Sequence[Interval]]) -> Plot:

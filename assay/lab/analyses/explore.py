@@ -15,7 +15,7 @@ import numpy as np
 
 from assay.errors import DataError
 from assay.lab.analyses.boundary import told
-from assay.lab.analyses.measure import Cell, Lacking, Measure, Plot, Reading, Table
+from assay.lab.analyses.measure import Cell, Lacking, Measure, Plot, Reading, Sheet
 from assay.lab.analyses.spread import rarefied, unlike
 from assay.lab.analyses.support import NONE
 from assay.lab.analyses.widths import DECILES, Widths, widths_of
@@ -175,32 +175,32 @@ def _bounds(one: Never) -> str:
     return f"{one.share:.1%} [{one.low:.1%}, {one.high:.1%}]"
 
 
-def _unsolved(series: Sequence[Mapping[str, float | None]]) -> Table:
+def _unsolved(series: Sequence[Mapping[str, float | None]]) -> Sheet:
     columns = tuple(series[0])
     rows: tuple[tuple[Cell, ...], ...] = tuple(tuple(row.values()) for row in series)
-    return Table("Problems that k samples do not solve", columns, rows)
+    return Sheet("Problems that k samples do not solve", columns, rows)
 
 
-def _never(never: Mapping[str, Never], least: Mapping[str, float], problems: int) -> Table:
+def _never(never: Mapping[str, Never], least: Mapping[str, float], problems: int) -> Sheet:
     columns = ("", "problems without any chance", "interval", "unsolved, and solvable at least")
     rows = tuple(
         (name, one.share * problems, f"[{one.low * problems:.0f}, {one.high * problems:.0f}]", least[name])
         for name, one in never.items()
     )
-    return Table("Problems that no number of samples solves", columns, rows)
+    return Sheet("Problems that no number of samples solves", columns, rows)
 
 
-def _spread(spread: Mapping[str, dict[str, Interval] | None]) -> Table:
+def _spread(spread: Mapping[str, dict[str, Interval] | None]) -> Sheet:
     rows: list[tuple[Cell, ...]] = []
     for name, each in spread.items():
         if each is None:
             rows.append((name, "too few problems", None, None))
         else:
             rows.append((name, told(each["base"]), told(each["child"]), told(each["difference"], sign=True)))
-    return Table("How unlike the answers to a problem are", ("different", "base", "child", "difference"), tuple(rows))
+    return Sheet("How unlike the answers to a problem are", ("different", "base", "child", "difference"), tuple(rows))
 
 
-def _places(widths: Mapping[str, Widths]) -> Table:
+def _places(widths: Mapping[str, Widths]) -> Sheet:
     names = {
         "branching": "mean branching factor",
         "branching_median": "median",
@@ -209,7 +209,7 @@ def _places(widths: Mapping[str, Widths]) -> Table:
         "effective": "mean of exp(entropy)",
     }
     rows = tuple((said, *(one.figures[name] for one in widths.values())) for name, said in names.items())
-    return Table("Tokens that are weighed at a place of an answer", ("", *widths), rows)
+    return Sheet("Tokens that are weighed at a place of an answer", ("", *widths), rows)
 
 
 def _plot(series: Sequence[Mapping[str, float | None]]) -> Plot:

@@ -22,10 +22,10 @@ Cell = str | int | float | None
 
 
 @dataclass(frozen=True)
-class Table:
+class Sheet:
     """A table of a reading, as it is shown; numbers are rounded where they are shown.
 
-    Table("Quadrants", ("", "base solves", "base does not"), (("child solves", 120, 4), ("child does not", 9, 123)))
+    Sheet("Quadrants", ("", "base solves", "base does not"), (("child solves", 120, 4), ("child does not", 9, 123)))
     """
 
     title: str
@@ -56,7 +56,7 @@ class Reading:
 
     says: str  # one or two sentences
     figures: Mapping[str, Any]  # every number, as JSON data
-    tables: tuple[Table, ...] = ()
+    tables: tuple[Sheet, ...] = ()
     plots: tuple[Plot, ...] = ()
     beware: tuple[str, ...] = ()  # what these numbers do not show
 

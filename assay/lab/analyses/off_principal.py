@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from assay.lab.analyses.changes import Change, changed, energy, inner
-from assay.lab.analyses.measure import Lacking, Measure, Plot, Reading, Table
+from assay.lab.analyses.measure import Lacking, Measure, Plot, Reading, Sheet
 from assay.lab.analyses.principal import (
     ALPHA,
     ETA,
@@ -130,8 +130,8 @@ def _figures(one: Turned, moved: float) -> dict[str, float | None]:
     return asdict(one) | {"magnitude": one.magnitude, "drift_per_move": one.drift / moved}
 
 
-def _shares(seen: Visible, stored: dict[str, str]) -> Table:
-    return Table(
+def _shares(seen: Visible, stored: dict[str, str]) -> Sheet:
+    return Sheet(
         f"Unchanged weights; base stored as {stored['base']}, child as {stored['child']}",
         ("definition", "share"),
         (
@@ -142,7 +142,7 @@ def _shares(seen: Visible, stored: dict[str, str]) -> Table:
     )
 
 
-def _beside(parts: Sequence[Turned], moved: float, rank: int) -> Table:
+def _beside(parts: Sequence[Turned], moved: float, rank: int) -> Sheet:
     rows = (
         ("drift of singular values", *(f"{one.drift:.2e}" for one in parts)),
         ("drift over relative size of the update", *(one.drift / moved for one in parts)),
@@ -155,12 +155,12 @@ def _beside(parts: Sequence[Turned], moved: float, rank: int) -> Table:
         ("stable rank of the update", *(one.rank for one in parts)),
     )
     columns = ("", "update", "in random directions", "noise")
-    return Table(f"The update and others of its size, with the first {rank} directions", columns, rows)
+    return Sheet(f"The update and others of its size, with the first {rank} directions", columns, rows)
 
 
-def _energies(energies: Sequence[Directed]) -> Table:
+def _energies(energies: Sequence[Directed]) -> Sheet:
     rows = tuple((one.rank, one.ratio, f"{one.low:.3f} to {one.high:.3f}", one.word) for one in energies)
-    return Table(
+    return Sheet(
         "Energy in the first directions, over random directions", ("directions", "ratio", "by chance", "word"), rows
     )
 

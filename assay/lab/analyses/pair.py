@@ -142,10 +142,10 @@ def posed(bank: SampleBank) -> dict[str, Problem]:
     asked = bank.asked
     pool = pool_of(bank)
     split: Split = asked.split  # type: ignore[assignment] # a bank keeps it as text
-    found, missing = dict[str, Problem](), list(asked.problems)
+    drawn, missing = dict[str, Problem](), list(asked.problems)
     for count in (len(asked.problems), MOST):  # a bank may hold a part of an exam
-        found = {problem.id: problem for problem in pool.held_out(Key("exam", split), count, split, least=1)}
-        missing = [name for name in asked.problems if name not in found]
+        drawn = {problem.id: problem for problem in pool.held_out(Key("exam", split), count, split, least=1)}
+        missing = [name for name in asked.problems if name not in drawn]
         if not missing or pool.finite:
             break
     if missing:
@@ -153,7 +153,7 @@ def posed(bank: SampleBank) -> dict[str, Problem]:
             f"{len(missing)} problems of the bank of {asked.model} are not those that its tasks pose now: it was "
             f"sampled by another version ({asked.version})."
         )
-    return {name: found[name] for name in asked.problems}
+    return {name: drawn[name] for name in asked.problems}
 
 
 def pool_of(bank: SampleBank) -> Pool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from assay.lab.analyses.changes import Change, Weights, changed, changes, energy, first_direction, inner
-from assay.lab.analyses.measure import Lacking, Measure, Plot, Reading, Table
+from assay.lab.analyses.measure import Lacking, Measure, Plot, Reading, Sheet
 from assay.lab.analyses.rank_one import (
     FITTED,
     KEY,
@@ -239,7 +239,7 @@ def _figures(
     }
 
 
-def _lines(found: Mapping[str, Linear], tracks: Sequence[Track]) -> Table:
+def _lines(found: Mapping[str, Linear], tracks: Sequence[Track]) -> Sheet:
     rows: list[tuple[str, float, float, float | None]] = []
     for name, one in found.items():
         rows.append((f"R^2 of the {name}, later checkpoints", one.later, one.chance_later, one.percentile))
@@ -250,11 +250,11 @@ def _lines(found: Mapping[str, Linear], tracks: Sequence[Track]) -> Table:
     )
     rows.append(("cosine of a step and the next", float(np.median([turning(o.steps) for o in tracks])), 0.0, None))
     columns = ("medians over matrices", "path", "random walks", "percentile")
-    return Table(f"How the first direction moves, fitted to {FITTED:.0%}; walks at their 95th", columns, tuple(rows))
+    return Sheet(f"How the first direction moves, fitted to {FITTED:.0%}; walks at their 95th", columns, tuple(rows))
 
 
-def _exam(sat: Scores) -> Table:
-    return Table(
+def _exam(sat: Scores) -> Sheet:
+    return Sheet(
         f"Rebuilt models, {len(sat.rates['base'])} problems x {sat.samples} answers",
         ("model", "pass@1", "share of the gain"),
         sat.rows(),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from assay.lab.analyses.measure import Lacking, Measure, Reading, Table
+from assay.lab.analyses.measure import Lacking, Measure, Reading, Sheet
 from assay.scoring.bank_reports import concluded_json
 from assay.scoring.conclusion import Conclusion
 from assay.scoring.discovery import Boundary, sharpen_or_discover
@@ -23,18 +23,18 @@ def take(pair: Pair) -> Reading:
         raise Lacking(
             f"n samples of the child and 2 n of the base are compared, n 2 at least: the base has {base.samples}."
         )
-    found = sharpen_or_discover(base, child, n=n)
-    while found.extrapolated and n > 2:  # fewer samples of the child ask for fewer of the base
+    boundary = sharpen_or_discover(base, child, n=n)
+    while boundary.extrapolated and n > 2:  # fewer samples of the child ask for fewer of the base
         n //= 2
-        found = sharpen_or_discover(base, child, n=n)
-    word = "undetermined" if found.extrapolated else found.word
+        boundary = sharpen_or_discover(base, child, n=n)
+    word = "undetermined" if boundary.extrapolated else boundary.word
     return Reading(
-        says=f"{word.capitalize()}: {MEASURED if found.extrapolated else found.reason}.",
-        figures=_figures(found) | {"word": word},
-        tables=(_conditions(found),),
+        says=f"{word.capitalize()}: {MEASURED if boundary.extrapolated else boundary.reason}.",
+        figures=_figures(boundary) | {"word": word},
+        tables=(_conditions(boundary),),
         beware=(
-            f"The base is given {found.times.mean:.2g} times as many samples as the child: so many of its samples one "
-            "of the child is worth at pass@1. The word is about these two checkpoints, and says nothing of a method.",
+            f"The base is given {boundary.times.mean:.2g} times as many samples as the child: so many of its samples "
+            "one of the child is worth at pass@1. The word is about these two checkpoints, and says nothing of a method.",
         ),
     )
 
@@ -48,7 +48,7 @@ def _figures(found: Boundary) -> dict[str, object]:
     }
 
 
-def _conditions(found: Boundary) -> Table:
+def _conditions(found: Boundary) -> Sheet:
     asked: tuple[tuple[str, Conclusion | None], ...] = (
         ("pass@1 rose", found.first),
         ("beyond the base with as many tries more", found.reach),
@@ -57,7 +57,7 @@ def _conditions(found: Boundary) -> Table:
     rows = tuple(
         (name, *(("too few problems", None) if one is None else (one.numbers, one.word))) for name, one in asked
     )
-    return Table(f"Conditions, with {found.n} samples of the child", ("condition", "difference", "word"), rows)
+    return Sheet(f"Conditions, with {found.n} samples of the child", ("condition", "difference", "word"), rows)
 
 
 SHARPEN_DISCOVER = Measure(

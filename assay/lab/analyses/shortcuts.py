@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from assay.lab.analyses.boundary import told
 from assay.lab.analyses.fidelity import KEY, Fidelity, answered, fidelity
-from assay.lab.analyses.measure import Cell, Lacking, Measure, Reading, Table
+from assay.lab.analyses.measure import Cell, Lacking, Measure, Reading, Sheet
 from assay.lab.analyses.sequences import KINDS, puzzle
 from assay.scoring.intervals import DIFFERENCES, Interval, interval
 
@@ -76,7 +76,7 @@ def _figures(one: Fidelity) -> dict[str, object]:
     }
 
 
-def _numbers(name: str, base: Fidelity, child: Fidelity, gap: Interval) -> Table:
+def _numbers(name: str, base: Fidelity, child: Fidelity, gap: Interval) -> Sheet:
     rows: list[tuple[Cell, ...]] = [
         (row, *("-" if (value := one.numbers[row]) is None else told(value) for one in (base, child)))
         for row in base.numbers
@@ -87,10 +87,10 @@ def _numbers(name: str, base: Fidelity, child: Fidelity, gap: Interval) -> Table
         rows.append((f"majority, right {word}", base.majority[mark], child.majority[mark]))
         for k in base.reach[mark]:
             rows.append((f"pass@{k}, right {word}", base.reach[mark][k], child.reach[mark].get(k)))
-    return Table(f"{name}: lengths and sequences", ("", "base", "child"), tuple(rows))
+    return Sheet(f"{name}: lengths and sequences", ("", "base", "child"), tuple(rows))
 
 
-def _rules(name: str, base: Fidelity, child: Fidelity) -> Table:
+def _rules(name: str, base: Fidelity, child: Fidelity) -> Sheet:
     rows: list[tuple[Cell, ...]] = [
         (rule, of["right length"], of["right"], of["problems"], of["followed"], child.rules[rule]["followed"])
         for rule, of in base.rules.items()
@@ -103,16 +103,16 @@ def _rules(name: str, base: Fidelity, child: Fidelity) -> Table:
         "base says it there",
         "child says it there",
     )
-    return Table(f"{name}: cheap rules", columns, tuple(rows))
+    return Sheet(f"{name}: cheap rules", columns, tuple(rows))
 
 
-def _probes(name: str, base: Fidelity, child: Fidelity) -> Table:
+def _probes(name: str, base: Fidelity, child: Fidelity) -> Sheet:
     rows: list[tuple[Cell, ...]] = [
         (f"R2 of the length told: {row}", *(None if one.probe is None else one.probe[row] for one in (base, child)))
         for row in ("features", "truth", "features beyond the truth", "the last by luck")
     ]
     rows += [(f"order, {row}", base.procedures[row], child.procedures[row]) for row in base.procedures]
-    return Table(f"{name}: what the length follows, and the order written down", ("", "base", "child"), tuple(rows))
+    return Sheet(f"{name}: what the length follows, and the order written down", ("", "base", "child"), tuple(rows))
 
 
 SEQ_SHORTCUTS = Measure(

@@ -11,7 +11,7 @@ import numpy as np
 
 from assay.errors import DataError
 from assay.lab.analyses.boundary import told
-from assay.lab.analyses.measure import Lacking, Measure, Plot, Reading, Table
+from assay.lab.analyses.measure import Lacking, Measure, Plot, Reading, Sheet
 from assay.lab.study.charts import Line
 from assay.rng import Key
 from assay.scoring.boundary import Support, support
@@ -110,16 +110,16 @@ def take(pair: Pair) -> Reading:
     problems = [support(base, child, k) for k in ks]
     pairs = solutions(before, after)
     spread = {
-        name: interval(np.array([entropy(one) for one in bank.answers or ()]), KEY, bounds=(0.0, MOST))
+        name: interval(np.array([entropy(answers) for answers in bank.answers or ()]), KEY, bounds=(0.0, MOST))
         for name, bank in (("base", before), ("child", after))
     }
     last = problems[-1]
     return Reading(
         says=_said(last, pairs, spread),
         figures={
-            "problems": {str(one.k): _figures(one) for one in problems},
+            "problems": {str(count.k): _figures(count) for count in problems},
             "solutions": {**vars(pairs), "net": pairs.net},
-            "answer_entropy": {name: [one.mean, one.low, one.high] for name, one in spread.items()},
+            "answer_entropy": {name: [each.mean, each.low, each.high] for name, each in spread.items()},
             "unseen": {"base": unseen(before), "child": unseen(after)},
         },
         tables=(_problems(problems), _solutions(pairs), _answers(spread, before, after)),
@@ -152,17 +152,17 @@ def _score(one: Support) -> float | None:
     return 2 * kept * new / (kept + new) if kept and new else None
 
 
-def _problems(found: Sequence[Support]) -> Table:
+def _problems(found: Sequence[Support]) -> Sheet:
     columns = ("k", "kept", "gained", "lost", "neither", "by luck", "retention", "discovery", "net change")
     rows = tuple(
         (one.k, one.both, one.gained, one.lost, one.neither, one.null, one.retention, one.discovery, one.net_change)
         for one in found
     )
-    return Table("Problems, as expected counts over draws of k samples", columns, rows)
+    return Sheet("Problems, as expected counts over draws of k samples", columns, rows)
 
 
-def _solutions(pairs: Solutions) -> Table:
-    return Table(
+def _solutions(pairs: Solutions) -> Sheet:
+    return Sheet(
         "Right answers, each with its problem",
         ("", "kept", "gained", "lost", "by luck"),
         (
@@ -172,12 +172,12 @@ def _solutions(pairs: Solutions) -> Table:
     )
 
 
-def _answers(spread: dict[str, Interval], before: Bank, after: Bank) -> Table:
+def _answers(spread: dict[str, Interval], before: Bank, after: Bank) -> Sheet:
     rows = tuple(
         (name, told(spread[name]), float(np.exp(spread[name].mean)), unseen(bank))
         for name, bank in (("base", before), ("child", after))
     )
-    return Table("Answers to a problem", ("", "entropy", "effective number", "unseen share of right ones"), rows)
+    return Sheet("Answers to a problem", ("", "entropy", "effective number", "unseen share of right ones"), rows)
 
 
 def _plot(found: Sequence[Support]) -> Plot:

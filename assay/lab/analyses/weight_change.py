@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from assay.lab.analyses.changes import ATTENTION, MLP, Change, changed, changes, energy, gini
-from assay.lab.analyses.measure import Lacking, Measure, Plot, Reading, Table
+from assay.lab.analyses.measure import Lacking, Measure, Plot, Reading, Sheet
 from assay.lab.analyses.rebuilt import PROBLEMS, SAMPLES, Scores, scores, with_changes
 from assay.lab.study.charts import Line
 
@@ -202,9 +202,9 @@ def _figures(one: Moved) -> dict[str, float | None]:
     }
 
 
-def _table(title: str, unit: str, rows: Sequence[Moved]) -> Table:
+def _table(title: str, unit: str, rows: Sequence[Moved]) -> Sheet:
     columns = (unit, "norm", "root mean square", "relative", "share of energy", "of numbers", "excess", "along W_0")
-    return Table(
+    return Sheet(
         title,
         columns,
         tuple(
@@ -223,8 +223,8 @@ def _table(title: str, unit: str, rows: Sequence[Moved]) -> Table:
     )
 
 
-def _transplanted(sat: Scores) -> Table:
-    return Table(
+def _transplanted(sat: Scores) -> Sheet:
+    return Sheet(
         f"The base with a part of the change, {len(sat.rates['base'])} problems x {sat.samples} answers",
         ("model", "pass@1", "share of the gain"),
         sat.rows(),

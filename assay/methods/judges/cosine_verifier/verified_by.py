@@ -35,15 +35,15 @@ def verified_by(
     """
     from assay.tasks.equivalence import CORRECT
 
-    said = {key: verdict_of(verifier, codec) for key, verifier in verdicts_of(everyone, role).items()}
+    verdicts = {key: verdict_of(verifier, codec) for key, verifier in verdicts_of(everyone, role).items()}
 
     def of(episode: Episode) -> Reward | None:
         key = answered(episode)
         if key is None:
             return Reward(NAME, 0.0) if gold_of(episode.request.problem) else None
-        if key not in said:
+        if key not in verdicts:
             return None
-        verdict = said[key]
+        verdict = verdicts[key]
         return Reward.no_judgement(NAME) if verdict is None else Reward(NAME, float(verdict == CORRECT))
 
     return [of(episode) for episode in episodes]
