@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 KEY = Key("entropy-exchange")
 ENTROPY, SCORES = "policy/entropy", ("reward/accuracy", "reward/mean")
-COLUMNS = ("group", "verdict", "context", "tokens", "origin", "old", "entropy", "advantage")
+COLUMNS = ("group", "verdict", "context", "tokens", "origin", "old", "entropy", "advantage", "temperature")
 PERPLEXITY = ("low", "middle", "high")
 TENTHS = 10
 MOST = 20.0  # nats: more than any vocabulary has
@@ -135,8 +135,10 @@ def answers_of(pair: Pair, rollouts: dict[str, list[Any]]) -> Answers:
     rows = [row for row in rows if row["tokens"] and all(row[name] for name in ("old", "entropy", "advantage"))]
     if not rows:
         raise Lacking("the rollouts hold no entropies.")
-    engine = frozen_engine(pair.child.policy, device=device_of("auto"), precision="auto")
-    spans = [Span(np.array(row["context"], np.int32), np.array(row["tokens"], np.int32)) for row in rows]
+    engine = frozen_engine(pair.child.policy, device=device_of("auto"), precision="fp32")
+    spans = [
+        Span(np.array(row["context"], np.int32), np.array(row["tokens"], np.int32), row["temperature"]) for row in rows
+    ]
     again = engine.score(spans, entropy=True)
     number = {name: i for i, name in enumerate(dict.fromkeys(row["group"] for row in rows))}
     own = [np.array(row["origin"]) == Origin.POLICY for row in rows]
@@ -145,13 +147,14 @@ def answers_of(pair: Pair, rollouts: dict[str, list[Any]]) -> Answers:
         for name in ("old", "entropy", "advantage")
     )
     logp, now = ([np.asarray(getattr(s, n), float)[m] for s, m in zip(again, own)] for n in ("logp", "entropy"))
+    lengths = [len(row) for row in old]
     return Answers(
         group=np.array([number[row["group"]] for row in rows]),
         right=np.array([row["verdict"] == "ok" for row in rows]),
-        advantage=np.array([one.mean() for one in advantage]),
-        cost=np.array([-one.mean() for one in old]),
-        answer=np.repeat(np.arange(len(rows)), [len(one) for one in old]),
-        place=np.concatenate([np.arange(len(one)) / len(one) for one in old]),
+        advantage=np.array([row.mean() for row in advantage]),
+        cost=np.array([-row.mean() for row in old]),
+        answer=np.repeat(np.arange(len(rows)), lengths),
+        place=np.concatenate([np.arange(n) / n for n in lengths]),
         entropy=np.concatenate(entropy),
         moved=np.abs(np.concatenate(logp) - np.concatenate(old)),
         change=np.concatenate(now) - np.concatenate(entropy),
@@ -170,7 +173,7 @@ def take(pair: Pair) -> Reading:
             "score": name,
             "exchange": vars(line),
             "turn": None if stage is None else vars(stage),
-            "falls": {mark: None if one is None else [one.mean, one.low, one.high] for mark, one in spent.items()},
+            "falls": {mark: None if b is None else [b.mean, b.low, b.high] for mark, b in spent.items()},
             "cells": table,
             "tokens": by_token,
         },
