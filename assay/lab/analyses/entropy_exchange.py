@@ -188,7 +188,7 @@ def take(pair: Pair) -> Reading:
 
 
 def _said(line: Exchange, stage: Turn | None, spent: dict[str, Interval | None], first: int) -> str:
-    pieces = [f"R = {-line.a:+.3f} exp(H) {line.b:+.3f} leaves {1 - line.explained:.0%} of the squares of the score"]
+    pieces = [f"R = {-line.a:+.3f} exp(H) + {line.b:.3f} leaves {1 - line.explained:.0%} of the squares of the score"]
     pieces.append(f", a line through the steps {1 - line.by_step:.0%}. ")
     if stage is not None:
         pieces.append(
