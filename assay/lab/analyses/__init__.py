@@ -14,6 +14,7 @@ _HOME = {
     "passk-decomp": "decompose:PASSK_DECOMP",
     "sharpen-discover": "sharpen:SHARPEN_DISCOVER",
     "explore-metrics": "explore:EXPLORE_METRICS",
+    "entropy-exchange": "entropy_exchange:ENTROPY_EXCHANGE",
     "contamination": "contamination:CONTAMINATION",
     "seq-shortcuts": "shortcuts:SEQ_SHORTCUTS",
     "weight-change": "weight_change:WEIGHT_CHANGE",

@@ -129,7 +129,6 @@ def followed(found: Answered, puzzles: Sequence[Puzzle]) -> dict[str, dict[str, 
         wrong = [one.rules[name] != one.best for one in puzzles]
         told_there = [found.told[j] == puzzles[i].rules[name] for j, i in enumerate(found.problem) if wrong[i]]
         rules[name] = {
-            "right length": float(np.mean([len(one.rules[name]) == len(one.best) for one in puzzles])),
             "right": 1.0 - float(np.mean(wrong)),
             "problems": sum(wrong),
             "followed": float(np.mean(told_there)) if told_there else None,

@@ -92,7 +92,7 @@ def _numbers(name: str, base: Fidelity, child: Fidelity, gap: Interval) -> Sheet
 
 def _rules(name: str, base: Fidelity, child: Fidelity) -> Sheet:
     rows: list[tuple[Cell, ...]] = [
-        (rule, of["right length"], of["right"], of["problems"], of["followed"], child.rules[rule]["followed"])
+        (rule, of["right"], of["problems"], of["followed"], child.rules[rule]["followed"])
         for rule, of in base.rules.items()
     ]
     columns = (
