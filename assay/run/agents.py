@@ -50,6 +50,6 @@ def answering(experiment: Experiment) -> Iterator[None]:
     try:
         yield
     finally:
-        for name in names:
+        TASKS.update(before)  # a name that is set again keeps its place among the others
+        for name in set(names) - set(before):
             del TASKS[name]
-        TASKS.update(before)

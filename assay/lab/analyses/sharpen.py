@@ -34,7 +34,7 @@ def take(pair: Pair) -> Reading:
         tables=(_conditions(boundary),),
         beware=(
             f"The base is given {boundary.times.mean:.2g} times as many samples as the child: so many of its samples "
-            "one of the child is worth at pass@1. The word is about these two checkpoints, and says nothing of a method.",
+            "one of the child is worth at pass@1. The word is about two checkpoints, and says nothing of methods.",
         ),
     )
 
