@@ -9,12 +9,17 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+from assay.known import RECIPES
 from assay.lab.seeds import as_dict
 from assay.lab.study import Study, analysis, contrasts, guesses, markdown, queue, read
 from assay.lab.study.analysis import Findings
 from assay.lab.study.results import Result
+from assay.run.bases import BASES
 from assay.run.pretrained import PRETRAINED
 from assay.run.trust import Trust
 from assay.scoring.conclusion import Family, Stated, conclude
@@ -84,6 +89,21 @@ def names() -> list[str]:
 
 def study(name: str) -> Study:
     return read(HERE / f"{name}.toml", Trust.of(code=True))  # what studies here use was written here
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Behind the block recipes and bases are those of before it: files of studies register some, and a base of one
+    study may have the name of another one's.
+    """
+    tables: list[dict[str, Any]] = [RECIPES, BASES.held]
+    before = [dict(table) for table in tables]
+    try:
+        yield
+    finally:
+        for table, own in zip(tables, before, strict=True):
+            table.clear()
+            table.update(own)
 
 
 def found(name: str, of: Study, *, guess: bool = False) -> Findings:
@@ -172,12 +192,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--render", action="store_true")
     arguments = parser.parse_args()
-    every = {name: found(name, study(name), guess=arguments.render) for name in names()}
-    for name, findings in every.items():
+    every = dict[str, Findings]()
+    for name in names():
+        with alone():
+            every[name] = findings = found(name, study(name), guess=arguments.render)
+            if arguments.render:
+                markdown.write(findings, HERE / name)
         done = len(findings.results)
         print(f"{name:26} {done} of {done + findings.missing} runs; arms {', '.join(list(findings.study.arms)[:8])}")
-        if arguments.render:
-            markdown.write(findings, HERE / name)
     if arguments.render:
         beds = {name: findings for name, findings in every.items() if name.startswith("contrasts-")}
         real = {name: findings for name, findings in every.items() if findings.study.model in PRETRAINED}

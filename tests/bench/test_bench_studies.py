@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from study_tables import tables_as_they_were
 
 from assay.known import RECIPES
 from assay.lab.study import markdown
@@ -16,7 +15,7 @@ from bench.studies import __main__ as committed
 @pytest.fixture(autouse=True)
 def recipes_and_bases_of_a_study_stay_in_it() -> Iterator[None]:
     """The Python files of a study register them, and tests of the built-in ones must not meet them."""
-    with tables_as_they_were():
+    with committed.alone():
         yield
 
 

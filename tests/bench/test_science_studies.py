@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from study_tables import tables_as_they_were
 
 from assay.run.bases import BASES
 from bench.studies import __main__ as committed
@@ -14,7 +13,7 @@ from bench.studies import __main__ as committed
 
 @pytest.fixture(autouse=True)
 def bases_of_a_study_stay_in_it() -> Iterator[None]:
-    with tables_as_they_were():
+    with committed.alone():
         yield
 
 

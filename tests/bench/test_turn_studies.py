@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from study_tables import tables_as_they_were
 
 from bench.studies import __main__ as committed
 
@@ -18,7 +17,7 @@ STUDIES = {
 
 @pytest.fixture(autouse=True)
 def bases_of_a_study_stay_in_it() -> Iterator[None]:
-    with tables_as_they_were():
+    with committed.alone():
         yield
 
 
