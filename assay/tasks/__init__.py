@@ -64,6 +64,8 @@ TASKS = LazyTasks(
         "stack": "stacks:STACK",
         "search": "search:SEARCH",
         "search-small": "search:SEARCH_SMALL",
+        "search-python": "search_python:SEARCH_PYTHON",
+        "search-python-small": "search_python:SEARCH_PYTHON_SMALL",
         "search-stream": "search_stream:SEARCH_STREAM",
         "trace": "trace:TRACE",
         "quantities": "quantities:QUANTITIES",

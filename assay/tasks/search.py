@@ -36,7 +36,7 @@ _ALONE = "Give the name alone in \\boxed{...}."
 _ASKED = {"A": "written by {}", "F": "founded by {}", "S": "set in {}", "H": "headquarters {}"}
 
 
-def _instance(generator: np.random.Generator, level: int) -> Spec:
+def walk(generator: np.random.Generator, level: int) -> Spec:
     """A path that comes nowhere twice. One of several facts needs a search, and one an opened page."""
     known = universe()
     while True:
@@ -53,7 +53,7 @@ def _canonical(spec: Spec) -> str:
     return spec.get("question") or f"{spec['start']} {spec['ways']}"
 
 
-def _calls(spec: Spec, *, short: bool) -> list[tuple[str, str]]:
+def worked_calls(spec: Spec, *, short: bool) -> list[tuple[str, str]]:
     """What a worked solution calls: for each fact a page that is opened, or a search; nothing for a question that a
     policy posed and that nobody knows to be true.
     """
@@ -67,7 +67,7 @@ def _calls(spec: Spec, *, short: bool) -> list[tuple[str, str]]:
     return calls
 
 
-def _question(spec: Spec) -> str:
+def question_of(spec: Spec) -> str:
     if "question" in spec:
         return spec["question"]
     asked = spec["start"]
@@ -78,7 +78,7 @@ def _question(spec: Spec) -> str:
 
 def _natural(spec: Spec, world: World) -> str:
     about = "" if world.speech is None else world.speech.about(world.tools)
-    return f"{_question(spec)} It stands in pages that you can search and open.\n{about}\n{_ALONE}"
+    return f"{question_of(spec)} It stands in pages that you can search and open.\n{about}\n{_ALONE}"
 
 
 def _check(spec: Spec, text: str) -> Verdict:
@@ -92,13 +92,13 @@ def _search(name: str, *, short: bool, summary: str, mark: str, base: tuple[OwnB
     world = searching(lambda: opened(made("short" if short else "told")), SHORT if short else TOLD)
 
     def solve(spec: Spec) -> Solution:
-        return Solution(spec["answer"], called(world, spec, _calls(spec, short=short)))
+        return Solution(spec["answer"], called(world, spec, worked_calls(spec, short=short)))
 
     return Task(
         name=name,
         domain="tools",
         summary=summary,
-        generator=Generator(levels=range(1, 5), first=2, instance=_instance, canonical=_canonical),
+        generator=Generator(levels=range(1, 5), first=2, instance=walk, canonical=_canonical),
         wordings=Wordings(
             compact=lambda spec: f"{mark} {_canonical(spec)}",
             natural=lambda spec: _natural(spec, world),
@@ -110,7 +110,7 @@ def _search(name: str, *, short: bool, summary: str, mark: str, base: tuple[OwnB
                 "short" if short else "told",
                 mark,
                 {"start": "Dakif", "ways": "bS", "answer": "Reger"},
-                _question,
+                question_of,
             ),
             *base,
         ),

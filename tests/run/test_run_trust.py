@@ -284,6 +284,7 @@ OF_VERBS: dict[str, list[str]] = {
         "bank sample {run} --problems 2 --n 2 --into {out}.parquet --quiet",
         "bank parity {run} {run} --problems 2 --n 2 --quiet",
     ],
+    "analyse": ["analyse {run} {run} --problems 4 --n 4 --into {out}.analysis --quiet"],
     "data": ["data check {out}.jsonl --model {run}"],
     "compare": ["compare {run}"],
     "plan": ["plan grpo --model {run} --gpus 2"],
@@ -298,7 +299,7 @@ TAKE_NO_RUN = ("sweep", "claims", "list", "show", "explain", "base", "get", "new
 USES = {  # verb -> kinds that it uses of a run, if no option gives others
     "resume": tuple(KINDS_OF_REACH),
     **dict.fromkeys(("eval", "transfer"), ("data",)),
-    "bank": ("data",),
+    **dict.fromkeys(("bank", "analyse"), ("data",)),
     "search": ("data", "model"),
 }
 

@@ -29,8 +29,8 @@ from assay.types import Origin, Problem, Row
 LIMIT = 0.05
 CODEC = character_tokenizer(ALPHABET)
 OWN_TESTS = (
-    TWO_TURNS | SPOKEN | {"interpreter", "sql-tool", "equivalence"}
-)  # of other calls: test_interpreter_world.py, test_database_world.py, test_equivalence.py
+    TWO_TURNS | SPOKEN | {"interpreter", "sql-tool", "equivalence", "search-python-small"}
+)  # of other calls: test_interpreter_world.py, test_database_world.py, test_equivalence.py, test_search_python.py
 OWN_TESTS |= {name for name in TASKS if TASKS[name].checker.externals}  # test_prover_worlds.py
 OWN_TESTS |= {"wish-model"}  # several seats write its answers: test_wishes.py
 TOOLS = [name for name in TASKS if TASKS[name].world is not None and name not in OWN_TESTS]

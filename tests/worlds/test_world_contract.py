@@ -17,7 +17,8 @@ from assay.tasks import TASKS
 from assay.types import Verdict
 from assay.worlds import COMPACT, Act, Ask, Line, Reply, Seat, Spec, World, takes_text
 
-APART = {"interpreter", "equivalence"}  # plays take long: test_interpreter_world.py, test_equivalence.py
+APART = {"interpreter", "equivalence", "search-python", "search-python-small"}
+"""Plays take long: test_interpreter_world.py, test_equivalence.py, test_search_python.py."""
 WORLDS = [name for name in TASKS if TASKS[name].world is not None and name not in APART]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from assay.worlds.search.corpus import Corpus, made, of_file
 from assay.worlds.search.index import Index, opened
 from assay.worlds.search.pages import Page
-from assay.worlds.search.reading import SHORT, TOLD, Manner, called, searching
+from assay.worlds.search.reading import SHORT, TOLD, Manner, called, page_tools, searching
 from assay.worlds.search.universe import Universe, universe
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "made",
     "of_file",
     "opened",
+    "page_tools",
     "searching",
     "universe",
 ]

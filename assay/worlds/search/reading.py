@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from assay.rng import Key
-from assay.worlds.play import Spec, World
+from assay.worlds.play import Spec, Tool, World
 from assay.worlds.search.index import Index
 from assay.worlds.speech import COMPACT, TAGS, Speech
-from assay.worlds.tools import Scene, ToolError, takes_text, tools
+from assay.worlds.tools import Run, Scene, ToolError, takes_text, tools
 
 LONGEST_QUERY = 200
 """Characters of a query that is read."""
@@ -38,6 +38,15 @@ def searching(index: Callable[[], Index], manner: Manner) -> World:
 
     searching(lambda: opened(made("told")), TOLD)
     """
+    explain = "{}".format if manner.snippet else lambda why: "!"
+    return tools(*page_tools(index, manner), speech=manner.speech, explain=explain)
+
+
+def page_tools(index: Callable[[], Index], manner: Manner) -> tuple[tuple[Tool, Run], tuple[Tool, Run]]:
+    """The tool that searches and the one that opens a page, which may stand beside others in a world.
+
+    interpreter(beside=page_tools(lambda: opened(made("told")), TOLD))
+    """
 
     def search(scene: Scene, query: str) -> str:
         if not query.strip():
@@ -61,11 +70,9 @@ def searching(index: Callable[[], Index], manner: Manner) -> World:
             before.append(number)
         return cut(pages.page(number).text, manner.longest, " [cut]")
 
-    return tools(
+    return (
         (takes_text(manner.search, "query", "titles of pages that fit a query, the best first"), search),
         (takes_text(manner.open, "title", "the page of this title"), look),
-        speech=manner.speech,
-        explain="{}".format if manner.snippet else lambda why: "!",
     )
 
 

@@ -3,8 +3,8 @@
 from assay.credit import GroupRelative
 from assay.methods.exploration.arpo.forks import ForkAtReplies
 from assay.objective import Clip, Objective, TokenMean
-from assay.recipe import Mechanism, Recipe
-from assay.reward import Graded
+from assay.recipe import Like, Mechanism, Recipe
+from assay.reward import Called, Graded, Outcome, Product
 from assay.scale import Scale
 
 ARPO = Recipe(
@@ -13,8 +13,16 @@ ARPO = Recipe(
     paper="2507.19849",
     claim="half of a group's answers are forks that begin right after a tool's reply, more often where entropy rose: "
     "above trajectory-level RL on 13 benchmarks with half the tool calls",
-    missing="browsing, tasks that have a search and Python at once, and the paper's 0.1 for an answer that used both",
-    tasks=("lookup-tool", "search-small", "interpreter", "sql-tool", "lookup-faulty", "calculator"),
+    missing="pages of the web, and F1 in place of an exact verdict",
+    tasks=(
+        "lookup-tool",
+        "search-small",
+        "search-python-small",
+        "interpreter",
+        "sql-tool",
+        "lookup-faulty",
+        "calculator",
+    ),
     mechanism=Mechanism(
         expand=(ForkAtReplies(total=16, beams=2, threshold=0.5, weight=0.2, tokens=20),),
         reward=(Graded(right=1.0, wrong=0.0, malformed=-1.0),),
@@ -33,10 +41,35 @@ ARPO = Recipe(
         "A beginning that several answers share is trained in each of their rows (the paper's soft attribution); "
         "`--mechanism.shape shared-mean` is its hard attribution. Both weigh the beginning by the number of its "
         "copies.",
-        "The published reward is F1, and 0.1 more if both tools were used. Here an answer is right or wrong; "
-        "`--mechanism.reward answer-f1` pays for the words in common.",
+        "The published reward is F1, and 0.1 more if both tools were used: `arpo-both` pays that. Here an answer is "
+        "right or wrong; `--mechanism.reward answer-f1` pays for the words in common.",
         "A fork goes on in a play of its own, in the state that its trunk had there: a database from what was saved, "
         "an interpreter in a session that has run the same programs.",
         "num_steps is ours.",
+    ),
+)
+
+SEARCHES = ("search", "open", "s", "o")  # in English pages, and in pages of a few characters
+
+ARPO_BOTH = Like(
+    "arpo",
+    name="arpo-both",
+    claim="0.1 more for a right answer that searched and computed: policies learn to use several tools in one answer",
+    changes={
+        "tasks": ("search-python-small", "search-python"),
+        "mechanism.reward": (
+            *ARPO.mechanism.reward,
+            Product(
+                of=(
+                    Called(tools=SEARCHES, right=0.1, wrong=0.0),
+                    Called(tools=("python",), right=1.0, wrong=0.0),
+                    Outcome(right=1.0, wrong=0.0),
+                )
+            ),
+        ),
+    },
+    notes=(
+        "The 0.1 is the paper's, and is paid for right answers alone, as in the published code. A call counts if its "
+        "reply told of no error.",
     ),
 )

@@ -7,6 +7,7 @@ from oracles import Oracle
 
 ORACLES = {
     "arpo": Oracle(standardised(), clipped(), over_tokens),
+    "arpo-both": Oracle(standardised(), clipped(), over_tokens),
 }
 # the five rows of tests/objective/test_objective.py, 9 tokens; the clip ends at 1.2, and nowhere below
 A = (2 / 3) / (math.sqrt(1 / 3) + 1e-6)
