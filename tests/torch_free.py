@@ -9,13 +9,16 @@ from drawn import BEST_KNOWN
 VERBS = (
     *("train", "resume", "sample", "eval", "data", "compare", "sweep", "list", "show", "base", "get", "export"),
     *("report", "verify", "doctor", "demo", "explain", "new", "claims", "bank", "plan", "extrapolate", "transfer"),
-    *("search", "chat", "serve"),
+    *("search", "chat", "serve", "analyse"),
 )
 EXAMPLE = Path(__file__).parents[1] / "examples" / "word_problems.jsonl"
 LINES = [
     "--help",
     *(f"{verb} --help" for verb in VERBS),
-    *(f"list {what}" for what in ("recipes", "tasks", "worlds", "bases", "parts", "gym", "papers", "papers GRPO")),
+    *(
+        f"list {what}"
+        for what in ("recipes", "tasks", "worlds", "bases", "parts", "measures", "gym", "papers", "papers GRPO")
+    ),
     *(f"show {name}" for name in ("dapo", "countdown", "smollm2", "gate:clip", "paper:dapo")),
     *(f"show {recipe} --toml" for recipe in BEST_KNOWN),
     "verify explain 1/2 0.5",

@@ -23,7 +23,7 @@ ARGUMENTS: list[Argument] = [
     (("child",), {"metavar": "RUN", "help": "what was trained from it: a run or a model, or the file of its bank"}),
     (
         ("--only",),
-        {"nargs": "+", "metavar": "NAME", "default": [], "help": "measures of `assay list measures`; default: all"},
+        {"nargs": "+", "metavar": "NAME", "help": "measures of `assay list measures`; default: all"},
     ),
     *TASKS,
     *REWARD,
@@ -50,10 +50,11 @@ def run_analyse(arguments: argparse.Namespace) -> Any:
     from assay.lab.analyses.analysis import analyse, chosen, document, text
     from assay.record import disk
 
-    chosen(arguments.only)  # a name that is none is refused before anything is sampled
+    only = arguments.only or ()
+    chosen(only)  # a name that is none is refused before anything is sampled
     folder = arguments.into or FOLDER / Path(arguments.child).stem
     pair = _pair(arguments, folder)
-    taken = analyse(pair, arguments.only, tell=(lambda said: None) if arguments.quiet else terminal.say)
+    taken = analyse(pair, only, tell=(lambda said: None) if arguments.quiet else terminal.say)
     told = document(pair, taken)
     path = page.write(pair, taken, folder)
     disk.replace(folder / "analysis.json", (json.dumps(told, indent=1) + "\n").encode(), point="analysis")
@@ -84,7 +85,7 @@ def _asked(arguments: argparse.Namespace, folder: Path) -> tuple[Side, Side]:
     from assay.lab.bank_sampling import asked_alike, sample_bank
 
     base, child = arguments.base, arguments.child
-    if "banks" not in needs(arguments.only):
+    if "banks" not in needs(arguments.only or ()):
         return Side(base, model=base), Side(child, model=child)
     asking = asked_in(arguments, child)
     with asking.judge() as grader, asking.equipped(asking.pool()) as pool:

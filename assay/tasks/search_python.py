@@ -3,7 +3,7 @@
 A question names the way to a name, as those of `search` do, and what to compute of it: the name is read as a number in
 base 36, and its power is divided by a prime. No page tells the number, and no network computes it.
 
-In compact wording `num Dakif bS^7%101` is solved by `[o Dakif]...[s s Xovan]...[python int('Reger',36)**7%101]57#57`.
+In compact wording `num Dakif bS^7%101` is solved by `[o Dakif]...[s s Hikon]...[python int('Reger',36)**7%101]100#100`.
 `search-python` has pages in sentences, and is for language models.
 """
 

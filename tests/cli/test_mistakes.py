@@ -37,7 +37,7 @@ MISTAKES: list[tuple[str, int, str]] = [
     ("train grpo --data missing.jsonl --model small", 64, "missing.jsonl: no such file. A data set of the Hub"),
     ("eval nomodel", 2, "no model folder, run or base named 'nomodel'. `assay list bases`"),
     ("bank show rows.jsonl", 64, "Name a bank. If this was one, write it again"),
-    ("list models", 2, "There are: bases, gym, papers, parts, recipes, tasks, worlds."),
+    ("list models", 2, "There are: bases, gym, measures, papers, parts, recipes, tasks, worlds."),
     ("train grpo --config cfg.yaml", 2, "key of cfg.yaml named 'stesp'. Did you mean 'steps'?"),
 ]
 
