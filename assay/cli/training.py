@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from assay.errors import UsageError
 from assay.host import terminal
 
 
@@ -47,12 +48,19 @@ def run_resume(arguments: argparse.Namespace) -> Any:
 
 def run_base(arguments: argparse.Namespace) -> Any:
     from assay.run.base_training import build
-    from assay.run.bases import base, describe
+    from assay.run.bases import base, describe, numbered
 
-    path = build(arguments.name, quiet=arguments.quiet, force=arguments.force)
-    if not arguments.json:
-        terminal.show(str(path))
-    return describe(base(arguments.name))
+    if arguments.seeds < 1:
+        raise UsageError(f"--seeds is the number of bases to build, 1 or more, not {arguments.seeds}.")
+    base(arguments.name)
+    rows = []
+    for seed in range(arguments.seeds):
+        name = numbered(arguments.name, seed)
+        path = build(name, quiet=arguments.quiet, force=arguments.force)
+        if not arguments.json:
+            terminal.show(str(path))
+        rows.append(describe(base(name)))
+    return rows[0] if arguments.seeds == 1 else rows
 
 
 def run_get(arguments: argparse.Namespace) -> Any:

@@ -322,6 +322,14 @@ def of_base() -> list[Argument]:
     return [
         (("action",), one_of("action", ("build",), see="assay base --help")),
         (("name",), {"metavar": "NAME", "help": "a name of `assay list bases`"}),
+        (
+            ("--seeds",),
+            {
+                "type": int,
+                "default": 1,
+                "help": "how many bases of this kind: NAME, NAME@1, NAME@2, ... from other seeds; default 1",
+            },
+        ),
         (("--force",), {"action": "store_true", "help": "build the base again, even if the cache has it"}),
         QUIET,
     ]

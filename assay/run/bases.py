@@ -96,6 +96,16 @@ def imitation(*, num_steps: int, num_prompts: int = 64, learning_rate: float = 1
     )
 
 
+SEED = "@"  # NAME@3 is the base NAME, made with seed 3
+
+
+def numbered(name: str, seed: int) -> str:
+    """The name of a base that is made with this seed: `numbered("countdown", 3)` is `countdown@3`, and with seed 0 the
+    name alone.
+    """
+    return f"{name}{SEED}{seed}" if seed else name
+
+
 def of_task(name: str, own: OwnBase) -> Base:
     """The base of the task of this name, which the task itself describes."""
     made = imitation(num_steps=own.num_steps, learning_rate=own.learning_rate)
@@ -119,9 +129,11 @@ class Bases(MutableMapping[str, Base]):
     """Name -> base: those of several tasks, which stand here, and those of single tasks, which have the task's name.
 
     A task is imported when somebody asks for a base of its name, and all are when the bases are listed. What is set
-    here goes before what a task says.
+    here goes before what a task says. Each base stands for others too, of which none is listed: NAME@SEED begins from
+    other weights and reads other worked solutions in another order.
 
         Bases([])["countdown"].hash
+        Bases([])["countdown@3"].seed  # 3
     """
 
     def __init__(self, several: Iterable[Base]) -> None:
@@ -130,6 +142,9 @@ class Bases(MutableMapping[str, Base]):
     def __getitem__(self, name: str) -> Base:
         if name in self.held:
             return self.held[name]
+        plain, _, seed = name.rpartition(SEED)
+        if plain and seed.isdecimal() and seed == str(int(seed)) and int(seed):
+            return dataclasses.replace(self[plain], name=name, seed=int(seed))
         own = TASKS[name].ability(OwnBase)
         if own is None:
             raise KeyError(name)

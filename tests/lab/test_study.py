@@ -20,7 +20,7 @@ from assay.known import RECIPES
 from assay.lab.study import files, plan
 from assay.lab.study.declared import check
 from assay.lab.study.files import read
-from assay.lab.study.plan import TRIAL_SEED, Arm, Budget, Expected, StudyRun
+from assay.lab.study.plan import TRIAL_SEED, Arm, Budget, Expected, Study, StudyRun
 from assay.lab.study.queue import outlook
 from assay.reward import SoftOverlong
 from assay.rng import Key
@@ -172,6 +172,40 @@ def test_a_study_in_a_file(tmp_path: Path) -> None:
         read(path)
     with pytest.raises(DataError, match=r"there is no file .*none\.toml"):
         read(tmp_path / "none.toml")
+
+
+def test_each_seed_begins_from_a_base_of_its_own(tmp_path: Path) -> None:
+    made, plain = with_bases(tmp_path, 3), with_bases(tmp_path, 1)
+    models = {run.seed: made.experiment(run, 2).model for run in made.runs()}
+    names = ["countdown", "countdown@1", "countdown@2"]
+    assert models == dict(enumerate(names * 2))
+    assert all(made.experiment(run, 2).seed == run.seed for run in made.runs())
+    alike = {run.seed for run in made.runs() if plain.key(run, 2) == made.key(run, 2)}
+    assert alike == {0, 3}, "a base is part of the question"
+    assert made.experiment(StudyRun("grpo", "countdown:3", TRIAL_SEED, kind="pilot"), 2).model == "countdown"
+
+
+@pytest.mark.parametrize(
+    ("bases", "model", "says"),
+    [
+        (7, "", "the 6 seeds begin from as many bases at most"),
+        (2, "smollm2", "there is one smollm2"),
+        (2, "countdown@1", "there is one countdown@1"),
+        (0, "", "a number from 1 on, and not 0"),
+        ('"all"', "", "a number from 1 on, and not 'all'"),
+    ],
+)
+def test_bases_that_cannot_be_are_refused(bases: object, model: str, says: str, tmp_path: Path) -> None:
+    with pytest.raises((UsageError, DataError), match=says):
+        with_bases(tmp_path, bases, model)
+
+
+def with_bases(folder: Path, bases: object, model: str = "") -> Study:
+    lines = ['recipes = ["grpo", "dapo"]', 'tasks = ["countdown:3"]', "seeds = 6", 'budget = "steps=2"']
+    lines += [f"bases = {bases}", *[f'model = "{model}"'] * bool(model)]
+    file = folder / "study.toml"
+    file.write_text("\n".join(lines) + "\n")
+    return read(file)
 
 
 def test_a_study_of_a_pretrained_model_is_asked_in_its_words_with_the_exams_of_its_profile(

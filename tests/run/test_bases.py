@@ -11,7 +11,7 @@ from assay.errors import UnknownName, UsageError
 from assay.known import RECIPES
 from assay.policy import character_tokenizer
 from assay.rng import Key
-from assay.run.bases import BASES, base, base_for
+from assay.run.bases import BASES, base, base_for, numbered, untrained
 from assay.run.context_fit import longest_solution
 from assay.source import Pool, Share
 from assay.tasks import ALPHABET, TASKS, task
@@ -113,6 +113,24 @@ def test_a_name_that_is_no_base_is_none_though_a_task_has_it() -> None:
     assert "words" not in BASES and BASES.get("words") is None and "nonsense" not in BASES
     with pytest.raises(UnknownName, match=r"Did you mean 'countdown'"):
         base("coutdown")
+
+
+def test_a_base_is_made_with_other_seeds_under_names_of_their_own() -> None:
+    plain, third = BASES["countdown"], BASES["countdown@3"]
+    assert (third.name, third.seed, third.pool, third.scale) == ("countdown@3", 3, plain.pool, plain.scale)
+    assert [numbered("countdown", seed) for seed in (0, 1, 12)] == ["countdown", "countdown@1", "countdown@12"]
+    assert len({base(numbered("countdown", seed)).hash for seed in range(4)}) == 4
+    first, other = (untrained(made).weights() for made in (plain, third))
+    assert any(not first[name].equal(other[name]) for name in first)
+    assert not any("@" in name for name in BASES), "no seed is listed"
+    assert "judges@2" in BASES and BASES["judges@2"].seed == 2
+
+
+@pytest.mark.parametrize("name", ["countdown@0", "countdown@03", "countdown@-1", "countdown@x", "@3", "nowhere@3"])
+def test_what_is_no_seed_names_no_base(name: str) -> None:
+    assert name not in BASES
+    with pytest.raises(UnknownName, match="no base named"):
+        base(name)
 
 
 def test_what_has_no_base_is_told_how_it_gets_a_model() -> None:

@@ -311,6 +311,11 @@ def _notes(
         f"One family of {study.family}. Their intervals hold the truth together at 95 %, and each word follows from "
         "its own interval; p is the chance of a false word in the family at which that word would just be said.",
     ]
+    if study.bases > 1:
+        notes.append(
+            f"The seeds begin from {study.bases} bases, which were made alike with seeds of their own: what holds for "
+            "the seeds holds for new bases too."
+        )
     if any(cell.changes for cell in cells):
         notes.append(f"What is said of changes from the base is a family of its own: {study.changes}.")
     if any(cell.beyond for cell in cells):

@@ -9,6 +9,7 @@ from assay.errors import UsageError, unknown
 from assay.known import RECIPES
 from assay.lab.study import contrasts
 from assay.lab.study.plan import TRIAL_SEED, Study, StudyRun
+from assay.run.bases import BASES, SEED, base_for
 from assay.run.configure import to_data
 from assay.run.experiment import Experiment
 from assay.view.report import leaves
@@ -39,6 +40,8 @@ def check_runs(study: Study) -> None:
         )
     if TRIAL_SEED in study.seeds:
         raise UsageError(f"seed {TRIAL_SEED} is that of the trials, which no report shows: take another.")
+    if study.bases > len(study.seeds):
+        raise UsageError(f"bases = {study.bases}: the {len(study.seeds)} seeds begin from as many bases at most.")
     if any(not 0 < rate < float("inf") for rate in study.trials):
         raise UsageError(f"trials are positive factors of the learning rate, not {list(study.trials)}.")
     for name in (name for expectation in study.expected for name in (expectation.arm, expectation.against)):
@@ -47,9 +50,20 @@ def check_runs(study: Study) -> None:
     for expectation in study.expected:
         contrasts.check(expectation, list(study.tasks))
     for task in study.tasks:
+        _require_own_base(study, task)
         differing = differences(study, task)
         if undeclared := {path: values for path, values in differing.items() if not _declared(path, study.differ)}:
             raise UsageError(_refusal(undeclared, task))
+
+
+def _require_own_base(study: Study, task: str) -> None:
+    """Of a study with several bases: refuses a model that Assay does not make, because there is one of it."""
+    model = study.model or base_for(study.tasks[task])
+    if study.bases > 1 and (model not in BASES or SEED in model):
+        raise UsageError(
+            f"bases = {study.bases}: there is one {model}, and only bases that Assay makes from nothing can be made "
+            "with other seeds. `assay list bases` shows them."
+        )
 
 
 def differences(study: Study, task: str) -> dict[str, dict[str, Any]]:

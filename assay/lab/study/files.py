@@ -24,7 +24,7 @@ ALL = "all"  # of `recipes`: every recipe that the tasks can serve
 SHARED = ("model", "settings")  # keys that a file of settings has too, with the same meaning
 FIELDS = (
     *("recipes", "arms", "tasks", "seeds", "budget", "trials", "model", "profile", "settings", "differ", "scores"),
-    *("expects", "expected", "notes", "uses", "first"),
+    *("expects", "expected", "notes", "uses", "first", "bases"),
 )
 ELSEWHERE = {"recipe": "recipes", "task": "tasks", "steps": "budget", "epochs": "budget", "seed": "seeds"}
 """Key of a file of settings -> the key of a study in its place."""
@@ -73,6 +73,7 @@ def described(table: Mapping[str, Any], path: Path) -> tuple[Study, dict[str, An
         budget=Budget.parse(str(data.get("budget", "steps=100"))),
         trials=tuple(float(rate) for rate in data.get("trials", ())),
         model=asked.model,
+        bases=_number_of_bases(data.get("bases", 1), path),
         profile=profile,
         settings=asked.overrides(),
         asked=asked,
@@ -86,6 +87,12 @@ def described(table: Mapping[str, Any], path: Path) -> tuple[Study, dict[str, An
         study = _without_the_unfit(study)
     check(study)
     return study, given
+
+
+def _number_of_bases(given: Any, path: Path) -> int:
+    if type(given) is not int or given < 1:
+        raise DataError(f"{path}: bases is how many bases the seeds begin from, a number from 1 on, and not {given!r}.")
+    return given
 
 
 def _used(path: Path, names: Sequence[str]) -> list[Path]:

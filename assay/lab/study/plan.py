@@ -158,6 +158,7 @@ class Study:
     budget: Budget = Budget("steps", 100)
     trials: tuple[float, ...] = ()  # factors of each arm's learning rate that are tried; (): the arm's own is taken
     model: str = ""  # empty: the base of each task
+    bases: int = 1  # how many bases of that name, each made with a seed of its own; seed after seed takes the next one
     profile: Profile = "laptop"
     settings: Mapping[str, Any] = field(default_factory=dict)  # of every arm
     asked: Setup = field(default_factory=Setup)  # what else is asked of every run: rewards, a system message
@@ -174,7 +175,12 @@ class Study:
         first = dataclasses.replace(run, seed=0)
         if first not in self._planned or self._planned[first].recipe.scale.num_steps != steps:
             self._planned[first] = self._plan(first, steps)
-        return dataclasses.replace(self._planned[first], seed=run.seed)
+        made = self._planned[first]
+        return dataclasses.replace(made, seed=run.seed, model=bases.numbered(made.model, self.base_seed(run)))
+
+    def base_seed(self, run: StudyRun) -> int:
+        """The seed of the base that a run begins from: of the study's seeds the first has 0, the next 1, and so on."""
+        return self.seeds.index(run.seed) % self.bases if run.seed in self.seeds else 0
 
     def setup(self, run: StudyRun, steps: int) -> Setup:
         """What is asked of a run of so many steps."""
