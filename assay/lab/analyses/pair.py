@@ -62,8 +62,9 @@ class Side:
     @functools.cached_property
     def weights(self) -> Mapping[str, np.ndarray]:
         """Name -> float64 array, of every parameter; one that two names share stands under the first alone."""
-        named = self.policy.network.named_parameters()
-        return {name: tensor.detach().double().cpu().numpy() for name, tensor in named}
+        distinct = {tensor.data_ptr(): name for name, tensor in reversed(self.policy.weights().items())}
+        held = self.policy.weights()
+        return {name: held[name].double().cpu().numpy() for name in held if name in distinct.values()}
 
     @property
     def checkpoints(self) -> list[Path]:
