@@ -50,8 +50,6 @@ class Called(Rewarding):
     It is worth the same for one call and for many. A recipe with it is refused on tasks whose world has none of the
     tools.
 
-    For your own recipes: in the first stage of a policy that is to learn to call a tool (docs/world.md).
-
         reward=(Outcome(), Called(tools=("python",), right=0.5))
         --mechanism.reward outcome,called --mechanism.reward.1.tools python
     """

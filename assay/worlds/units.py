@@ -21,7 +21,7 @@ _VOLUME, _FORCE, _PRESSURE, _ENERGY, _POWER = (3, 0, 0), (1, 1, -2), (-1, 1, -2)
 _LONGEST = 80  # characters of a unit, and of a value that a reply tells
 _MOST_FACTORS, _MOST_POWER = 12, 9
 _FACTOR = re.compile(r"([A-Za-z]+)(?:\^(-?[0-9]))?")
-_NUMBER = re.compile(r"-?[0-9]{1,20}(?:\.[0-9]{1,20}|/[0-9]{1,20})?")
+_NUMBER = re.compile(r"-?[0-9]{1,80}(?:\.[0-9]{1,80}|/[0-9]{1,80})?")  # whatever a reply tells can be given back
 _ASKED = re.compile(r"\s*(\S+)\s+(\S+)\s+(?:to|in)\s+(\S+)\s*")
 ABOUT = "The value of a quantity in another unit, exactly: `3 km/h to m/s`."
 

@@ -99,6 +99,11 @@ def test_products_of_units_by_another_table(
     assert quantity(f"{exact(value)} {source}") == quantity(f"{exact(expected)} {target}")
 
 
+def test_what_a_conversion_tells_is_a_number_for_the_next_one() -> None:
+    told = exact(converted(Fraction(1), "cm/day/t", "km/ms/mg"))
+    assert told == "1/8640000000000000000000" and number(told) == Fraction(1, 8640000000000000000000)
+
+
 @given(st.fractions(-(10**6), 10**6, max_denominator=10**7))
 def test_a_written_number_is_read_back(value: Fraction) -> None:
     assert number(exact(value)) == value
