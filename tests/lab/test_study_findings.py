@@ -352,5 +352,6 @@ def test_a_report_is_one_page_without_scripts_that_shows_names_as_text() -> None
     made = page.page(found, "first")
     assert "<script" not in made and "&lt;script&gt;alert(1)" in made and "&lt;b&gt;more" in made
     assert "http://" not in made.replace("http://www.w3.org", "") and "https://" not in made
-    assert made.count("<svg") == 4 and "no reward in training was recorded" in made
+    assert made.count("<svg") == 5 and "no reward in training was recorded" in made
     assert "prefers-color-scheme: dark" in made and found.conclusion.split(" (")[0].split("<")[0] in made
+    assert "Differences from grpo" in made and "Declared contrasts" not in made

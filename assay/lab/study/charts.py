@@ -40,17 +40,17 @@ def chart(
     if not finite:
         return f'<p class="empty">no {html.escape(y)} was recorded</p>'
     scale = math.log2 if log else float
-    right = _Axis([scale(value) for value in across or [point[0] for point in finite]], LEFT, WIDTH - RIGHT)
-    above = _Axis(up or [value for point in finite for value in point[1:]], HEIGHT - BOTTOM, TOP)
+    right = Axis([scale(value) for value in across or [point[0] for point in finite]], LEFT, WIDTH - RIGHT)
+    above = Axis(up or [value for point in finite for value in point[1:]], HEIGHT - BOTTOM, TOP)
     named = html.escape(f"{y} against {x}")
     parts = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{named}">']
     for tick in above.ticks():
         parts.append(
             f'<line class="axis" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{above(tick):.1f}" y2="{above(tick):.1f}"/>'
         )
-        parts.append(f'<text x="{LEFT - 6}" y="{above(tick) + 4:.1f}" text-anchor="end">{_short(tick)}</text>')
+        parts.append(f'<text x="{LEFT - 6}" y="{above(tick) + 4:.1f}" text-anchor="end">{short(tick)}</text>')
     for tick in sorted({scale(point[0]) for point in finite}) if log else right.ticks():
-        told = _short(2**tick if log else tick)
+        told = short(2**tick if log else tick)
         parts.append(f'<text x="{right(tick):.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">{told}</text>')
     middle = (LEFT + WIDTH - RIGHT) / 2
     parts.append(f'<text x="{middle}" y="{HEIGHT - 4}" text-anchor="middle">{html.escape(x)}</text>')
@@ -64,13 +64,13 @@ def chart(
         low = [f"{right(scale(p[0])):.1f},{above(p[2]):.1f}" for p in reversed(points)]
         parts.append(f'<polygon points="{" ".join(high + low)}" fill="{color}" opacity="0.15"/>')
         path = " ".join(f"{right(scale(p[0])):.1f},{above(p[1]):.1f}" for p in points)
-        title = html.escape(f"{line.name}: {_short(points[0][1])} to {_short(points[-1][1])}")
+        title = html.escape(f"{line.name}: {short(points[0][1])} to {short(points[-1][1])}")
         parts.append(f'<polyline points="{path}" fill="none" stroke="{color}" stroke-width="2"{drawn}>')
         parts.append(f"<title>{title}</title></polyline>")
     return "".join([*parts, "</svg>"])
 
 
-class _Axis:
+class Axis:
     """From values to places on the page."""
 
     def __init__(self, values: Sequence[float], first: float, last: float) -> None:
@@ -92,7 +92,7 @@ class _Axis:
         return [i * step for i in range(first, math.floor(self.high / step + 1e-9) + 1)]
 
 
-def _short(value: float) -> str:
+def short(value: float) -> str:
     """1.2M, 35k, 12, 0.125"""
     size = abs(value)
     if size >= 1e6:

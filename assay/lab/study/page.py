@@ -12,6 +12,8 @@ import numpy as np
 
 from assay.lab.study.analysis import Bounds, Findings
 from assay.lab.study.charts import Line, Range, chart, look
+from assay.lab.study.contrasts import Seen, measure_of
+from assay.lab.study.forest import Stem, forest
 from assay.lab.study.progress import PASSED
 from assay.lab.study.results import SERIES
 from assay.lab.study.table import (
@@ -29,6 +31,7 @@ from assay.lab.study.table import (
 )
 from assay.record import disk
 from assay.record.panel import duration
+from assay.scoring.conclusion import WORTH
 from assay.scoring.inference import student_quantile
 
 if TYPE_CHECKING:
@@ -75,7 +78,7 @@ def page(findings: Findings, name: str) -> str:
         tasks=[
             (
                 *(task, _rows(findings, task), _said(findings, task), passes(findings, task)),
-                *(changes(findings, task), _charts(findings, task)),
+                *(changes(findings, task), _forests(findings, task), _charts(findings, task)),
             )
             for task in study.tasks
         ],
@@ -89,6 +92,46 @@ def _said(findings: Findings, task: str) -> list[str]:
 
 def _rows(findings: Findings, task: str) -> list[list[str]]:
     return [texts(cell) for cell in findings.cells if cell.task == task]
+
+
+def _forests(findings: Findings, task: str) -> list[tuple[str, Any]]:
+    """(title, SVG): how every arm differs from the first, and what was declared of pass@k."""
+    first = next(iter(findings.study.arms))
+    arms = [_stem(findings, task, cell.arm, first) for cell in findings.cells if cell.task == task]
+    seen = [one for one in findings.seen if one.task == task and one.expected.metric.startswith("pass@")]
+    declared = [_declared(findings, one) for one in seen]
+    made = [
+        (
+            f"Differences from {first}",
+            forest([stem for stem in arms if stem], x="difference of the score", worth=WORTH),
+        ),
+        ("Declared contrasts", forest(declared, x="difference of pass@k")),
+    ]
+    return [(title, trusted(svg)) for title, svg in made if svg]
+
+
+def _stem(findings: Findings, task: str, arm: str, first: str) -> Stem | None:
+    """How an arm differs from the first; None where nothing can be said of it."""
+    conclusion = findings.cell(arm, task).claim.conclusion
+    if conclusion is None:
+        return None
+    points = _by_seed(findings, task, arm, first, "pass@1") if findings.study.scores == "exam" else ()
+    return Stem(arm, conclusion.found.mean, conclusion.found.low, conclusion.found.high, points, conclusion.word)
+
+
+def _declared(findings: Findings, one: Seen) -> Stem:
+    expected, bounds = one.expected, one.conclusion.found
+    points = _by_seed(findings, one.task, expected.arm, expected.against, expected.metric)
+    named = f"{expected.metric}, {expected.arm} - {expected.against}"
+    return Stem(named, bounds.mean, bounds.low, bounds.high, points, one.conclusion.word)
+
+
+def _by_seed(findings: Findings, task: str, arm: str, other: str, metric: str) -> tuple[float, ...]:
+    """The difference of each seed that both arms have."""
+    measure = measure_of(metric)
+    own, beside = ({run.seed: measure(run) for run in findings.of(name, task)} for name in (arm, other))
+    pairs = [(own[seed], beside.get(seed)) for seed in own]
+    return tuple(a - b for a, b in pairs if a is not None and b is not None)
 
 
 def _charts(findings: Findings, task: str) -> list[tuple[str, Any]]:
