@@ -114,5 +114,5 @@ SEARCH_PYTHON_SMALL = _task(
     "short",
     summary="Find a name in pages of a few characters and compute a number of it; the level is the number of facts.",
     mark="num",
-    base=(OwnBase("a number of a name that one fact leads to", levels=(1,), num_steps=150, context=256),),
+    base=(OwnBase("a number of a name that one fact leads to", levels=(1,), num_steps=120, context=256),),
 )
