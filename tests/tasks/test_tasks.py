@@ -26,7 +26,7 @@ CHAINS = {name for name in TASKS if (own := TASKS[name].checker).steps or own.st
 HELD = {"quantities-python"}  # an answer names what the program before it holds: test_quantities_python.py
 TWO_TURNS = {"drawing"}  # a plan, its rendering and a picture: test_drawing.py
 GOES_ON = {"equation": ("equation-memory",), "equation-memory": ("equation",)}  # the same question
-STATEMENTS = {"sql-tool", "equivalence"}  # a solution is a whole statement, or compares two expressions
+STATEMENTS = {"sql-tool", "equivalence", "search-python-small"}  # a solution holds a whole statement or program
 TWO_ANSWERS = {"equivalence"}  # Correct and Incorrect
 EXAMPLES = {"python-induction"}  # three lists with their values
 RECORDS = {"wish-reply"}  # a prompt holds all that a user knows
