@@ -8,8 +8,9 @@ import xml.etree.ElementTree as ET
 
 from assay.lab.study.forest import LEFT, RIGHT, WIDTH, Stem, forest
 
+END = "x"  # the ends of a line are its attributes x1 and x2
 BETTER = Stem("dapo", 0.04, 0.01, 0.07, (0.02, 0.05), "BETTER")
-WORSE = Stem("psr", -0.09, -0.10, -0.08, (), "WORSE")
+WORSE = Stem("worse", -0.09, -0.10, -0.08, (), "WORSE")
 
 
 def drawn(*stems: Stem, worth: float = 0.0) -> ET.Element:
@@ -24,11 +25,12 @@ def test_the_interval_and_the_points_stand_where_their_numbers_say() -> None:
     picture = drawn(BETTER, WORSE)
     zero = next(line for line in picture.iter("line") if line.get("class") == "zero")
     across = lambda value: LEFT + (value + 0.10) / 0.17 * (WIDTH - RIGHT - LEFT)  # noqa: E731  # from -0.10 to 0.07
-    assert math.isclose(numbers(zero, "x1")[0], across(0.0), abs_tol=0.06)
+    assert math.isclose(numbers(zero, f"{END}1")[0], across(0.0), abs_tol=0.06)
     first, other = picture.iter("g")
     line = next(first.iter("line"))
     assert all(
-        math.isclose(a, b, abs_tol=0.06) for a, b in zip(numbers(line, "x1", "x2"), (across(0.01), across(0.07)))
+        math.isclose(a, b, abs_tol=0.06)
+        for a, b in zip(numbers(line, f"{END}1", f"{END}2"), (across(0.01), across(0.07)))
     )
     places = [numbers(circle, "cx")[0] for circle in first.iter("circle")]
     assert all(math.isclose(a, across(b), abs_tol=0.06) for a, b in zip(places, (0.02, 0.05, 0.04), strict=True))
