@@ -62,9 +62,10 @@ class Side:
     @functools.cached_property
     def weights(self) -> Mapping[str, np.ndarray]:
         """Name -> float64 array, of every parameter; one that two names share stands under the first alone."""
-        distinct = {tensor.data_ptr(): name for name, tensor in reversed(self.policy.weights().items())}
         held = self.policy.weights()
-        return {name: held[name].double().cpu().numpy() for name in held if name in distinct.values()}
+        first = {tensor.data_ptr(): name for name, tensor in reversed(held.items())}
+        own = {name: tensor for name, tensor in held.items() if first[tensor.data_ptr()] == name}
+        return {name: tensor.double().cpu().numpy() for name, tensor in own.items()}
 
     @property
     def checkpoints(self) -> list[Path]:
